@@ -1,0 +1,95 @@
+"""The content entry: the one record shape of every row of every manifest, of every format version.
+
+The names and ids are those of the V4 proposal ("Proposed Manifest Structure"). A v1-v3 manifest list reads as a
+root whose entries are of type DATA_MANIFEST and DELETE_MANIFEST, a v1-v3 manifest entry as a content entry of type
+DATA, POSITION_DELETE or EQUALITY_DELETE. Above the dialects no code asks for the version.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import pyarrow as pa
+
+__all__ = ["CONTENT_NAMES", "ENTRY_SCHEMA", "ContentType", "MANIFEST_STATS", "PARTITION_SUMMARY", "Status"]
+
+
+class ContentType(IntEnum):
+    """Field 134, ``content_type``."""
+
+    DATA = 0
+    POSITION_DELETE = 1
+    EQUALITY_DELETE = 2
+    DATA_MANIFEST = 3
+    DELETE_MANIFEST = 4
+    MANIFEST_DV = 5
+
+
+class Status(IntEnum):
+    """Field 0, ``status``."""
+
+    EXISTING = 0
+    ADDED = 1
+    DELETED = 2
+
+
+CONTENT_NAMES = {t.value: t.name for t in ContentType}
+
+#: 521 manifest_stats; null counts mean unknown ("assume non-zero").
+MANIFEST_STATS = pa.struct(
+    [
+        pa.field("added_files_count", pa.int64()),
+        pa.field("existing_files_count", pa.int64()),
+        pa.field("deleted_files_count", pa.int64()),
+        pa.field("added_rows_count", pa.int64()),
+        pa.field("existing_rows_count", pa.int64()),
+        pa.field("deleted_rows_count", pa.int64()),
+        pa.field("min_sequence_number", pa.int64()),
+    ]
+)
+
+#: 508 field_summary of a v1-v3 manifest list; bounds in single-value binary form.
+PARTITION_SUMMARY = pa.struct(
+    [
+        pa.field("contains_null", pa.bool_()),
+        pa.field("contains_nan", pa.bool_()),
+        pa.field("lower_bound", pa.binary()),
+        pa.field("upper_bound", pa.binary()),
+    ]
+)
+
+#: The fixed core schema. `version_info` (5) and nothing else of the proposal is flattened; `ordinal` is the row in
+#: the file (what a manifest DV counts). After inheritance, where the spec defines it, nothing is null that it fills.
+ENTRY_SCHEMA = pa.schema(
+    [
+        pa.field("ordinal", pa.int64(), nullable=False),
+        pa.field("content_type", pa.int32()),
+        pa.field("location", pa.string()),
+        pa.field("file_format", pa.string()),  # lower case: avro, orc, parquet, puffin
+        pa.field("status", pa.int32()),
+        pa.field("snapshot_id", pa.int64()),
+        pa.field("sequence_number", pa.int64()),
+        pa.field("file_sequence_number", pa.int64()),
+        pa.field("partition_spec_id", pa.int32()),
+        pa.field("sort_order_id", pa.int32()),
+        pa.field("record_count", pa.int64()),
+        pa.field("file_size_in_bytes", pa.int64()),
+        pa.field("referenced_file", pa.string()),
+        pa.field(
+            "deletion_vector",
+            pa.struct(
+                [
+                    pa.field("offset", pa.int64()),
+                    pa.field("size_in_bytes", pa.int64()),
+                    pa.field("inline_content", pa.binary()),
+                ]
+            ),
+        ),
+        pa.field("manifest_stats", MANIFEST_STATS),
+        pa.field("partition_summaries", pa.list_(PARTITION_SUMMARY)),
+        pa.field("key_metadata", pa.binary()),
+        pa.field("split_offsets", pa.list_(pa.int64())),
+        pa.field("equality_ids", pa.list_(pa.int32())),
+        pa.field("first_row_id", pa.int64()),
+    ]
+)
