@@ -1,0 +1,81 @@
+"""iceexplore: the microscope for Apache Iceberg tables in a notebook.
+
+    import iceexplore as ix
+
+    t = ix.open("warehouse/db/trips")
+    t                      # the card
+    t.tree()               # snapshots, manifests, files
+    t.inspect.files()      # the metadata tables, as pandas
+    t.at(ref="audit")      # the table as of then
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.errors import (
+    AccessDeniedError,
+    CatalogError,
+    FileMissingError,
+    FormatError,
+    IceexploreError,
+    MetadataNotFoundError,
+    MissingDependencyError,
+    OptionError,
+    OutsideRootsError,
+    Problem,
+    SnapshotNotFoundError,
+    StorageError,
+    TableChangedError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from iceexplore.inspect import LooseFile, open_file
+    from iceexplore.table import Table, open, sample
+
+__all__ = [
+    "AccessDeniedError",
+    "CatalogError",
+    "FileMissingError",
+    "FormatError",
+    "IceexploreError",
+    "LooseFile",
+    "MetadataNotFoundError",
+    "MissingDependencyError",
+    "OptionError",
+    "OutsideRootsError",
+    "Problem",
+    "SnapshotNotFoundError",
+    "StorageError",
+    "Table",
+    "TableChangedError",
+    "UnsupportedError",
+    "__version__",
+    "open",
+    "open_file",
+    "sample",
+]
+
+__version__ = "0.1.0"
+
+# The faces stand on pyarrow (0.1 s); the package itself is imported in a few milliseconds.
+_LAZY = {
+    "LooseFile": "iceexplore.inspect",
+    "Table": "iceexplore.table",
+    "open": "iceexplore.table",
+    "open_file": "iceexplore.inspect",
+    "sample": "iceexplore.table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        import importlib
+
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'iceexplore' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

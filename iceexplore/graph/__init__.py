@@ -1,0 +1,40 @@
+"""The state of a table, its tree, and what changed between states."""
+
+from iceexplore.graph._bundle import REDACTIONS, Bundle, write_bundle
+from iceexplore.graph._card import human_bytes, table_card, totals
+from iceexplore.graph._diff import Diff, diff
+from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
+from iceexplore.graph._state import TableState, open_state, refreshed, state_of
+from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
+from iceexplore.graph._tree import Tree, build_tree
+from iceexplore.render import card_html, card_text
+
+__all__ = [
+    "Bundle",
+    "Diff",
+    "REDACTIONS",
+    "Records",
+    "RefRecords",
+    "TableState",
+    "Tree",
+    "build_tree",
+    "card_html",
+    "card_text",
+    "clock",
+    "diff",
+    "format_ms",
+    "history",
+    "human_bytes",
+    "open_state",
+    "ref_records",
+    "refreshed",
+    "resolve_state",
+    "snapshot_of",
+    "snapshot_records",
+    "state_of",
+    "table_card",
+    "to_ms",
+    "totals",
+    "travel",
+    "write_bundle",
+]

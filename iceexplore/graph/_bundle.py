@@ -1,0 +1,198 @@
+"""A bundle: a table's metadata in a zip, to mail; opens again with `iceexplore.open`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.graph._state import TableState
+from iceexplore.manifests import Manifest, Redactor
+from iceexplore.render import Card, CardTable, card_html, card_text
+from iceexplore.storage import member_name, write_zip
+
+__all__ = ["Bundle", "REDACTIONS", "write_bundle"]
+
+#: What can be blanked. ``partitions`` implies ``bounds``: the bounds of an identity partition's column hold its value.
+REDACTIONS = ("credentials", "bounds", "partitions")
+
+_SECRET_KEY = re.compile(r"secret|token|password|passwd|credential|access[-_.]?key|api[-_.]?key|account[-_.]?key|sas|signature|private", re.I)
+_SECRET_IN_VALUE = re.compile(r"(?i)(://)[^/@\s]+@|([?&](?:sig|signature|x-amz-[a-z-]+|token|password)=)[^&\s]+")
+_BLANK = "REDACTED"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What was written: the zip, its members with their bytes, what was blanked, and what could not be read."""
+
+    path: Path
+    members: dict[str, int]
+    redacted: tuple[str, ...]
+    missing: dict[str, str]
+
+    def card(self) -> Card:
+        """The bundle as a card."""
+        facts = (
+            ("Files", f"{len(self.members):,}"),
+            ("Bytes before compression", f"{sum(self.members.values()):,}"),
+            ("Redacted", ", ".join(self.redacted) or "nothing"),
+        )
+        rows = tuple((loc, why) for loc, why in self.missing.items())
+        tables = (CardTable("Left out", ("file", "why"), rows),) if rows else ()
+        return Card(f"Bundle {self.path}", facts=facts, tables=tables)
+
+    def __repr__(self) -> str:
+        return card_text(self.card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self.card())
+
+
+def write_bundle(
+    state: TableState,
+    path: Path,
+    *,
+    redact: str | Iterable[str] = ("credentials",),
+    deletes: bool = False,
+    overwrite: bool = False,
+) -> Bundle:
+    """Write the metadata of a table into a zip: every metadata file, manifest list, manifest, and statistics file.
+
+    Parameters
+    ----------
+    redact
+        Any of `REDACTIONS`. ``credentials`` (the default) blanks property values whose key or form is that of a
+        secret; ``bounds`` blanks column bounds and partition summaries; ``partitions`` also blanks partition values,
+        in paths too (equal ones stay equal). With bounds blanked, statistics files stay out: their sketches are made of values.
+    deletes
+        Add delete files and deletion vectors. They are not rewritten, so not together with ``bounds``.
+    overwrite
+        Replace a file that is there.
+
+    Raises
+    ------
+    OptionError
+        An unknown redaction, or deletes together with blanked bounds.
+    FileExistsError
+        The file is there and ``overwrite`` is false.
+    """
+    kinds = {redact} if isinstance(redact, str) else set(redact)
+    unknown = kinds - set(REDACTIONS)
+    if unknown:
+        raise OptionError(f"redact={sorted(unknown)}: any of {', '.join(REDACTIONS)}")
+    if "partitions" in kinds:
+        kinds.add("bounds")
+    if deletes and "bounds" in kinds:
+        raise OptionError("delete files hold values and are not rewritten: deletes=True goes with redact=('credentials',) or ()")
+    collector = _Collector(state, frozenset(kinds), deletes)
+    members: dict[str, int] = {}
+
+    def counted() -> Iterator[tuple[str, bytes]]:
+        for location, data in collector.files():
+            name = member_name(state.storage, state.metadata.location, location)
+            if name not in members:
+                members[name] = len(data)
+                yield name, data
+
+    write_zip(path, counted(), overwrite=overwrite)
+    return Bundle(path, members, tuple(k for k in REDACTIONS if k in kinds), collector.missing)
+
+
+class _Collector:
+    """Reads and blanks what goes in, one file at a time, leaves before their list (whose lengths they change)."""
+
+    def __init__(self, state: TableState, kinds: frozenset[str], deletes: bool) -> None:
+        self.state = state
+        self.kinds = kinds
+        self.deletes = deletes
+        self.missing: dict[str, str] = {}
+        self.redactor = (
+            Redactor(partitions="partitions" in kinds, salt=secrets.token_bytes(16)) if "bounds" in kinds else None
+        )
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Each file's location and bytes."""
+        m = self.state.metadata
+        yield from self._metadata_files()
+        lengths: dict[str, int] = {}
+        done: set[str] = set()
+        for snapshot in m.snapshots:
+            root = self.state.reader.root(snapshot)
+            for i, location in enumerate(root.entries["location"].to_pylist()):
+                if location is None or location in done:
+                    continue
+                done.add(location)
+                data = self._read(location, "manifest")
+                if data is not None:
+                    data = self.redactor.manifest(data, location) if self.redactor else data
+                    lengths[location] = len(data)
+                    yield location, data
+                if self.deletes:
+                    yield from self._delete_files(root, i, done)
+            if snapshot.manifest_list and snapshot.manifest_list not in done:
+                done.add(snapshot.manifest_list)
+                data = self._read(snapshot.manifest_list, "manifest-list")
+                if data is not None:
+                    if self.redactor:
+                        data = self.redactor.manifest_list(data, snapshot.manifest_list, lengths)
+                    yield snapshot.manifest_list, data
+        if not self.redactor:
+            for location in (*(s.statistics_path for s in m.statistics), *(s.statistics_path for s in m.partition_statistics)):
+                data = self._read(location, "puffin")
+                if data is not None:
+                    yield location, data
+
+    def _delete_files(self, root: Manifest, ordinal: int, done: set[str]) -> Iterator[tuple[str, bytes]]:
+        entries = self.state.reader.leaf(root, ordinal).entries
+        for kind, location in zip(entries["content_type"].to_pylist(), entries["location"].to_pylist(), strict=True):
+            if kind in (1, 2) and location and location not in done:
+                done.add(location)
+                data = self._read(location, "delete-file")
+                if data is not None:
+                    yield location, data
+
+    def _metadata_files(self) -> Iterator[tuple[str, bytes]]:
+        here = self.state.metadata_location
+        for location in dict.fromkeys((here, *(e.metadata_file for e in self.state.metadata.metadata_log))):
+            data = self._read(location, "metadata")
+            if data is None:
+                continue
+            if not self.kinds:
+                yield location, data
+                continue
+            zipped = data[:2] == b"\x1f\x8b"
+            try:
+                document = json.loads(gzip.decompress(data) if zipped else data)
+            except (ValueError, OSError, EOFError, RecursionError) as e:
+                self.missing[location] = f"cannot be redacted: {e}"
+                continue
+            text = json.dumps(self._blanked(document), ensure_ascii=False, indent=1).encode()
+            yield location, gzip.compress(text, mtime=0) if zipped else text
+
+    def _blanked(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            if "partitions" in self.kinds:
+                value = {k: v for k, v in value.items() if not k.startswith("partitions.")}
+            return {k: self._blanked(v, k) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self._blanked(v, key) for v in value]
+        if isinstance(value, str):
+            if "credentials" in self.kinds:
+                if _SECRET_KEY.search(key):
+                    return _BLANK
+                value = _SECRET_IN_VALUE.sub(lambda f: f"{f.group(1) or f.group(2)}{_BLANK}{'@' if f.group(1) else ''}", value)
+            return value
+        return value
+
+    def _read(self, location: str, kind: str) -> bytes | None:
+        try:
+            return self.state.storage.read(location, kind=kind)
+        except IceexploreError as e:
+            self.missing[location] = str(e)
+            return None

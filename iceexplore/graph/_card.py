@@ -1,0 +1,210 @@
+"""The card of a table: what it is, in one look, from its metadata file (and at most its manifest list)."""
+
+from __future__ import annotations
+
+from iceexplore.graph._state import TableState
+from iceexplore.graph._travel import format_ms
+from iceexplore.manifests import ContentType
+from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec
+from iceexplore.render import Card, CardTable
+
+__all__ = ["Totals", "human_bytes", "table_card", "totals"]
+
+Totals = dict[str, int | None]
+
+_SHOWN_SNAPSHOTS = 6
+_SHOWN_FIELDS = 40
+_SHOWN_PROBLEMS = 20
+
+
+def totals(state: TableState) -> Totals:
+    """Files, rows, deletes and bytes of the snapshot, as its summary claims; None where it does not say.
+
+    Keys: ``data_files``, ``records``, ``delete_files``, ``position_deletes``, ``equality_deletes``, ``bytes``.
+    Counts of files and rows that the summary lacks come from the manifest list (one small read).
+    """
+    keys = {
+        "data_files": "total-data-files",
+        "records": "total-records",
+        "delete_files": "total-delete-files",
+        "position_deletes": "total-position-deletes",
+        "equality_deletes": "total-equality-deletes",
+        "bytes": "total-files-size",
+    }
+    summary = (state.snapshot.summary if state.snapshot else None) or {}
+    out: Totals = {name: _whole(summary.get(key)) for name, key in keys.items()}
+    if state.snapshot is None:
+        return dict.fromkeys(keys, 0)
+    if out["data_files"] is None or out["records"] is None:
+        out.update({k: v for k, v in _from_root(state).items() if out[k] is None})
+    return out
+
+
+def _from_root(state: TableState) -> Totals:
+    root = state.root()
+    out: Totals = {"data_files": 0, "records": 0, "delete_files": 0}
+    if root is None:
+        return out
+    for row in root.entries.select(["content_type", "manifest_stats"]).to_pylist():
+        stats = row["manifest_stats"] or {}
+        is_data = row["content_type"] == ContentType.DATA_MANIFEST
+        sums = (("data_files" if is_data else "delete_files", "files"), *((("records", "rows"),) if is_data else ()))
+        for name, unit in sums:
+            pair = stats.get(f"added_{unit}_count"), stats.get(f"existing_{unit}_count")
+            total = out[name]
+            # A null count is unknown (spec, "Manifest Lists": 504-514 optional in v1), so the total is unknown.
+            out[name] = None if total is None or None in pair else total + pair[0] + pair[1]
+    return out
+
+
+def _whole(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def table_card(state: TableState) -> Card:
+    """The card: name, location, version, schema with evolution marks, partitioning, sort order, refs, last snapshots, totals, problems."""
+    m = state.metadata
+    problems = tuple((p.severity, p.text, p.where) for p in list(state.problems)[:_SHOWN_PROBLEMS])
+    left = len(state.problems) - len(problems)
+    if left > 0:
+        problems = (*problems, ("info", f"{left} more problems: t.problems", ""))
+    facts = [*_size_facts(state), ("Partitioning", _partitioning(m)), ("Sort order", _sorting(m))]
+    if m.table_uuid:
+        facts.append(("Table UUID", m.table_uuid))
+    return Card(
+        title=state.name,
+        badges=(f"Iceberg v{m.format_version}", *((state.travel,) if state.travel else ())),
+        subtitle=m.location,
+        facts=tuple(facts),
+        tables=tuple(t for t in (_fields(state), _snapshots(state), _refs(m)) if t.rows),
+        notes=(f"Metadata file: {state.metadata_location}", *state.notes),
+        problems=problems,
+    )
+
+
+def _size_facts(state: TableState) -> list[tuple[str, str]]:
+    if state.snapshot is None:
+        return [("Snapshot", "none: nothing was ever committed")]
+    t = totals(state)
+
+    def number(name: str) -> str:
+        value = t[name]
+        return "unknown" if value is None else f"{value:,}"
+
+    size = t["bytes"]
+    facts = [
+        ("Snapshot", str(state.snapshot.snapshot_id)),
+        ("Committed", format_ms(state.snapshot.timestamp_ms)),
+        ("Data files", number("data_files")),
+        ("Rows before deletes", number("records")),
+        ("Size", "unknown" if size is None else human_bytes(size)),
+        ("Delete files", number("delete_files")),
+    ]
+    for name, label in (("position_deletes", "Position deletes"), ("equality_deletes", "Equality deletes")):
+        if t[name]:
+            facts.append((label, number(name)))
+    return facts
+
+
+def human_bytes(size: int) -> str:
+    """A size in bytes with a binary unit: ``1.5 MiB``."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{size:,} B" if unit == "B" else f"{value:,.1f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
+
+
+def _partitioning(m: TableMetadata) -> str:
+    spec = m.spec()
+    text = "unknown spec" if spec is None else format_spec(spec, m) or "unpartitioned"
+    older = len(m.partition_specs) - 1
+    return text + (f"  (spec {m.default_spec_id}; {older} older)" if older > 0 else "")
+
+
+def _sorting(m: TableMetadata) -> str:
+    order = next((o for o in m.sort_orders if o.order_id == m.default_sort_order_id), None)
+    return (format_sort_order(order, m) if order else "") or "unsorted"
+
+
+def _fields(state: TableState) -> CardTable:
+    schema = state.schema
+    marks = _evolution(state.metadata, schema)
+    every = list(schema.walk())
+    rows = tuple(
+        (
+            str(f.field_id),
+            name,
+            str(f.type) if len(str(f.type)) <= 80 else str(f.type)[:79] + "…",
+            "required" if f.required else "",
+            "; ".join(marks.get(f.field_id, ())),
+            f.doc or "",
+        )
+        for name, f in every[:_SHOWN_FIELDS]
+    )
+    more = len(every) - len(rows)
+    note = f"schema {schema.schema_id} of {len(state.metadata.schemas)}" + (f"; +{more} more fields: t.inspect.schemas()" if more else "")
+    return CardTable("Schema", ("id", "field", "type", "", "evolution", "doc"), rows, note, code=frozenset({1, 2}), right=frozenset({0}))
+
+
+def _evolution(m: TableMetadata, schema: Schema) -> dict[int, list[str]]:
+    """What happened to each field before this schema, by field id: added, renamed, promoted."""
+    older = sorted((s for s in m.schemas if s.schema_id < schema.schema_id), key=lambda s: s.schema_id)
+    marks: dict[int, list[str]] = {}
+    now = schema.by_id()
+    for i, before in enumerate(older):
+        after = older[i + 1] if i + 1 < len(older) else schema
+        old, new = before.by_id(), after.by_id()
+        for field_id in now:
+            if field_id not in new:
+                continue
+            name, f = new[field_id]
+            if field_id not in old:
+                marks.setdefault(field_id, []).append(f"added in schema {after.schema_id}")
+                continue
+            old_name, old_field = old[field_id]
+            if old_field.name != f.name:
+                marks.setdefault(field_id, []).append(f"was {old_field.name}")
+            if str(old_field.type) != str(f.type) and "<" not in str(f.type):
+                marks.setdefault(field_id, []).append(f"was {old_field.type}")
+    return marks
+
+
+def _snapshots(state: TableState) -> CardTable:
+    m = state.metadata
+    by_ref: dict[int, list[str]] = {}
+    for ref in m.refs.values():
+        by_ref.setdefault(ref.snapshot_id, []).append(ref.name)
+    ordered = sorted(m.snapshots, key=lambda s: (s.timestamp_ms, s.sequence_number), reverse=True)
+    shown_id = state.snapshot.snapshot_id if state.snapshot else None
+    rows = []
+    for s in ordered[:_SHOWN_SNAPSHOTS]:
+        summary = s.summary or {}
+        changes = [
+            f"{sign}{int(summary[key]):,} {what}" if _whole(summary[key]) is not None else f"{sign}{summary[key]} {what}"
+            for sign, key, what in (
+                ("+", "added-data-files", "files"),
+                ("−", "deleted-data-files", "files"),
+                ("+", "added-records", "rows"),
+                ("−", "deleted-records", "rows"),
+                ("+", "added-delete-files", "delete files"),
+                ("−", "removed-delete-files", "delete files"),
+            )
+            if key in summary
+        ]
+        here = "▶ " if s.snapshot_id == shown_id else ""
+        rows.append(
+            (here + str(s.snapshot_id), format_ms(s.timestamp_ms), s.operation or "—", ", ".join(by_ref.get(s.snapshot_id, ())), " ".join(changes))
+        )
+    more = len(m.snapshots) - len(rows)
+    note = f"{len(m.snapshots)} in all" + (f", the last {len(rows)}" if more else "")
+    return CardTable("Snapshots", ("id", "committed", "operation", "refs", "change"), tuple(rows), note, code=frozenset({0}))
+
+
+def _refs(m: TableMetadata) -> CardTable:
+    rows = tuple((r.name, r.type, str(r.snapshot_id)) for r in list(m.refs.values())[:20])
+    return CardTable("Refs", ("name", "type", "snapshot"), rows, f"{len(m.refs)} in all", open=len(rows) > 1, code=frozenset({2}))

@@ -1,0 +1,159 @@
+"""Snapshots, refs and history as things to look at: sequences and mappings with a table for a face."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from iceexplore.graph._state import TableState
+from iceexplore.graph._travel import clock, format_ms
+from iceexplore.metadata import Ref, Snapshot
+from iceexplore.render import Card, CardTable, card_html, card_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Records", "RefRecords", "history", "ref_records", "snapshot_records"]
+
+T = TypeVar("T")
+
+
+class Records(Sequence[T]):
+    """A sequence of records that shows itself as a table."""
+
+    def __init__(self, items: Sequence[T], table: CardTable) -> None:
+        self._items = tuple(items)
+        self._table = table
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return card_text(Card(self._table.heading, tables=(self._table,)))
+
+    def _repr_html_(self) -> str:
+        return card_html(Card(self._table.heading, tables=(self._table,)))
+
+
+class RefRecords(Mapping[str, Ref]):
+    """Branches and tags by name; shows itself as a table."""
+
+    def __init__(self, refs: Mapping[str, Ref], table: CardTable) -> None:
+        self._refs = dict(refs)
+        self._table = table
+
+    def __getitem__(self, name: str) -> Ref:
+        return self._refs[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._refs)
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+    def __repr__(self) -> str:
+        return card_text(Card(self._table.heading, tables=(self._table,)))
+
+    def _repr_html_(self) -> str:
+        return card_html(Card(self._table.heading, tables=(self._table,)))
+
+
+def snapshot_records(state: TableState) -> Records[Snapshot]:
+    """Every snapshot, oldest first."""
+    ordered = sorted(state.metadata.snapshots, key=lambda s: (s.timestamp_ms, s.sequence_number))
+    rows = tuple(
+        (
+            str(s.snapshot_id),
+            "—" if s.parent_snapshot_id is None else str(s.parent_snapshot_id),
+            format_ms(s.timestamp_ms),
+            str(s.sequence_number),
+            s.operation or "—",
+            "—" if s.schema_id is None else str(s.schema_id),
+        )
+        for s in ordered
+    )
+    columns = ("snapshot id", "parent", "committed", "sequence number", "operation", "schema")
+    return Records(ordered, CardTable("Snapshots", columns, rows, f"{len(rows)} in all", code=frozenset({0, 1})))
+
+
+def ref_records(state: TableState) -> RefRecords:
+    """Branches and tags."""
+
+    def age(ms: int | None) -> str:
+        return "—" if ms is None else f"{ms / 86_400_000:g} days"
+
+    rows = tuple(
+        (
+            r.name,
+            r.type,
+            str(r.snapshot_id),
+            age(r.max_ref_age_ms),
+            "—" if r.min_snapshots_to_keep is None else str(r.min_snapshots_to_keep),
+            age(r.max_snapshot_age_ms),
+        )
+        for r in state.metadata.refs.values()
+    )
+    columns = ("name", "type", "snapshot id", "max ref age", "min snapshots to keep", "max snapshot age")
+    table = CardTable("Refs", columns, rows, f"{len(rows)} in all", code=frozenset({2}))
+    return RefRecords(state.metadata.refs, table)
+
+
+def history(state: TableState) -> pd.DataFrame:
+    """What became current when.
+
+    Columns: made_current_at (UTC), snapshot_id, parent_id, is_current_ancestor, expired, operation, refs, and from the
+    summary added_data_files, deleted_data_files, added_records, deleted_records. One row per change of the current
+    snapshot; the clock is the snapshot-log, or without one the snapshots' own times.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    m = state.metadata
+    ancestors = set()
+    at = m.snapshot()
+    while at is not None and at.snapshot_id not in ancestors:
+        ancestors.add(at.snapshot_id)
+        at = None if at.parent_snapshot_id is None else m.snapshot(at.parent_snapshot_id)
+    refs: dict[int, list[str]] = {}
+    for r in m.refs.values():
+        refs.setdefault(r.snapshot_id, []).append(r.name)
+    rows = []
+    for ms, snapshot_id in clock(m)[0]:
+        s = m.snapshot(snapshot_id)
+        summary = (s.summary if s else None) or {}
+        row = {
+            "made_current_at": ms,
+            "snapshot_id": snapshot_id,
+            "parent_id": s.parent_snapshot_id if s else None,
+            "is_current_ancestor": snapshot_id in ancestors,
+            "expired": s is None,
+            "operation": s.operation if s else None,
+            "refs": ", ".join(refs.get(snapshot_id, ())),
+        }
+        for key in ("added-data-files", "deleted-data-files", "added-records", "deleted-records"):
+            text = summary.get(key, "")
+            row[key.replace("-", "_")] = int(text) if text.isdigit() and len(text) < 19 else None
+        rows.append(row)
+    schema = pa.schema(
+        [
+            ("made_current_at", pa.timestamp("ms", "UTC")),
+            ("snapshot_id", pa.int64()),
+            ("parent_id", pa.int64()),
+            ("is_current_ancestor", pa.bool_()),
+            ("expired", pa.bool_()),
+            ("operation", pa.string()),
+            ("refs", pa.string()),
+            ("added_data_files", pa.int64()),
+            ("deleted_data_files", pa.int64()),
+            ("added_records", pa.int64()),
+            ("deleted_records", pa.int64()),
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema=schema).to_pandas(types_mapper=pd.ArrowDtype)

@@ -1,0 +1,201 @@
+"""Travel in time: which snapshot, with which schema, by which clock."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import UTC, date, datetime
+from typing import Any
+
+from iceexplore.errors import OptionError, SnapshotNotFoundError
+from iceexplore.graph._state import TableState, state_of
+from iceexplore.metadata import Ref, Snapshot, TableMetadata
+from iceexplore.storage import open_version
+
+__all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
+
+_NO_LOG = "There is no snapshot-log: the snapshots' own timestamps are the clock of at(timestamp=)."
+
+
+def format_ms(ms: int | None) -> str:
+    """Milliseconds since the epoch as ``2024-01-31 12:00:00.123 UTC``; what no calendar holds, as the number."""
+    if ms is None:
+        return "—"
+    try:
+        when = datetime.fromtimestamp(ms // 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"
+    return f"{when:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
+
+
+def to_ms(when: object) -> int:
+    """A time as milliseconds since the epoch: datetime, date, ISO text, pandas Timestamp, or milliseconds.
+
+    A naive time is UTC.
+
+    Raises
+    ------
+    OptionError
+        It is none of these.
+    """
+    if isinstance(when, bool):
+        raise OptionError(f"timestamp={when!r}: give a datetime, ISO text or milliseconds since the epoch")
+    if isinstance(when, int):
+        return when
+    if isinstance(when, str):
+        text = when.strip()
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            raise OptionError(
+                f"timestamp={text!r} is no ISO date or time; write it like '2024-01-31' or '2024-01-31T12:00:00+00:00'"
+            ) from None
+    if isinstance(when, datetime):
+        aware = when if when.tzinfo else when.replace(tzinfo=UTC)
+        # Whole microseconds, not a float: a float loses milliseconds from the year 2255 on.
+        delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
+        return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+    if isinstance(when, date):
+        return to_ms(datetime(when.year, when.month, when.day, tzinfo=UTC))
+    raise OptionError(f"timestamp={when!r}: give a datetime, ISO text or milliseconds since the epoch")
+
+
+def clock(metadata: TableMetadata) -> tuple[list[tuple[int, int]], bool]:
+    """When each snapshot became current: (milliseconds, snapshot id), oldest first; and whether the log says so.
+
+    The snapshot-log is the clock of "as of" (spec, "Table Metadata": ``snapshot-log``). Only where a table has none
+    do the timestamps of the current snapshot's ancestors stand in for it.
+    """
+    if metadata.snapshot_log:
+        return sorted((e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log), True
+    seen: dict[int, Snapshot] = {}
+    at = metadata.snapshot()
+    while at is not None and at.snapshot_id not in seen:
+        seen[at.snapshot_id] = at
+        at = None if at.parent_snapshot_id is None else metadata.snapshot(at.parent_snapshot_id)
+    return sorted((s.timestamp_ms, s.snapshot_id) for s in seen.values()), False
+
+
+def travel(
+    state: TableState,
+    *,
+    snapshot: int | str | None = None,
+    timestamp: object = None,
+    ref: str | None = None,
+    version: int | str | None = None,
+) -> TableState:
+    """The table as of a snapshot, a time, a branch or tag, or a metadata file. Exactly one of them.
+
+    Raises
+    ------
+    OptionError
+        None of them, or more than one.
+    SnapshotNotFoundError
+        No such snapshot, time, ref or version; the nearest ones are listed.
+    """
+    given = {k: v for k, v in (("snapshot", snapshot), ("timestamp", timestamp), ("ref", ref), ("version", version)) if v is not None}
+    if len(given) != 1:
+        raise OptionError(
+            "at() takes exactly one of snapshot=, timestamp=, ref=, version=; got " + (", ".join(given) or "none")
+        )
+    if version is not None:
+        opened = open_version(state.opened, version)
+        return state_of(opened, strict=state.problems.strict, travel=f"metadata version {version}")
+    if ref is not None:
+        return _at_ref(state, ref)
+    if timestamp is not None:
+        return _at_time(state, to_ms(timestamp))
+    assert snapshot is not None
+    found = _snapshot(state, snapshot)
+    return _showing(state, found, travel=f"snapshot {found.snapshot_id}")
+
+
+def resolve_state(state: TableState, at: Any) -> TableState:
+    """The state that ``at`` names: a snapshot id, the name of a ref, or a state (of this or another table)."""
+    if isinstance(at, TableState):
+        return at
+    if isinstance(at, Snapshot):
+        return travel(state, snapshot=at.snapshot_id)
+    if isinstance(at, Ref):
+        return travel(state, ref=at.name)
+    if isinstance(at, str) and (at in state.metadata.refs or not at.lstrip("-").isdigit()):
+        return travel(state, ref=at)
+    return travel(state, snapshot=at)
+
+
+def snapshot_of(metadata: TableMetadata, snapshot_id: int, where: str) -> Snapshot:
+    """The snapshot with this id.
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        There is none; the nearest ids are listed.
+    """
+    found = metadata.snapshot(snapshot_id)
+    if found is not None:
+        return found
+    ids = [s.snapshot_id for s in metadata.snapshots]
+    if not ids:
+        raise SnapshotNotFoundError(f"{where} has no snapshots, so no snapshot {snapshot_id}")
+    similar = difflib.get_close_matches(str(snapshot_id), [str(i) for i in ids], n=3, cutoff=0.5)
+    near = [int(i) for i in similar] or sorted(ids, key=lambda i: abs(i - snapshot_id))[:3]
+    listed = "; ".join(f"{i} ({format_ms(s.timestamp_ms)})" for i in near if (s := metadata.snapshot(i)) is not None)
+    expired = next((e for e in metadata.snapshot_log if e.snapshot_id == snapshot_id), None)
+    gone = "" if expired is None else f" (it was current from {format_ms(expired.timestamp_ms)} and has expired)"
+    raise SnapshotNotFoundError(
+        f"{where} has no snapshot {snapshot_id}{gone}; it has {len(ids)}, the nearest: {listed}. "
+        "All of them: t.snapshots"
+    )
+
+
+def _snapshot(state: TableState, snapshot: object) -> Snapshot:
+    try:
+        if isinstance(snapshot, bool | float):
+            raise ValueError
+        wanted = int(snapshot)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        raise OptionError(f"snapshot={snapshot!r} is no snapshot id (a whole number); for a branch or tag use ref=") from None
+    return snapshot_of(state.metadata, wanted, state.name)
+
+
+def _showing(state: TableState, found: Snapshot, *, travel: str, note: str | None = None) -> TableState:
+    # A snapshot is read with its own schema (spec, "Snapshots": schema-id).
+    schema = state.metadata.schema(found.schema_id) if found.schema_id is not None else state.metadata.schema()
+    return state.showing(found, schema, ref=None, travel=travel, note=note)
+
+
+def _at_ref(state: TableState, name: str) -> TableState:
+    refs = state.metadata.refs
+    ref = refs.get(name)
+    if ref is None:
+        near = difflib.get_close_matches(name, list(refs), n=3, cutoff=0.4) or list(refs)[:5]
+        listed = ", ".join(f"{n} ({refs[n].type})" for n in near) or "none"
+        raise SnapshotNotFoundError(f"{state.name} has no branch or tag {name!r}; it has {len(refs)}, the nearest: {listed}")
+    found = state.metadata.snapshot(ref.snapshot_id)
+    if found is None:
+        raise SnapshotNotFoundError(
+            f"{ref.type} {name!r} of {state.name} names snapshot {ref.snapshot_id}, which is not in the metadata; "
+            "t.snapshots lists those that are"
+        )
+    shown = _showing(state, found, travel=f"{ref.type} {name}")
+    # A branch is read with the table's current schema, a tag with its snapshot's (as Spark and Java's SnapshotUtil.schemaFor do).
+    schema = state.metadata.schema() if ref.type == "branch" else shown.schema
+    return state.showing(found, schema, ref=name, travel=shown.travel)
+
+
+def _at_time(state: TableState, ms: int) -> TableState:
+    entries, logged = clock(state.metadata)
+    past = [e for e in entries if e[0] <= ms]
+    if not past:
+        first = f"its history begins at {format_ms(entries[0][0])} (snapshot {entries[0][1]})" if entries else "it has no snapshots"
+        raise SnapshotNotFoundError(f"{state.name} had no snapshot at {format_ms(ms)}: {first}")
+    when, snapshot_id = past[-1]
+    found = state.metadata.snapshot(snapshot_id)
+    if found is None:
+        kept = [e for e in entries if state.metadata.snapshot(e[1]) is not None]
+        near = sorted(kept, key=lambda e: abs(e[0] - ms))[:3]
+        listed = "; ".join(f"{i} (from {format_ms(t)})" for t, i in near) or "none"
+        raise SnapshotNotFoundError(
+            f"at {format_ms(ms)} snapshot {snapshot_id} was current (from {format_ms(when)}), and it has expired; "
+            f"the nearest that are left: {listed}"
+        )
+    return _showing(state, found, travel=f"as of {format_ms(ms)}", note=None if logged else _NO_LOG)

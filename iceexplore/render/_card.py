@@ -1,0 +1,149 @@
+"""A card: the facts of one thing as headings, pairs and small tables; as text and as HTML.
+
+The HTML uses inline ``style=``, tables and ``<details>`` alone, which also survive in an untrusted notebook, and
+colours that are see-through or inherited, so that it stands on a light page and on a dark one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iceexplore.render import escape
+
+__all__ = ["Card", "CardTable", "card_html", "card_text"]
+
+_SIGN = {"error": "✖", "warning": "▲", "info": "ℹ"}
+_EDGE = {"error": "#c62828", "warning": "#e65100", "info": "#0277bd"}
+_GREY = "rgba(128,128,128,.16)"
+_LINE = "rgba(128,128,128,.35)"
+
+
+@dataclass(frozen=True)
+class CardTable:
+    """A small table under a heading. ``code`` columns are set in a fixed-width face, ``right`` ones to the right."""
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    open: bool = True
+    code: frozenset[int] = frozenset()
+    right: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is shown: strings only, none of them escaped yet."""
+
+    title: str
+    badges: tuple[str, ...] = ()
+    subtitle: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    tables: tuple[CardTable, ...] = ()
+    notes: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str, str], ...] = ()  # severity, text, where
+
+
+def card_text(card: Card) -> str:
+    """The card as plain text; nothing in it can drive a terminal."""
+    e = escape.text
+    lines = [e(card.title) + "".join(f"  [{e(b)}]" for b in card.badges)]
+    if card.subtitle:
+        lines.append(e(card.subtitle))
+    width = max((len(k) for k, _ in card.facts), default=0)
+    lines.extend(f"  {e(k):<{width}}  {e(v)}" for k, v in card.facts)
+    for table in card.tables:
+        lines.append("")
+        lines.append(e(table.heading) + (f"  ({e(table.note)})" if table.note else ""))
+        lines.extend("  " + line for line in _text_table(table))
+    if card.problems:
+        lines += ["", f"Problems ({len(card.problems)})"]
+        lines.extend(f"  {_SIGN.get(s, '•')} {e(s)}: {e(t)}  {e(w)}" for s, t, w in card.problems)
+    if card.notes:
+        lines += ["", *(f"ℹ {e(n)}" for n in card.notes)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _text_table(table: CardTable) -> list[str]:
+    rows = [tuple(escape.text(c) for c in r) for r in (table.columns, *table.rows)]
+    widths = [min(60, max(len(r[i]) for r in rows)) for i in range(len(table.columns))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = (_cut(c, w) for c, w in zip(row, widths, strict=True))
+        return "  ".join(
+            f"{c:>{w}}" if i in table.right else f"{c:<{w}}" for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+        ).rstrip()
+
+    return [line(rows[0]), "  ".join("─" * w for w in widths), *map(line, rows[1:])]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def card_html(card: Card) -> str:
+    """The card as HTML."""
+    e = escape.html
+    badges = "".join(
+        f'<span style="display:inline-block;margin-left:8px;padding:1px 8px;border:1px solid {_LINE};border-radius:10px;'
+        f'font-size:11px;font-weight:500;background:{_GREY}">{e(b)}</span>'
+        for b in card.badges
+    )
+    out = [
+        f'<div style="border:1px solid {_LINE};border-radius:6px;padding:12px 16px;max-width:960px;'
+        'font-family:system-ui,sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere">',
+        f'<div style="font-size:16px;font-weight:600">{e(card.title)}{badges}</div>',
+    ]
+    if card.subtitle:
+        out.append(f'<div style="font-family:ui-monospace,monospace;font-size:12px;opacity:.8">{e(card.subtitle)}</div>')
+    if card.facts:
+        cells = "".join(
+            f'<div style="margin:6px 28px 0 0"><div style="font-size:11px;opacity:.75">{e(k)}</div>'
+            f'<div style="font-weight:500">{e(v)}</div></div>'
+            for k, v in card.facts
+        )
+        out.append(f'<div style="display:flex;flex-wrap:wrap;margin-bottom:6px">{cells}</div>')
+    if card.problems:
+        out.append(_problems_html(card.problems))
+    out.extend(_table_html(t) for t in card.tables)
+    out.extend(f'<div style="margin-top:8px;font-size:12px;opacity:.8">ℹ {e(n)}</div>' for n in card.notes)
+    out.append("</div>")
+    return "".join(out)
+
+
+def _problems_html(problems: Sequence[tuple[str, str, str]]) -> str:
+    e = escape.html
+    items = "".join(
+        f'<div style="border-left:3px solid {_EDGE.get(s, _LINE)};padding:2px 8px;margin:4px 0;background:{_GREY}">'
+        f'<b>{_SIGN.get(s, "•")} {e(s)}</b> {e(t)}'
+        f'<div style="font-family:ui-monospace,monospace;font-size:11px;opacity:.8">{e(w)}</div></div>'
+        for s, t, w in problems
+    )
+    return (
+        f'<details style="margin-top:8px" open><summary style="cursor:pointer"><b>Problems</b> ({len(problems)})'
+        f"</summary>{items}</details>"
+    )
+
+
+def _table_html(table: CardTable) -> str:
+    e = escape.html
+    mono = "font-family:ui-monospace,monospace;font-size:12px;"
+
+    def cell(tag: str, i: int, text: str) -> str:
+        style = f"text-align:{'right' if i in table.right else 'left'};padding:2px 12px 2px 0;vertical-align:top;"
+        style += mono if tag == "td" and i in table.code else ""
+        style += "font-weight:500;opacity:.75;font-size:11px;" if tag == "th" else ""
+        return f'<{tag} style="{style}">{e(text)}</{tag}>'
+
+    head = "".join(cell("th", i, c) for i, c in enumerate(table.columns))
+    body = "".join(
+        f'<tr style="background:transparent">{"".join(cell("td", i, c) for i, c in enumerate(r))}</tr>' for r in table.rows
+    )
+    note = f' <span style="opacity:.75;font-size:12px">{e(table.note)}</span>' if table.note else ""
+    return (
+        f'<details style="margin-top:8px"{" open" if table.open else ""}><summary style="cursor:pointer">'
+        f"<b>{e(table.heading)}</b>{note}</summary>"
+        f'<table style="border-collapse:collapse;margin:2px 0 0 14px;width:auto"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></details>"
+    )

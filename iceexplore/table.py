@@ -1,0 +1,279 @@
+"""The faces: `open`, `sample` and `Table`. Each method is a line or two into a package below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from iceexplore import graph
+from iceexplore._samples import sample_path
+from iceexplore.errors import Problems
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.inspect import Inspect
+    from iceexplore.metadata import PartitionSpec, Ref, Schema, Snapshot, SortOrder, TableMetadata
+    from iceexplore.storage import ReadLog
+    from iceexplore.widgets import Explorer
+
+__all__ = ["Table", "open", "sample"]
+
+
+def open(  # noqa: A001  (ix.open is the face; the module never needs the built-in)
+    source: Any,
+    *,
+    catalog: Any = None,
+    moved: Mapping[str, str] | None = None,
+    version: int | str | None = None,
+    allow: str | Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> Table:
+    """Open a table. Reads one JSON file, nothing more.
+
+    Parameters
+    ----------
+    source
+        A table folder, a metadata file, the URI of either (``s3://``, ``gs://``, ``memory://``, … whatever fsspec or
+        PyIceberg's FileIO knows), a zip, a PyIceberg ``Table``, or with ``catalog`` a table's identifier.
+    catalog
+        The name of a PyIceberg catalog, or a catalog object.
+    moved
+        Where files are now, by the prefix under which the table knows them. Found by itself where it can be.
+    version
+        Which metadata file: its number, name or location. By default the newest.
+    allow
+        Further places that may be read, besides the table's own roots.
+    properties
+        Options of the catalog, or of the storage.
+    strict
+        Raise at the first fault instead of showing the rest.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        No table there; the message says what is.
+    FormatError
+        The metadata file is no table metadata.
+    AccessDeniedError, StorageError, CatalogError, OutsideRootsError
+        The storage or catalog refused or failed.
+    """
+    allowed = (allow,) if isinstance(allow, str) else tuple(allow)
+    state = graph.open_state(
+        source, catalog=catalog, moved=moved, version=version, allow=allowed, properties=properties, strict=strict
+    )
+    return Table(state)
+
+
+def sample(name: str = "trips") -> Table:
+    """Open a table that ships with the package, written by Spark with Iceberg's runtime.
+
+    Raises
+    ------
+    OptionError
+        No sample of that name; those that there are, are listed.
+    """
+    return Table(graph.open_state(sample_path(name)))
+
+
+class Table:
+    """An Iceberg table as of some state: immutable, and read no further than was asked.
+
+    Made by `iceexplore.open`. In a notebook it shows its card.
+    """
+
+    def __init__(self, state: graph.TableState) -> None:
+        self._state = state
+
+    # What it is -----------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> graph.TableState:
+        """The immutable state behind this face, for the packages below."""
+        return self._state
+
+    @property
+    def name(self) -> str:
+        """The catalog's identifier, or the last part of the location."""
+        return self._state.name
+
+    @property
+    def location(self) -> str:
+        """The table's location, as written in its metadata."""
+        return self._state.metadata.location
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The metadata file as a record; ``.raw`` is the JSON as written."""
+        return self._state.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        """The metadata file's location."""
+        return self._state.metadata_location
+
+    @property
+    def format_version(self) -> int:
+        """1 to 4."""
+        return self._state.metadata.format_version
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the state shown."""
+        return self._state.schema
+
+    @property
+    def spec(self) -> PartitionSpec | None:
+        """The default partition spec."""
+        return self._state.metadata.spec()
+
+    @property
+    def sort_order(self) -> SortOrder | None:
+        """The default sort order."""
+        m = self._state.metadata
+        return next((o for o in m.sort_orders if o.order_id == m.default_sort_order_id), None)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return self._state.metadata.properties
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot shown; None for a table without one."""
+        return self._state.snapshot
+
+    @property
+    def snapshots(self) -> graph.Records[Snapshot]:
+        """Every snapshot in the metadata, oldest first."""
+        return graph.snapshot_records(self._state)
+
+    @property
+    def refs(self) -> Mapping[str, Ref]:
+        """Branches and tags by name."""
+        return graph.ref_records(self._state)
+
+    @property
+    def problems(self) -> Problems:
+        """Every fault met so far; more come to light as more is read."""
+        return self._state.problems
+
+    @property
+    def reads(self) -> ReadLog:
+        """Every read of the storage, with bytes and time."""
+        return self._state.storage.reads
+
+    @property
+    def moved(self) -> Mapping[str, str]:
+        """Where files are now, by the prefix under which the table knows them."""
+        return self._state.storage.moved
+
+    # What it is made of ---------------------------------------------------------------------------------------------
+
+    @property
+    def inspect(self) -> Inspect:
+        """The metadata tables: ``t.inspect.files()`` and its like."""
+        from iceexplore.inspect import Inspect
+
+        return Inspect(self._state)
+
+    def tree(
+        self,
+        *,
+        snapshots: Literal["current", "all"] | int | Iterable[int] = "current",
+        depth: Literal["snapshots", "manifests", "files"] = "manifests",
+        labels: Literal["short", "full", "counts"] = "short",
+        max_nodes: int = 150,
+    ) -> graph.Tree:
+        """The tree: metadata files, snapshots and refs, manifest lists, manifests, files. See `iceexplore.graph.build_tree`."""
+        return graph.build_tree(self._state, snapshots=snapshots, depth=depth, labels=labels, max_nodes=max_nodes)
+
+    def explore(self) -> Explorer:
+        """The interactive explorer: tree and details side by side."""
+        from iceexplore.widgets import explore
+
+        return explore(self._state)
+
+    # Travel ---------------------------------------------------------------------------------------------------------
+
+    def at(
+        self,
+        *,
+        snapshot: int | str | None = None,
+        timestamp: object = None,
+        ref: str | None = None,
+        version: int | str | None = None,
+    ) -> Table:
+        """The table as of then. Exactly one of the arguments.
+
+        Parameters
+        ----------
+        snapshot
+            A snapshot id.
+        timestamp
+            A datetime, date, ISO text or milliseconds since the epoch; a naive time is UTC. By the snapshot-log.
+        ref
+            A branch or tag.
+        version
+            The number of a metadata file.
+
+        Raises
+        ------
+        SnapshotNotFoundError
+            There is none; the nearest are listed.
+        OptionError
+            None of the arguments, or more than one.
+        """
+        return Table(graph.travel(self._state, snapshot=snapshot, timestamp=timestamp, ref=ref, version=version))
+
+    def refresh(self) -> Table:
+        """The newest state of the table, as a new Table; this one stays what it is.
+
+        Raises
+        ------
+        TableChangedError
+            Another table stands there now.
+        """
+        return Table(graph.refreshed(self._state))
+
+    def history(self) -> pd.DataFrame:
+        """What became current when: time, snapshot, parent, whether an ancestor of the current one, operation, refs, changes."""
+        return graph.history(self._state)
+
+    def diff(self, a: Any, b: Any = None) -> graph.Diff:
+        """What changed from ``a`` to ``b``: files, rows, deletes, manifests, schema, spec, properties.
+
+        Each is a snapshot id, a branch or tag, or a Table (also of another table). Without ``b``, from ``a`` to here.
+        """
+        before = self._resolve(a)
+        return graph.diff(before, self._state if b is None else self._resolve(b))
+
+    def _resolve(self, at: Any) -> graph.TableState:
+        return at._state if isinstance(at, Table) else graph.resolve_state(self._state, at)
+
+    # Sharing --------------------------------------------------------------------------------------------------------
+
+    def bundle(
+        self,
+        path: str | Path,
+        *,
+        redact: str | Iterable[str] = ("credentials",),
+        deletes: bool = False,
+        overwrite: bool = False,
+    ) -> graph.Bundle:
+        """Write the table's metadata into a zip to mail, which `iceexplore.open` opens. See `iceexplore.graph.write_bundle`."""
+        return graph.write_bundle(self._state, Path(path), redact=redact, deletes=deletes, overwrite=overwrite)
+
+    def close(self) -> None:
+        """Remove what was extracted for this table (a zip's temporary folder)."""
+        self._state.storage.close()
+
+    # How it looks ---------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return graph.card_text(graph.table_card(self._state))
+
+    def _repr_html_(self) -> str:
+        return graph.card_html(graph.table_card(self._state))
