@@ -1,0 +1,55 @@
+"""Drawing: escape, layout, SVG, Mermaid, Graphviz, text and HTML, on plain structures only."""
+
+from __future__ import annotations
+
+from iceexplore.render import _escape as escape
+from iceexplore.render._fold import fold, share
+from iceexplore.render._graphviz import graphviz
+from iceexplore.render._html import Html, card, chip, details, html_table, key_values, problem_list, section
+from iceexplore.render._icons import ICONS
+from iceexplore.render._layout import Box, Column, Layout, layout
+from iceexplore.render._mermaid import mermaid
+from iceexplore.render._mime import Mermaid, Svg, svg_image
+from iceexplore.render._scene import EdgeKind, Mark, Scene, SceneEdge, SceneNode
+from iceexplore.render._style import MARKS, PAPER, STYLE, KindStyle, MarkStyle, Palette, style
+from iceexplore.render._svg import Theme, svg
+from iceexplore.render._text import text
+
+__all__ = [
+    "Box",
+    "Column",
+    "EdgeKind",
+    "Html",
+    "ICONS",
+    "KindStyle",
+    "Layout",
+    "MARKS",
+    "Mark",
+    "MarkStyle",
+    "Mermaid",
+    "PAPER",
+    "Palette",
+    "STYLE",
+    "Scene",
+    "SceneEdge",
+    "SceneNode",
+    "Svg",
+    "Theme",
+    "card",
+    "chip",
+    "details",
+    "escape",
+    "fold",
+    "graphviz",
+    "html_table",
+    "key_values",
+    "layout",
+    "mermaid",
+    "problem_list",
+    "section",
+    "share",
+    "style",
+    "svg",
+    "svg_image",
+    "text",
+]

@@ -1,0 +1,100 @@
+"""One escape function per target. Every path, partition value, name and property is somebody else's text.
+
+All of them start from `visible`: control characters, terminal escapes, bidi overrides, invisible characters and lone
+surrogates are shown as signs instead of acting. Then each target's own syntax is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["attribute", "dot", "html", "mermaid", "shorten", "svg", "text", "visible"]
+
+#: Characters that act instead of showing. ZWNJ and ZWJ (U+200C, U+200D) stay: scripts and emoji need them.
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001fffe\U0001ffff\U000e0000-\U000e0fff]"
+)
+
+#: What Mermaid takes literally inside a quoted label. Not `#` (entities), backtick (markdown), `%{}` (directives),
+#: `\` or `$` (KaTeX).
+_MERMAID_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .,:+/=_-")
+
+#: Mermaid's own placeholders for entities while it works: U+FB02, degree, pilcrow, sharp s.
+_MERMAID_MARKERS = frozenset("\ufb02\u00b0\u00b6\u00df")
+
+
+def _show(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return f"\u27e8U+{code:04X}\u27e9"
+
+
+def visible(value: object) -> str:
+    """The text with every character that acts shown as a sign: ``␛`` for escape, ``⟨U+202E⟩`` for a bidi override."""
+    return _ACTING.sub(_show, str(value))
+
+
+def shorten(value: object, limit: int) -> str:
+    """At most ``limit`` characters, the middle left out: both ends of a path tell something.
+
+    Cut before escaping, so that no escape is cut in two.
+    """
+    s = str(value)
+    if len(s) <= limit:
+        return s
+    head = (limit - 1) // 2
+    tail = limit - 1 - head
+    return s[:head] + "\u2026" + s[len(s) - tail :]
+
+
+def html(value: object) -> str:
+    """For HTML text. ``$`` and ``\\`` get an element of their own, for JupyterLab typesets ``$...$`` and ``\\(...\\)``
+    in HTML output, and MathJax looks for its delimiters within one run of text only.
+    """
+    s = attribute(value)
+    return s.replace("\\", "<span>\\</span>").replace("$", "<span>$</span>")
+
+
+def attribute(value: object) -> str:
+    """For a double-quoted HTML attribute."""
+    return svg(value).replace("`", "&#96;")
+
+
+def svg(value: object) -> str:
+    """For text and attributes of SVG (any XML 1.0)."""
+    s = visible(value)
+    return (
+        s.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("'", "&#39;")
+    )
+
+
+def mermaid(value: object) -> str:
+    """For a double-quoted Mermaid label, and for accTitle and accDescr: entities for all but plain characters.
+
+    Mermaid reads ``<b>`` as HTML in labels even in strict mode, ``#...;`` as an entity, a backtick as Markdown and
+    ``%%{`` as a directive wherever it stands.
+    """
+    out = []
+    for c in visible(value):
+        if c in _MERMAID_PLAIN or (ord(c) > 127 and c.isalnum() and c not in _MERMAID_MARKERS):
+            out.append(c)
+        else:
+            out.append(f"#{ord(c)};")
+    return "".join(out)
+
+
+def dot(value: object) -> str:
+    r"""For a Graphviz label that the ``graphviz`` package will quote: no ``\N`` or ``\l``, no HTML.
+
+    Graphviz reads a whole label ``<...>`` as HTML, and knows character entities in any label: so ``<`` goes as one.
+    """
+    return visible(value).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def text(value: object) -> str:
+    """For a terminal or a log: one line, and no character that acts."""
+    return visible(value)

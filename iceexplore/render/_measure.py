@@ -1,0 +1,70 @@
+"""How wide a text will be, without a font: positions are computed in Python, so widths have to be guessed safely.
+
+The figures are those of DejaVu Sans, the widest of the usual interface fonts; others leave a little air.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["elide", "text_width"]
+
+_WIDTHS: dict[str, float] = {}
+for _chars, _width in (
+    ("ijl'|", 0.30),
+    ("I!., :;·", 0.34),
+    ("()[]-/\\ftr_", 0.40),
+    ("csvxyzJ?\"^*`{}", 0.56),
+    ("abdeghknopqu0123456789FEL$LTZ…", 0.64),
+    ("ABCDGHKNOPQRSUVXY&", 0.74),
+    ("mMwW@%+−<>=~", 0.90),
+):
+    for _c in _chars:
+        _WIDTHS[_c] = _width
+
+_BOLD = 1.09
+
+
+def _char(c: str) -> float:
+    width = _WIDTHS.get(c)
+    if width is None:
+        if unicodedata.combining(c):
+            width = 0.0
+        else:
+            width = 1.05 if unicodedata.east_asian_width(c) in "WF" or ord(c) > 0x2FFF else 0.72
+        if len(_WIDTHS) < 5000:
+            _WIDTHS[c] = width
+    return width
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Width in pixels at a font size in pixels."""
+    return sum(map(_char, text)) * size * (_BOLD if bold else 1.0)
+
+
+def elide(text: str, size: float, limit: float, *, bold: bool = False) -> str:
+    """The text if it fits into ``limit`` pixels, otherwise its beginning and end around an ellipsis."""
+    if len(text) > 2000:  # no screen shows more, and a name may be 100 kB
+        text = text[:1000] + text[-1000:]
+        fits = False
+    else:
+        fits = text_width(text, size, bold=bold) <= limit
+    if fits:
+        return text
+    room = limit / (size * (_BOLD if bold else 1.0)) - _char("…")
+    head, tail = 0, len(text)
+    while head < tail:
+        # Take turns from both ends; a path's end (the file's name) gets the first turn.
+        step = _char(text[tail - 1])
+        if step > room:
+            break
+        room -= step
+        tail -= 1
+        if head >= tail:
+            break
+        step = _char(text[head])
+        if step > room:
+            break
+        room -= step
+        head += 1
+    return text[:head] + "…" + text[tail:]

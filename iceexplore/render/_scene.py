@@ -1,0 +1,111 @@
+"""What a renderer draws: nodes in layers and the edges between them, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from iceexplore.errors import OptionError
+
+__all__ = ["EdgeKind", "Mark", "Scene", "SceneEdge", "SceneNode"]
+
+Mark = Literal["added", "removed", "carried", "problem", "folded"]
+EdgeKind = Literal["child", "applies-to", "ref"]
+
+
+@dataclass(frozen=True)
+class SceneNode:
+    """One box of a scene.
+
+    Attributes
+    ----------
+    id
+        Unique in the scene. Never written into an output: renderers number nodes themselves.
+    kind
+        A key of `STYLE`; an unknown kind is drawn in neutral colours.
+    label, lines
+        The title and the smaller lines under it, as they are (renderers escape and shorten).
+    badge
+        A word or sign beside the title.
+    marks
+        What happened to the node: each has a sign as well as a colour.
+    parent
+        The id of the node that holds this one, or None for a root.
+    level
+        The layer, from 0; greater than the parent's.
+    tooltip
+        The long form; no renderer relies on it being seen.
+    """
+
+    id: str
+    kind: str
+    label: str
+    lines: tuple[str, ...] = ()
+    badge: str | None = None
+    marks: frozenset[Mark] = frozenset()
+    parent: str | None = None
+    level: int = 0
+    tooltip: str | None = None
+
+
+@dataclass(frozen=True)
+class SceneEdge:
+    """A relation besides parenthood. A `ref` edge between two children of one node draws its source atop its target."""
+
+    source: str
+    target: str
+    kind: EdgeKind = "applies-to"
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Nodes, parents before their children, and edges. Parenthood needs no edge of its own.
+
+    Raises
+    ------
+    OptionError
+        Two nodes share an id, a parent or an edge's end is not in the scene (or a parent comes after its child), or
+        a child's layer is not beyond its parent's.
+    """
+
+    title: str
+    description: str
+    nodes: tuple[SceneNode, ...] = ()
+    edges: tuple[SceneEdge, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        levels: dict[str, int] = {}
+        for node in self.nodes:
+            if node.id in levels:
+                raise OptionError(f"two nodes of the scene have the id {node.id!r}; ids must be unique")
+            if node.parent is not None:
+                if node.parent not in levels:
+                    raise OptionError(f"the parent {node.parent!r} of node {node.id!r} must come before it in the scene")
+                if node.level <= levels[node.parent]:
+                    raise OptionError(f"node {node.id!r} must be on a layer beyond its parent's ({levels[node.parent]})")
+            levels[node.id] = node.level
+        for edge in self.edges:
+            for end in (edge.source, edge.target):
+                if end not in levels:
+                    raise OptionError(f"an edge names the node {end!r}, which is not in the scene")
+
+    @cached_property
+    def by_id(self) -> dict[str, SceneNode]:
+        """Node by id."""
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def children(self) -> dict[str | None, list[SceneNode]]:
+        """Nodes by parent, in order; the roots under None."""
+        out: dict[str | None, list[SceneNode]] = {}
+        for node in self.nodes:
+            out.setdefault(node.parent, []).append(node)
+        return out
+
+    def relations(self, kinds: Iterable[EdgeKind] = ("applies-to", "ref")) -> list[SceneEdge]:
+        """The edges of these kinds."""
+        wanted = set(kinds)
+        return [edge for edge in self.edges if edge.kind in wanted]
