@@ -11,7 +11,7 @@ from enum import IntEnum
 
 import pyarrow as pa
 
-__all__ = ["CONTENT_NAMES", "ENTRY_SCHEMA", "ContentType", "MANIFEST_STATS", "PARTITION_SUMMARY", "Status"]
+__all__ = ["CONTENT_NAMES", "ContentType", "ENTRY_SCHEMA", "MANIFEST_STATS", "PARTITION_SUMMARY", "Status"]
 
 
 class ContentType(IntEnum):

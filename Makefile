@@ -1,0 +1,71 @@
+# make lab, make test: both set up everything they need. `make help` lists the rest.
+
+PYTHON ?=
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+NOTEBOOK := notebooks/01_quickstart.ipynb
+NBVAL := --nbval-lax --nbval-cell-timeout=120 --nbval-current-env
+PYTEST_ARGS ?=
+LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test test-long lint types format bench samples docs constraints check-binder clean system
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+lab: $(VENV)/.lab ## open JupyterLab on the quickstart
+	$(BIN)/jupyter lab $(LAB_ARGS) $(NOTEBOOK)
+
+test: $(VENV)/.dev system ## run every test, notebooks included (CI=true: nothing is skipped)
+	$(BIN)/pytest tests notebooks $(NBVAL) $(PYTEST_ARGS)
+
+test-long: $(VENV)/.dev system ## the same, with many more examples per property
+	$(BIN)/pytest tests notebooks $(NBVAL) --hypothesis-profile=long $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev ## ruff
+	$(BIN)/ruff check .
+
+format: $(VENV)/.dev ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+
+types: $(VENV)/.dev ## mypy --strict
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev ## time and memory against PyIceberg
+	$(BIN)/python benchmarks/metadata.py
+
+samples: $(VENV)/.dev system ## make the sample tables of the package anew, by Spark
+	$(BIN)/python scripts/make_samples.py
+
+docs: $(VENV)/.dev system ## make the README's pictures anew, in a real JupyterLab
+	$(BIN)/python -m scripts.screenshots
+
+constraints: ## resolve the newest versions into constraints.txt
+	sh scripts/venv.sh .cache/constraints "$(PYTHON)"
+	.cache/constraints/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager ".[dev,gcs]"
+	sh scripts/constraints.sh .cache/constraints/bin/python > constraints.txt
+	rm -rf .cache/constraints
+
+check-binder: ## install as Binder does, from scratch, and run the quickstart
+	sh scripts/check_binder.sh "$(PYTHON)"
+
+clean: ## remove what make made
+	rm -rf $(VENV) .cache build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+system:
+	@sh scripts/system_packages.sh
+
+$(VENV)/bin/python:
+	@MAKE_TARGET="$(firstword $(MAKECMDGOALS))" sh scripts/venv.sh $(VENV) "$(PYTHON)"
+
+# Stamps: installed again when what is to be installed changes.
+$(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[lab]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@

@@ -1,0 +1,138 @@
+"""What tests share: where the real tables are, and what a machine must have for some tests.
+
+Locally a test whose need is missing is skipped and says why. With ``CI=true`` it fails instead: only
+tests of the corpus may be skipped there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+CI = os.environ.get("CI") == "true"
+
+hypothesis.settings.register_profile("short", max_examples=60, deadline=None, derandomize=CI, print_blob=True)
+hypothesis.settings.register_profile("long", max_examples=5_000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("short")
+
+
+def _missing(what: str) -> None:
+    """Skip the test, or fail it where nothing may be missing."""
+    if CI:
+        pytest.fail(f"CI must have everything: {what}", pytrace=False)
+    pytest.skip(what)
+
+
+@cache
+def java_version() -> int | None:
+    """The major version of the Java that Spark would take; None without one."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None:
+        return None
+    try:
+        # JAVA_TOOL_OPTIONS makes Java print a line of its own first
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "(\d+)', said)
+    return int(match.group(1)) if match else None
+
+
+@cache
+def chromium_path() -> Path | None:
+    """The Chromium of this machine (``ICEEXPLORE_CHROMIUM`` names another); None without one."""
+    given = os.environ.get("ICEEXPLORE_CHROMIUM")
+    for name in [given] if given else ["chromium", "chromium-browser", "google-chrome"]:
+        found = shutil.which(name)
+        if found:
+            return Path(found)
+    return None
+
+
+def corpus_path() -> Path | None:
+    """The folder of real tables (``ICEEXPLORE_CORPUS``); None where it is not said."""
+    given = os.environ.get("ICEEXPLORE_CORPUS")
+    return Path(given) if given else None
+
+
+def need_java() -> None:
+    """Skip (or fail, on CI) without Java 17 and PySpark."""
+    version = java_version()
+    if version is None or version < 17:
+        _missing(f"Spark needs Java 17 or later, and {'none' if version is None else f'Java {version}'} was found")
+    if importlib.util.find_spec("pyspark") is None:
+        _missing("PySpark is not installed (the extra 'spark')")
+
+
+def need_chromium() -> Path:
+    """Chromium's path; skip (or fail, on CI) without it."""
+    path = chromium_path()
+    if path is None:
+        _missing("no Chromium was found (Debian: apt-get install chromium; or set ICEEXPLORE_CHROMIUM)")
+    assert path is not None
+    return path
+
+
+def need_corpus() -> Path:
+    """The folder of real tables; skip without it, also on CI."""
+    path = corpus_path()
+    if path is None:
+        pytest.skip("ICEEXPLORE_CORPUS does not say where the real tables are")
+    if not (path / "expected.json").is_file():
+        pytest.fail(f"ICEEXPLORE_CORPUS says {path}, and no expected.json is there", pytrace=False)
+    return path
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Markers say what a test needs; it is looked for before any fixture."""
+    if item.get_closest_marker("spark"):
+        need_java()
+    if item.get_closest_marker("browser"):
+        need_chromium()
+    if item.get_closest_marker("corpus"):
+        need_corpus()
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of real tables that other engines wrote."""
+    return need_corpus()
+
+
+@pytest.fixture(scope="session")
+def require_java() -> None:
+    """For tests and fixtures that start Spark."""
+    need_java()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """The Chromium of this machine."""
+    return need_chromium()
+
+
+@pytest.fixture(scope="session")
+def require_dot() -> Path:
+    """Graphviz's ``dot``."""
+    found = shutil.which("dot")
+    if found is None:
+        _missing("Graphviz's dot was not found (Debian: apt-get install graphviz)")
+    assert found is not None
+    return Path(found)
+
+
+@pytest.fixture(scope="session")
+def trips() -> Path:
+    """The folder of the sample table that ships in the package."""
+    from iceexplore._samples import sample_path
+
+    return sample_path("trips")

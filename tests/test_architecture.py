@@ -1,0 +1,178 @@
+"""The house: who stands on whom, what modules look like, and what no file may say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "iceexplore"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 400
+
+#: Top to bottom, as in ARCHITECTURE.md: a package stands only on those below it.
+HOUSE = ("faces", "widgets", "inspect", "graph", "manifests", "deletes", "metadata", "storage", "render", "errors")
+
+#: What `import iceexplore` must leave alone: each costs more than the whole import may.
+HEAVY = ("IPython", "anywidget", "datafusion", "pandas", "pyarrow.dataset", "pyiceberg", "pyspark")
+
+
+def name_of(path: Path) -> str:
+    """``iceexplore/graph/_state.py`` is module ``iceexplore.graph._state``."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def storey(module: str) -> str:
+    """The package of the house that a module belongs to."""
+    parts = module.split(".")
+    if len(parts) > 1 and parts[1] in HOUSE:
+        return parts[1]
+    # _version and _samples stand beside the faces, and need nothing but errors
+    return "faces"
+
+
+def imports(path: Path) -> Iterator[tuple[int, str, str | None]]:
+    """Each import of a module, also inside functions: line, module, and the name taken from it."""
+    here = name_of(path).split(".")
+    package = here if path.name == "__init__.py" else here[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, None
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, module, alias.name
+
+
+def our_imports(path: Path) -> Iterator[tuple[int, str]]:
+    """The imports of iceexplore's own modules; a name that is a module counts as that module."""
+    known = {name_of(module) for module in MODULES}
+    for line, module, name in imports(path):
+        if module.split(".")[0] == "iceexplore":
+            whole = f"{module}.{name}"
+            yield line, whole if whole in known else module
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_architecture_md_has_the_same_order() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_./]+?)`", text, flags=re.MULTILINE)
+    assert ["faces", *(row.removesuffix("/").removesuffix(".py") for row in rows[1:])] == list(HOUSE)
+    assert rows[0] == "table.py"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_stands_only_on_packages_below(path: Path) -> None:
+    own = storey(name_of(path))
+    wrong = [
+        f"line {line}: {module}"
+        for line, module in our_imports(path)
+        if storey(module) != own and HOUSE.index(storey(module)) <= HOUSE.index(own)
+    ]
+    assert not wrong, f"{own} does not stand on {wrong}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_packages_are_imported_by_their_face(path: Path) -> None:
+    own = storey(name_of(path))
+    wrong = []
+    for line, module in our_imports(path):
+        parts = module.split(".")
+        if len(parts) > 2 and storey(module) != own and any(part.startswith("_") for part in parts[2:]):
+            wrong.append(f"line {line}: {module}")
+    assert not wrong, f"private modules of other packages: {wrong}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_all_is_sorted_and_true(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
+            names = ast.literal_eval(node.value)
+            assert names == sorted(names)
+            assert len(names) == len(set(names))
+            return
+    assert path.name.startswith("__"), "a module says in __all__ what others may use"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_one_idea_per_module(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= MAX_LINES, f"{lines} lines: split it"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_modules_say_what_they_are_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def tracked() -> list[Path]:
+    """The files that a commit holds, or would hold."""
+    found = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=False,
+    )  # fmt: skip
+    if found.returncode != 0:
+        pytest.skip("not a git work tree: no list of the project's files")
+    return [path for name in found.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+# Put together, so that this file does not say them itself.
+FORBIDDEN = re.compile(
+    b"|".join(
+        [
+            rb"/(?:root|home)/[a-z.]",
+            rb"/wo" + rb"rk/(?:main|shared|\.)",
+            rb"(?:files\.)?python" + rb"hosted\.org",
+            rb"\bpypi\.(?:org|io)" + rb"/simple",
+            rb"repo1?\.(?:maven|apache)\." + rb"(?:apache\.)?org",
+            rb"registry\." + rb"npmjs",
+            rb"deb\." + rb"debian\.org",
+            rb"--hash" + rb"=sha256",
+        ]
+    )
+)
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {match.group().decode(errors='replace')}"
+        for path in tracked()
+        for match in FORBIDDEN.finditer(path.read_bytes())
+    ]
+    assert not wrong
+
+
+def test_constraints_are_names_and_versions() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert pins
+    assert not [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+", line)]
+
+
+def test_notebooks_hold_no_widget_state() -> None:
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert notebooks
+    for path in notebooks:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        assert "widgets" not in notebook["metadata"], path.name
+        assert notebook["metadata"]["kernelspec"]["name"] == "python3", path.name
+
+
+def test_import_leaves_the_heavy_ones_alone() -> None:
+    code = f"import sys, iceexplore; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
