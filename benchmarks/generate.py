@@ -2,7 +2,7 @@
 
 Run ``python benchmarks/generate.py --help``, or call `generate`. Each manifest is one commit, so the table has a
 history too: appends of data files first, then row deltas with deletes (position-delete files in v2, each for one data
-file; deletion vectors in v3, 100 in a Puffin file). What was made is kept in ``benchmarks/data`` under a name that says how.
+file; deletion vectors in v3, 100 in a Puffin file). What was made is kept in ``benchmarks/data``, named by its shape.
 """
 
 from __future__ import annotations
