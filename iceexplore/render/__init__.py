@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from iceexplore.render import _escape as escape
+from iceexplore.render._card import Card, CardTable, card_html, card_text
 from iceexplore.render._fold import fold, share
 from iceexplore.render._graphviz import graphviz
-from iceexplore.render._html import Html, card, chip, details, html_table, key_values, problem_list, section
+from iceexplore.render._html import Html, details, html_table
 from iceexplore.render._icons import ICONS
 from iceexplore.render._layout import Box, Column, Layout, layout
 from iceexplore.render._mermaid import mermaid
@@ -17,6 +18,8 @@ from iceexplore.render._text import text
 
 __all__ = [
     "Box",
+    "Card",
+    "CardTable",
     "Column",
     "EdgeKind",
     "Html",
@@ -35,18 +38,15 @@ __all__ = [
     "SceneNode",
     "Svg",
     "Theme",
-    "card",
-    "chip",
+    "card_html",
+    "card_text",
     "details",
     "escape",
     "fold",
     "graphviz",
     "html_table",
-    "key_values",
     "layout",
     "mermaid",
-    "problem_list",
-    "section",
     "share",
     "style",
     "svg",

@@ -1,4 +1,4 @@
-"""A scene as a Graphviz graph. Building it needs the ``graphviz`` package only; drawing it needs the ``dot`` program."""
+"""A scene as a Graphviz graph. Building it needs the ``graphviz`` package only; drawing it, the program ``dot``."""
 
 from __future__ import annotations
 

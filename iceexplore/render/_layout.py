@@ -137,11 +137,11 @@ def _attached(scene: Scene) -> dict[str, list[str]]:
     taken: set[str] = set()
     for edge in scene.relations(("ref",)):
         source, target = scene.by_id[edge.source], scene.by_id[edge.target]
-        beside = source.parent == target.parent and source.level == target.level
-        if beside and source.id != target.id and source.id not in taken and not scene.children.get(source.id):
-            if target.id not in taken and source.id not in out:
-                out.setdefault(target.id, []).append(source.id)
-                taken.add(source.id)
+        beside = source.parent == target.parent and source.level == target.level and source.id != target.id
+        free = source.id not in taken and target.id not in taken and source.id not in out
+        if beside and free and not scene.children.get(source.id):
+            out.setdefault(target.id, []).append(source.id)
+            taken.add(source.id)
     return out
 
 

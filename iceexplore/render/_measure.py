@@ -14,7 +14,7 @@ for _chars, _width in (
     ("ijl'|", 0.30),
     ("I!., :;·", 0.34),
     ("()[]-/\\ftr_", 0.40),
-    ("csvxyzJ?\"^*`{}", 0.56),
+    ('csvxyzJ?"^*`{}', 0.56),
     ("abdeghknopqu0123456789FEL$LTZ…", 0.64),
     ("ABCDGHKNOPQRSUVXY&", 0.74),
     ("mMwW@%+−<>=~", 0.90),

@@ -83,9 +83,9 @@ class Scene:
                 raise OptionError(f"two nodes of the scene have the id {node.id!r}; ids must be unique")
             if node.parent is not None:
                 if node.parent not in levels:
-                    raise OptionError(f"the parent {node.parent!r} of node {node.id!r} must come before it in the scene")
+                    raise OptionError(f"the parent {node.parent!r} of {node.id!r} must come before it in the scene")
                 if node.level <= levels[node.parent]:
-                    raise OptionError(f"node {node.id!r} must be on a layer beyond its parent's ({levels[node.parent]})")
+                    raise OptionError(f"{node.id!r} must be on a layer beyond its parent's ({levels[node.parent]})")
             levels[node.id] = node.level
         for edge in self.edges:
             for end in (edge.source, edge.target):

@@ -70,9 +70,7 @@ STYLE: dict[str, KindStyle] = {
     "branch": KindStyle(
         "Branch", "Snapshots", "⚑", "flag", (">", "]"), "cds", "#e0f2f1", "#00695c", "#0c2f2b", "#80cbc4"
     ),
-    "tag": KindStyle(
-        "Tag", "Snapshots", "⌂", "tag", (">", "]"), "cds", "#e0f2f1", "#00695c", "#0c2f2b", "#80cbc4"
-    ),
+    "tag": KindStyle("Tag", "Snapshots", "⌂", "tag", (">", "]"), "cds", "#e0f2f1", "#00695c", "#0c2f2b", "#80cbc4"),
     "snapshot": KindStyle(
         "Snapshot", "Snapshots", "●", "circle", ("([", "])"), "ellipse", "#e1f5fe", "#01579b", "#0c2b3e", "#4fc3f7"
     ),
@@ -80,30 +78,70 @@ STYLE: dict[str, KindStyle] = {
         "Root manifest", "Root", "⬢", "hexagon", ("{{", "}}"), "hexagon", "#f3e5f5", "#4a148c", "#2b1a39", "#ce93d8"
     ),
     "manifest-list": KindStyle(
-        "Manifest list", "Manifest list", "⬡", "hexagon-open", ("{{", "}}"), "hexagon",
-        "#fff3e0", "#e65100", "#38230f", "#ffb74d",
+        "Manifest list",
+        "Manifest list",
+        "⬡",
+        "hexagon-open",
+        ("{{", "}}"),
+        "hexagon",
+        "#fff3e0",
+        "#e65100",
+        "#38230f",
+        "#ffb74d",
     ),
     "data-manifest": KindStyle(
         "Data manifest", "Manifests", "■", "list", ("[[", "]]"), "folder", "#e8f5e8", "#1b5e20", "#14301a", "#81c784"
     ),
     "delete-manifest": KindStyle(
-        "Delete manifest", "Manifests", "◪", "list-cut", ("[\\", "\\]"), "component",
-        "#ffebee", "#c62828", "#3b1518", "#ef9a9a",
+        "Delete manifest",
+        "Manifests",
+        "◪",
+        "list-cut",
+        ("[\\", "\\]"),
+        "component",
+        "#ffebee",
+        "#c62828",
+        "#3b1518",
+        "#ef9a9a",
     ),
     "manifest-dv": KindStyle(
-        "Manifest deletion vector", "Manifests", "◍", "dots", ("(", ")"), "octagon",
-        "#fed7aa", "#ea580c", "#43210b", "#fb923c",
+        "Manifest deletion vector",
+        "Manifests",
+        "◍",
+        "dots",
+        ("(", ")"),
+        "octagon",
+        "#fed7aa",
+        "#ea580c",
+        "#43210b",
+        "#fb923c",
     ),
     "data-file": KindStyle(
         "Data file", "Files", "▭", "rows", ("[", "]"), "box", "#fff8e1", "#f57f17", "#352a0b", "#ffd54f"
     ),
     "position-delete": KindStyle(
-        "Position delete file", "Files", "✕", "cross", ("[/", "\\]"), "house",
-        "#fce4ec", "#ad1457", "#3a1226", "#f48fb1",
+        "Position delete file",
+        "Files",
+        "✕",
+        "cross",
+        ("[/", "\\]"),
+        "house",
+        "#fce4ec",
+        "#ad1457",
+        "#3a1226",
+        "#f48fb1",
     ),
     "equality-delete": KindStyle(
-        "Equality delete file", "Files", "≠", "unequal", ("[\\", "/]"), "invhouse",
-        "#efebe9", "#5d4037", "#2e2421", "#bcaaa4",
+        "Equality delete file",
+        "Files",
+        "≠",
+        "unequal",
+        ("[\\", "/]"),
+        "invhouse",
+        "#efebe9",
+        "#5d4037",
+        "#2e2421",
+        "#bcaaa4",
     ),
     "deletion-vector": KindStyle(
         "Deletion vector", "Files", "◍", "dots", ("(", ")"), "octagon", "#ffebee", "#c62828", "#3b1518", "#ef9a9a"
@@ -111,9 +149,7 @@ STYLE: dict[str, KindStyle] = {
     "statistics": KindStyle(
         "Statistics file", "Snapshots", "∑", "bars", ("[", "]"), "tab", "#f1f8e9", "#558b2f", "#223012", "#aed581"
     ),
-    "more": KindStyle(
-        "Folded", "", "…", "more", ("(", ")"), "plaintext", "#f5f5f5", "#757575", "#22272b", "#9e9e9e"
-    ),
+    "more": KindStyle("Folded", "", "…", "more", ("(", ")"), "plaintext", "#f5f5f5", "#757575", "#22272b", "#9e9e9e"),
 }
 
 _OTHER = KindStyle("Other", "", "·", "circle", ("[", "]"), "box", "#f5f5f5", "#616161", "#22272b", "#bdbdbd")

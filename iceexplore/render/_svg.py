@@ -251,4 +251,3 @@ def _legend(kinds: list[str], marks: list[Mark], applies: bool, width: float) ->
         parts.append(f'<path class="ix-applies" d="M{_n(at)} {_n(top + 7.5)}h15"/>')
         parts.append(_text(at + 20, top + 11.5, "applies to", "ix-muted", 11.5))
     return parts, (y + _LEGEND + 18 if parts else 0.0)
-
