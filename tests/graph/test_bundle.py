@@ -1,0 +1,105 @@
+"""Bundles: what is in the zip opens again and tells the same; what was to be blanked is nowhere in it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import fastavro
+import pytest
+
+import iceexplore as ix
+from iceexplore._samples import sample_path
+from iceexplore.errors import OptionError
+
+
+def test_bundle_opens_again_and_tells_the_same(tmp_path: Path) -> None:
+    t = ix.sample("trips")
+    made = t.bundle(tmp_path / "x.zip")
+    again = ix.open(tmp_path / "x.zip")
+    assert not made.missing
+    assert again.inspect.all_entries.arrow().num_rows == t.inspect.all_entries.arrow().num_rows
+    assert again.inspect.files().drop(columns=["readable_metrics"]).equals(t.inspect.files().drop(columns=["readable_metrics"]))
+    assert not list(again.problems)
+    assert not any("/data/" in n for n in zipfile.ZipFile(tmp_path / "x.zip").namelist())
+    again.close()
+
+
+def test_deletes_go_in_on_request(tmp_path: Path) -> None:
+    t = ix.sample("trips")
+    t.bundle(tmp_path / "x.zip", deletes=True)
+    again = ix.open(tmp_path / "x.zip")
+    assert again.inspect.position_deletes.arrow().num_rows == t.inspect.position_deletes.arrow().num_rows > 0
+    with pytest.raises(OptionError, match="not rewritten"):
+        t.bundle(tmp_path / "y.zip", deletes=True, redact="bounds")
+
+
+def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
+    t = ix.sample("trips")
+    (tmp_path / "x.zip").write_bytes(b"mine")
+    with pytest.raises(FileExistsError):
+        t.bundle(tmp_path / "x.zip")
+    assert (tmp_path / "x.zip").read_bytes() == b"mine"
+    t.bundle(tmp_path / "x.zip", overwrite=True)
+    assert zipfile.is_zipfile(tmp_path / "x.zip")
+
+
+def test_credentials_are_blanked_by_default(tmp_path: Path) -> None:
+    path = tmp_path / "trips"
+    shutil.copytree(sample_path("trips"), path)
+    for file in (path / "metadata").glob("*.metadata.json"):
+        data = file.read_bytes()
+        document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        document["properties"] |= {
+            "s3.secret-access-key": "hunter2-a",
+            "adls.sas-token.x": "hunter2-b",
+            "jdbc.uri": "postgres://me:hunter2-c@host/db?password=hunter2-d&x=1",
+            "owner": "me",
+        }
+        text = json.dumps(document).encode()
+        file.write_bytes(gzip.compress(text) if data[:2] == b"\x1f\x8b" else text)
+    t = ix.open(path)
+    t.bundle(tmp_path / "x.zip")
+    assert b"hunter2" not in _everything(tmp_path / "x.zip")
+    assert ix.open(tmp_path / "x.zip").properties["owner"] == "me"
+    t.bundle(tmp_path / "y.zip", redact=())
+    assert b"hunter2-a" in _everything(tmp_path / "y.zip")
+    with pytest.raises(OptionError, match="credentials, bounds, partitions"):
+        t.bundle(tmp_path / "z.zip", redact="everything")
+
+
+def test_bounds_and_partitions_are_blanked_and_counts_stay(tmp_path: Path) -> None:
+    t = ix.sample("trips")
+    t.bundle(tmp_path / "x.zip", redact=["bounds", "partitions"])
+    entries = 0
+    with zipfile.ZipFile(tmp_path / "x.zip") as z:
+        for name in z.namelist():
+            if not name.endswith(".avro"):
+                continue
+            for record in fastavro.reader(io.BytesIO(z.read(name))):
+                for summary in record.get("partitions") or ():
+                    assert summary["lower_bound"] is None and summary["upper_bound"] is None
+                if "data_file" in record:
+                    entries += 1
+                    assert not record["data_file"].get("lower_bounds")
+                    assert not record["data_file"].get("upper_bounds")
+                    assert all(v is None for v in record["data_file"]["partition"].values())
+    assert entries
+    again = ix.open(tmp_path / "x.zip")
+    mine, theirs = again.inspect.all_entries.arrow(), t.inspect.all_entries.arrow()
+    assert mine.num_rows == theirs.num_rows
+    assert not list(again.problems)
+    assert again.inspect.snapshots()["snapshot_id"].tolist() == t.inspect.snapshots()["snapshot_id"].tolist()
+
+
+def _everything(path: Path) -> bytes:
+    out = b""
+    with zipfile.ZipFile(path) as z:
+        for name in z.namelist():
+            data = z.read(name)
+            out += gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    return out
