@@ -153,6 +153,8 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("metadata-ambiguous", "warning", "Several metadata files could be the newest", "Pass version= to pick one."),
     ProblemKind("metadata-invalid", "error", "Table metadata breaks the spec", "Compare with an older metadata file: version=."),
     ProblemKind("outside-roots", "error", "A location outside the table's roots was refused", "If you trust the table, pass allow=[...]."),
+    ProblemKind("puffin-bare-vector", "warning", "A deletion vector stands outside a Puffin file", "Most engines refuse the file; rewrite the deletes."),
+    ProblemKind("puffin-blob-invalid", "warning", "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
     ProblemKind("storage-failed", "error", "The storage failed", "Try again; check endpoint and network."),
     ProblemKind("unsupported", "warning", "Something that is not supported was met", "The rest is shown."),
     ProblemKind("value-undecodable", "warning", "A stored value does not fit its type", "Readers may fail or prune wrongly."),

@@ -1,0 +1,188 @@
+"""Roaring bitmaps in the portable form, checked byte by byte before anything is allocated for them.
+
+A bitmap library trusts its input more than a reader of foreign files may. So the structure is walked here first:
+every count against the bytes that are there, every order, every cardinality. Rules: RoaringFormatSpec, "General
+layout" and "Extension for 64-bit implementations"; key limits: Iceberg's ``RoaringPositionBitmap``.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from iceexplore.errors import FormatError, OptionError
+
+__all__ = ["MAX_KEY", "MAX_POSITION", "encode_bitmap64", "read_bitmap64"]
+
+#: Iceberg's Java keeps the bitmaps in an array by key, so ``Integer.MAX_VALUE`` itself is out.
+MAX_KEY = (1 << 31) - 2
+#: The highest position that Iceberg's Java accepts (``RoaringPositionBitmap.MAX_POSITION``).
+MAX_POSITION = MAX_KEY << 32 | 0x80000000
+
+_COOKIE_NO_RUNS = 12346
+_COOKIE_RUNS = 12347
+_OFFSETS_FROM = 4  # with runs, the offset header is there from four containers on
+_MAX_CONTAINERS = 1 << 16
+_ARRAY_MAX = 4096
+_BITMAP_BYTES = 8192
+_SMALLEST_BITMAP = 8  # cookie and a count of zero
+
+
+class _Lie(Exception):
+    """A claim that the bytes do not bear out: what, and at which byte of the vector."""
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.at = at
+
+
+def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
+    """Read a 64-bit bitmap: a count, then a key and a 32-bit portable bitmap each.
+
+    Parameters
+    ----------
+    data
+        The vector of a deletion vector, without its magic. It must be used up to its last byte.
+    location, offset
+        Where it stands, for error messages: the file, and the byte at which ``data`` begins.
+
+    Returns
+    -------
+    pyroaring.BitMap64
+        Its memory is in proportion to ``len(data)``; its *cardinality* is not: sixteen bytes of runs may set 65,536
+        positions, so ask ``len()`` before making a list of them.
+
+    Raises
+    ------
+    FormatError
+        A count, key, order, offset or cardinality that is not true, or a key above ``MAX_KEY``.
+    """
+    from pyroaring import BitMap64
+
+    view = memoryview(data).cast("B")
+    try:
+        _check64(view)
+    except _Lie as lie:
+        raise FormatError(str(lie), location=location, offset=offset + lie.at, field="deletion-vector-v1") from None
+    try:
+        return BitMap64.deserialize(bytes(view))
+    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # a second opinion: CRoaring checks too
+        raise FormatError(
+            f"the bitmap does not decode: {error}", location=location, offset=offset, field="deletion-vector-v1"
+        ) from None
+
+
+def encode_bitmap64(bitmap: Any) -> bytes:
+    """Write a 64-bit bitmap as Iceberg's Java does: runs wherever they are smaller, keys ascending.
+
+    Java also writes an empty bitmap for each key that it skipped; the specification has bitmaps only "for each key in
+    the set", and so do we. The two differ only where a whole key is empty, in files of over 4 billion rows.
+
+    Raises
+    ------
+    OptionError
+        A position above ``MAX_POSITION``.
+    """
+    if len(bitmap) and bitmap.max() > MAX_POSITION:
+        raise OptionError(f"position {bitmap.max()} is above {MAX_POSITION}, the highest that Iceberg can store")
+    optimized = bitmap.copy()
+    optimized.run_optimize()
+    return bytes(optimized.serialize())
+
+
+def _check64(view: memoryview) -> None:
+    if len(view) < 8:
+        raise _Lie(f"a bitmap count takes 8 bytes, {len(view)} are left", 0)
+    (count,) = struct.unpack_from("<Q", view, 0)
+    at = 8
+    if count > (len(view) - at) // (4 + _SMALLEST_BITMAP):
+        raise _Lie(f"{count} bitmaps are claimed in {len(view) - at} bytes", 0)
+    last_key = -1
+    for _ in range(count):
+        if len(view) - at < 4 + _SMALLEST_BITMAP:
+            raise _Lie("the bytes end before the last bitmap", at)
+        (key,) = struct.unpack_from("<I", view, at)
+        if key > MAX_KEY:
+            raise _Lie(f"bitmap key {key} is above {MAX_KEY}, the highest that Iceberg allows", at)
+        if key <= last_key:
+            raise _Lie(f"bitmap key {key} follows {last_key}: keys must ascend", at)
+        last_key = key
+        at = _check32(view, at + 4)
+    if at != len(view):
+        raise _Lie(f"{len(view) - at} bytes follow the last bitmap", at)
+
+
+def _check32(view: memoryview, begin: int) -> int:
+    """Check one 32-bit bitmap; return the offset behind it."""
+    import numpy as np
+
+    def need(at: int, length: int, what: str) -> int:
+        if length > len(view) - at:
+            raise _Lie(f"{what} take {length} bytes, {len(view) - at} are left", at)
+        return at + length
+
+    need(begin, 4, "the cookie and its like")
+    (cookie,) = struct.unpack_from("<I", view, begin)
+    at = begin + 4
+    runs: memoryview | None = None
+    if cookie == _COOKIE_NO_RUNS:
+        need(at, 4, "the number of containers")
+        (size,) = struct.unpack_from("<I", view, at)
+        at += 4
+        has_offsets = True
+    elif cookie & 0xFFFF == _COOKIE_RUNS:
+        size = (cookie >> 16) + 1
+        end = need(at, (size + 7) // 8, "the run flags")
+        runs, at = view[at:end], end
+        has_offsets = size >= _OFFSETS_FROM
+    else:
+        raise _Lie(f"unknown roaring cookie {cookie}", begin)
+    if size > _MAX_CONTAINERS:
+        raise _Lie(f"{size} containers are claimed, {_MAX_CONTAINERS} is the most", begin)
+
+    header_at = at
+    at = need(at, 4 * size, "the container keys and cardinalities")
+    header = np.frombuffer(view[header_at:at], dtype="<u2").reshape(size, 2)
+    keys, cardinalities = header[:, 0], header[:, 1].astype(np.int64) + 1
+    if size > 1 and not bool((keys[1:] > keys[:-1]).all()):
+        raise _Lie("container keys do not ascend", header_at)
+    offsets: Any = None
+    if has_offsets:
+        offsets_at = at
+        at = need(at, 4 * size, "the container offsets")
+        offsets = np.frombuffer(view[offsets_at:at], dtype="<u4").tolist()
+
+    for index, cardinality in enumerate(cardinalities.tolist()):
+        if offsets is not None and offsets[index] != at - begin:
+            raise _Lie(f"container {index} is at byte {at - begin} of its bitmap, its offset says {offsets[index]}", at)
+        if runs is not None and runs[index // 8] >> (index % 8) & 1:
+            at = _check_runs(view, at, need, cardinality)
+        elif cardinality <= _ARRAY_MAX:
+            end = need(at, 2 * cardinality, "the values of an array container")
+            values = np.frombuffer(view[at:end], dtype="<u2")
+            if not bool((values[1:] > values[:-1]).all()):
+                raise _Lie("the values of an array container do not ascend", at)
+            at = end
+        else:
+            end = need(at, _BITMAP_BYTES, "the words of a bitmap container")
+            found = int.from_bytes(view[at:end], "little").bit_count()
+            if found != cardinality:
+                raise _Lie(f"a bitmap container has {found} bits set, its cardinality says {cardinality}", at)
+            at = end
+    return at
+
+
+def _check_runs(view: memoryview, at: int, need: Any, cardinality: int) -> int:
+    import numpy as np
+
+    need(at, 2, "the number of runs")
+    (count,) = struct.unpack_from("<H", view, at)
+    end: int = need(at + 2, 4 * count, "the runs of a run container")
+    pairs = np.frombuffer(view[at + 2 : end], dtype="<u2").reshape(count, 2).astype(np.int64)
+    first, last = pairs[:, 0], pairs[:, 0] + pairs[:, 1]
+    if count == 0 or int(last[-1]) > 0xFFFF or not bool((first[1:] > last[:-1] + 1).all()):
+        raise _Lie("the runs of a run container are empty, out of order, touching or too long", at)
+    found = int((pairs[:, 1] + 1).sum())
+    if found != cardinality:
+        raise _Lie(f"a run container has {found} values, its cardinality says {cardinality}", at)
+    return end
