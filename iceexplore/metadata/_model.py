@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from iceexplore.metadata._keys import signed
 from iceexplore.metadata._types import Schema
 
 __all__ = [
     "BlobMetadata",
+    "Expression",
     "MetadataLogEntry",
     "PartitionField",
     "PartitionSpec",
@@ -24,6 +26,18 @@ __all__ = [
 ]
 
 Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression of the V4 proposal, which specs and statistics refer to by its id."""
+
+    expr_id: int
+    transform: str
+    source_ids: tuple[int, ...]
+    name: str | None = None
+    partition_field_id: int | None = None
+    raw: Raw = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -159,7 +173,7 @@ class PartitionStatisticsFile:
 
 @dataclass(frozen=True)
 class TableMetadata:
-    """One metadata file, v1 to v4. Missing optional keys are filled as the spec says; ``raw`` is the JSON as written."""
+    """One metadata file, v1 to v4. Missing keys are filled as the spec says; ``raw`` is the JSON as written."""
 
     format_version: int
     table_uuid: str | None
@@ -184,6 +198,7 @@ class TableMetadata:
     partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
     next_row_id: int | None = None
     encryption_keys: tuple[Raw, ...] = ()
+    expressions: tuple[Expression, ...] = ()
     raw: Raw = field(default_factory=dict, compare=False, repr=False)
 
     def schema(self, schema_id: int | None = None) -> Schema:
@@ -204,7 +219,7 @@ class TableMetadata:
 
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
         """The snapshot with this id; the current one without an id; None where there is none."""
-        wanted = self.current_snapshot_id if snapshot_id is None else snapshot_id
+        wanted = self.current_snapshot_id if snapshot_id is None else signed(snapshot_id)
         return next((s for s in self.snapshots if s.snapshot_id == wanted), None)
 
     def all_fields(self) -> dict[int, tuple[str, Any]]:

@@ -1,0 +1,96 @@
+"""The JSON documents: table metadata, its parts, its types, and values in their serialized forms."""
+
+from __future__ import annotations
+
+from iceexplore.metadata._arrow import arrow_type
+from iceexplore.metadata._decode import decode_values
+from iceexplore.metadata._defaults import default_from_json, default_to_json
+from iceexplore.metadata._human import human_value
+from iceexplore.metadata._locations import parse_version
+from iceexplore.metadata._model import (
+    BlobMetadata,
+    Expression,
+    MetadataLogEntry,
+    PartitionField,
+    PartitionSpec,
+    PartitionStatisticsFile,
+    Ref,
+    Snapshot,
+    SnapshotLogEntry,
+    SortField,
+    SortOrder,
+    StatisticsFile,
+    TableMetadata,
+)
+from iceexplore.metadata._name_mapping import name_mapping, parse_name_mapping
+from iceexplore.metadata._other_changes import PropertyChange, SpecChange, properties_changes, spec_changes
+from iceexplore.metadata._parts import parse_sort_order, parse_spec
+from iceexplore.metadata._schema_changes import SchemaChange, is_promotion, schema_changes
+from iceexplore.metadata._single_value import decode_value, encode_value
+from iceexplore.metadata._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
+from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
+from iceexplore.metadata._transforms import is_known_transform, partition_type, result_type, transform_parts
+from iceexplore.metadata._travel import schema_at
+from iceexplore.metadata._type_parameters import decimal_parameters, fixed_length, type_base
+from iceexplore.metadata._type_parser import parse_schema, parse_type, schema_to_json, type_to_json
+from iceexplore.metadata._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+
+__all__ = [
+    "BlobMetadata",
+    "Expression",
+    "LATEST_FORMAT_VERSION",
+    "ListType",
+    "MapType",
+    "MetadataLogEntry",
+    "NestedField",
+    "PartitionField",
+    "PartitionSpec",
+    "PartitionStatisticsFile",
+    "PrimitiveType",
+    "PropertyChange",
+    "Ref",
+    "Schema",
+    "SchemaChange",
+    "Snapshot",
+    "SnapshotLogEntry",
+    "SortField",
+    "SortOrder",
+    "SpecChange",
+    "StatisticsFile",
+    "StructType",
+    "TableMetadata",
+    "Type",
+    "arrow_type",
+    "decimal_parameters",
+    "decode_value",
+    "decode_values",
+    "default_from_json",
+    "default_to_json",
+    "encode_value",
+    "fixed_length",
+    "format_sort_order",
+    "format_spec",
+    "format_transform",
+    "human_value",
+    "is_known_transform",
+    "is_promotion",
+    "name_mapping",
+    "parse_name_mapping",
+    "parse_schema",
+    "parse_sort_order",
+    "parse_spec",
+    "parse_table_metadata",
+    "parse_type",
+    "parse_version",
+    "partition_type",
+    "properties_changes",
+    "result_type",
+    "schema_at",
+    "schema_changes",
+    "schema_to_json",
+    "spark_type_string",
+    "spec_changes",
+    "transform_parts",
+    "type_base",
+    "type_to_json",
+]

@@ -1,0 +1,21 @@
+"""Which schema a state of the table is read with."""
+
+from __future__ import annotations
+
+from iceexplore.metadata._model import Snapshot, TableMetadata
+from iceexplore.metadata._types import Schema
+
+__all__ = ["schema_at"]
+
+
+def schema_at(metadata: TableMetadata, snapshot: Snapshot | None, ref: str | None = None) -> Schema:
+    """The schema of a snapshot: its own, where it names one.
+
+    A branch, asked for by ``ref``, is read with the table's current schema (Java: ``SnapshotUtil.schemaFor``), a tag
+    with its snapshot's. v1 snapshots name no schema: then it is the current one.
+    """
+    if snapshot is None:
+        return metadata.schema()
+    if ref is not None and ref in metadata.refs and metadata.refs[ref].type == "branch":
+        return metadata.schema()
+    return metadata.schema(snapshot.schema_id)
