@@ -187,7 +187,7 @@ class Table:
         labels: Literal["short", "full", "counts"] = "short",
         max_nodes: int = 150,
     ) -> graph.Tree:
-        """The tree: metadata files, snapshots and refs, manifest lists, manifests, files. See `iceexplore.graph.build_tree`."""
+        """Metadata files, snapshots and refs, manifest lists, manifests, files. See `iceexplore.graph.build_tree`."""
         return graph.build_tree(self._state, snapshots=snapshots, depth=depth, labels=labels, max_nodes=max_nodes)
 
     def explore(self) -> Explorer:
@@ -239,7 +239,7 @@ class Table:
         return Table(graph.refreshed(self._state))
 
     def history(self) -> pd.DataFrame:
-        """What became current when: time, snapshot, parent, whether an ancestor of the current one, operation, refs, changes."""
+        """What became current when: a row per change of the current snapshot, with its operation, refs and changes."""
         return graph.history(self._state)
 
     def diff(self, a: Any, b: Any = None) -> graph.Diff:
@@ -263,7 +263,7 @@ class Table:
         deletes: bool = False,
         overwrite: bool = False,
     ) -> graph.Bundle:
-        """Write the table's metadata into a zip to mail, which `iceexplore.open` opens. See `iceexplore.graph.write_bundle`."""
+        """Write the metadata into a zip to mail; `iceexplore.open` opens it. See `iceexplore.graph.write_bundle`."""
         return graph.write_bundle(self._state, Path(path), redact=redact, deletes=deletes, overwrite=overwrite)
 
     def close(self) -> None:

@@ -22,9 +22,16 @@ __all__ = ["Bundle", "REDACTIONS", "write_bundle"]
 #: What can be blanked. ``partitions`` implies ``bounds``: the bounds of an identity partition's column hold its value.
 REDACTIONS = ("credentials", "bounds", "partitions")
 
-_SECRET_KEY = re.compile(r"secret|token|password|passwd|credential|access[-_.]?key|api[-_.]?key|account[-_.]?key|sas|signature|private", re.I)
+_SECRET_KEY = re.compile(
+    r"secret|token|password|passwd|credential|(access|api|account)[-_.]?key|\bsas\b|signature|private", re.I
+)
 _SECRET_IN_VALUE = re.compile(r"(?i)(://)[^/@\s]+@|([?&](?:sig|signature|x-amz-[a-z-]+|token|password)=)[^&\s]+")
 _BLANK = "REDACTED"
+
+
+def _blanked_match(found: re.Match[str]) -> str:
+    before, key = found.groups()
+    return f"{before}{_BLANK}@" if before else f"{key}{_BLANK}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,8 @@ def write_bundle(
     redact
         Any of `REDACTIONS`. ``credentials`` (the default) blanks property values whose key or form is that of a
         secret; ``bounds`` blanks column bounds and partition summaries; ``partitions`` also blanks partition values,
-        in paths too (equal ones stay equal). With bounds blanked, statistics files stay out: their sketches are made of values.
+        in paths too (equal ones stay equal). With bounds blanked, statistics files stay out:
+        their sketches are made of values.
     deletes
         Add delete files and deletion vectors. They are not rewritten, so not together with ``bounds``.
     overwrite
@@ -89,7 +97,9 @@ def write_bundle(
     if "partitions" in kinds:
         kinds.add("bounds")
     if deletes and "bounds" in kinds:
-        raise OptionError("delete files hold values and are not rewritten: deletes=True goes with redact=('credentials',) or ()")
+        raise OptionError(
+            "delete files hold values and are not rewritten: leave out deletes=True, or do not redact bounds"
+        )
     collector = _Collector(state, frozenset(kinds), deletes)
     members: dict[str, int] = {}
 
@@ -143,7 +153,7 @@ class _Collector:
                         data = self.redactor.manifest_list(data, snapshot.manifest_list, lengths)
                     yield snapshot.manifest_list, data
         if not self.redactor:
-            for location in (*(s.statistics_path for s in m.statistics), *(s.statistics_path for s in m.partition_statistics)):
+            for location in (f.statistics_path for f in (*m.statistics, *m.partition_statistics)):
                 data = self._read(location, "puffin")
                 if data is not None:
                     yield location, data
@@ -186,7 +196,7 @@ class _Collector:
             if "credentials" in self.kinds:
                 if _SECRET_KEY.search(key):
                     return _BLANK
-                value = _SECRET_IN_VALUE.sub(lambda f: f"{f.group(1) or f.group(2)}{_BLANK}{'@' if f.group(1) else ''}", value)
+                value = _SECRET_IN_VALUE.sub(_blanked_match, value)
             return value
         return value
 

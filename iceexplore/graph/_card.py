@@ -60,12 +60,17 @@ def _from_root(state: TableState) -> Totals:
 def _whole(text: str | None) -> int | None:
     try:
         return None if text is None else int(text)
-    except ValueError:
+    except ValueError:  # of any text, also one of 5,000 digits
         return None
 
 
+def _grouped(text: str) -> str:
+    number = _whole(text)
+    return text if number is None else f"{number:,}"
+
+
 def table_card(state: TableState) -> Card:
-    """The card: name, location, version, schema with evolution marks, partitioning, sort order, refs, last snapshots, totals, problems."""
+    """The card: what the table is, its schema with evolution marks, refs, last snapshots, totals, problems."""
     m = state.metadata
     problems = tuple((p.severity, p.text, p.where) for p in list(state.problems)[:_SHOWN_PROBLEMS])
     left = len(state.problems) - len(problems)
@@ -147,8 +152,11 @@ def _fields(state: TableState) -> CardTable:
         for name, f in every[:_SHOWN_FIELDS]
     )
     more = len(every) - len(rows)
-    note = f"schema {schema.schema_id} of {len(state.metadata.schemas)}" + (f"; +{more} more fields: t.inspect.schemas()" if more else "")
-    return CardTable("Schema", ("id", "field", "type", "", "evolution", "doc"), rows, note, code=frozenset({1, 2}), right=frozenset({0}))
+    note = f"schema {schema.schema_id}, one of {len(state.metadata.schemas)}"
+    if more:
+        note += f"; +{more} more fields: t.inspect.schemas()"
+    columns = ("id", "field", "type", "", "evolution", "doc")
+    return CardTable("Schema", columns, rows, note, code=frozenset({1, 2}), right=frozenset({0}))
 
 
 def _evolution(m: TableMetadata, schema: Schema) -> dict[int, list[str]]:
@@ -162,11 +170,11 @@ def _evolution(m: TableMetadata, schema: Schema) -> dict[int, list[str]]:
         for field_id in now:
             if field_id not in new:
                 continue
-            name, f = new[field_id]
+            f = new[field_id][1]
             if field_id not in old:
                 marks.setdefault(field_id, []).append(f"added in schema {after.schema_id}")
                 continue
-            old_name, old_field = old[field_id]
+            old_field = old[field_id][1]
             if old_field.name != f.name:
                 marks.setdefault(field_id, []).append(f"was {old_field.name}")
             if str(old_field.type) != str(f.type) and "<" not in str(f.type):
@@ -185,7 +193,7 @@ def _snapshots(state: TableState) -> CardTable:
     for s in ordered[:_SHOWN_SNAPSHOTS]:
         summary = s.summary or {}
         changes = [
-            f"{sign}{int(summary[key]):,} {what}" if _whole(summary[key]) is not None else f"{sign}{summary[key]} {what}"
+            f"{sign}{_grouped(summary[key])} {what}"
             for sign, key, what in (
                 ("+", "added-data-files", "files"),
                 ("−", "deleted-data-files", "files"),
@@ -197,14 +205,17 @@ def _snapshots(state: TableState) -> CardTable:
             if key in summary
         ]
         here = "▶ " if s.snapshot_id == shown_id else ""
+        refs = ", ".join(by_ref.get(s.snapshot_id, ()))
         rows.append(
-            (here + str(s.snapshot_id), format_ms(s.timestamp_ms), s.operation or "—", ", ".join(by_ref.get(s.snapshot_id, ())), " ".join(changes))
+            (here + str(s.snapshot_id), format_ms(s.timestamp_ms), s.operation or "—", refs, "  ".join(changes))
         )
     more = len(m.snapshots) - len(rows)
     note = f"{len(m.snapshots)} in all" + (f", the last {len(rows)}" if more else "")
-    return CardTable("Snapshots", ("id", "committed", "operation", "refs", "change"), tuple(rows), note, code=frozenset({0}))
+    columns = ("id", "committed", "operation", "refs", "change")
+    return CardTable("Snapshots", columns, tuple(rows), note, code=frozenset({0}))
 
 
 def _refs(m: TableMetadata) -> CardTable:
     rows = tuple((r.name, r.type, str(r.snapshot_id)) for r in list(m.refs.values())[:20])
-    return CardTable("Refs", ("name", "type", "snapshot"), rows, f"{len(m.refs)} in all", open=len(rows) > 1, code=frozenset({2}))
+    columns, note = ("name", "type", "snapshot"), f"{len(m.refs)} in all"
+    return CardTable("Refs", columns, rows, note, open=len(rows) > 1, code=frozenset({2}))

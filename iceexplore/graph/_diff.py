@@ -147,9 +147,8 @@ class Diff:
         ]
         columns = ("", "added", "removed", "carried over", "rows added", "rows removed", "bytes added")
         change = self.manifests_arrow["change"].to_pylist()
-        facts = [
-            ("Manifests", f"+{change.count('added')} −{change.count('removed')}, {change.count('carried over')} carried over")
-        ]
+        n = {kind: change.count(kind) for kind in ("added", "removed", "carried over")}
+        facts = [("Manifests", f"+{n['added']} −{n['removed']}, {n['carried over']} carried over")]
         tables = [CardTable("Files", columns, tuple(rows), right=frozenset(range(1, 7)))]
         for heading, changes in (("Schema", self.schema), ("Partitioning", self.spec), ("Properties", self.properties)):
             if changes:
@@ -263,7 +262,7 @@ def _carried_over(state: TableState, root: Manifest | None, ordinals: Iterable[i
     picked = root.entries.select(["content_type", "manifest_stats"]).take(pa.array(list(ordinals), pa.int64()))
     for ordinal, row in zip(ordinals, picked.to_pylist(), strict=True):
         stats = row["manifest_stats"] or {}
-        counts = [stats.get(k) for k in ("added_files_count", "existing_files_count", "added_rows_count", "existing_rows_count")]
+        counts = [stats.get(f"{status}_{unit}_count") for unit in ("files", "rows") for status in ("added", "existing")]
         # A null count means unknown, and a delete manifest's counts do not tell its kinds of deletes apart.
         if row["content_type"] != ContentType.DATA_MANIFEST or None in counts:
             must_read.append(ordinal)

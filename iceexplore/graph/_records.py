@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
@@ -52,7 +52,7 @@ class RefRecords(Mapping[str, Ref]):
     def __getitem__(self, name: str) -> Ref:
         return self._refs[name]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._refs)
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from iceexplore.errors import OptionError, SnapshotNotFoundError
 from iceexplore.graph._state import TableState, state_of
-from iceexplore.metadata import Ref, Snapshot, TableMetadata
+from iceexplore.metadata import Ref, Snapshot, TableMetadata, schema_at
 from iceexplore.storage import open_version
 
 __all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
@@ -92,7 +92,8 @@ def travel(
     SnapshotNotFoundError
         No such snapshot, time, ref or version; the nearest ones are listed.
     """
-    given = {k: v for k, v in (("snapshot", snapshot), ("timestamp", timestamp), ("ref", ref), ("version", version)) if v is not None}
+    every = {"snapshot": snapshot, "timestamp": timestamp, "ref": ref, "version": version}
+    given = [name for name, value in every.items() if value is not None]
     if len(given) != 1:
         raise OptionError(
             "at() takes exactly one of snapshot=, timestamp=, ref=, version=; got " + (", ".join(given) or "none")
@@ -153,14 +154,16 @@ def _snapshot(state: TableState, snapshot: object) -> Snapshot:
             raise ValueError
         wanted = int(snapshot)  # type: ignore[call-overload]
     except (TypeError, ValueError):
-        raise OptionError(f"snapshot={snapshot!r} is no snapshot id (a whole number); for a branch or tag use ref=") from None
+        raise OptionError(
+            f"snapshot={snapshot!r} is no snapshot id (a whole number); for a branch or tag use ref="
+        ) from None
     return snapshot_of(state.metadata, wanted, state.name)
 
 
-def _showing(state: TableState, found: Snapshot, *, travel: str, note: str | None = None) -> TableState:
-    # A snapshot is read with its own schema (spec, "Snapshots": schema-id).
-    schema = state.metadata.schema(found.schema_id) if found.schema_id is not None else state.metadata.schema()
-    return state.showing(found, schema, ref=None, travel=travel, note=note)
+def _showing(
+    state: TableState, found: Snapshot, *, travel: str, ref: str | None = None, note: str | None = None
+) -> TableState:
+    return state.showing(found, schema_at(state.metadata, found, ref), ref=ref, travel=travel, note=note)
 
 
 def _at_ref(state: TableState, name: str) -> TableState:
@@ -169,24 +172,25 @@ def _at_ref(state: TableState, name: str) -> TableState:
     if ref is None:
         near = difflib.get_close_matches(name, list(refs), n=3, cutoff=0.4) or list(refs)[:5]
         listed = ", ".join(f"{n} ({refs[n].type})" for n in near) or "none"
-        raise SnapshotNotFoundError(f"{state.name} has no branch or tag {name!r}; it has {len(refs)}, the nearest: {listed}")
+        raise SnapshotNotFoundError(
+            f"{state.name} has no branch or tag {name!r}; it has {len(refs)}, the nearest: {listed}"
+        )
     found = state.metadata.snapshot(ref.snapshot_id)
     if found is None:
         raise SnapshotNotFoundError(
             f"{ref.type} {name!r} of {state.name} names snapshot {ref.snapshot_id}, which is not in the metadata; "
             "t.snapshots lists those that are"
         )
-    shown = _showing(state, found, travel=f"{ref.type} {name}")
-    # A branch is read with the table's current schema, a tag with its snapshot's (as Spark and Java's SnapshotUtil.schemaFor do).
-    schema = state.metadata.schema() if ref.type == "branch" else shown.schema
-    return state.showing(found, schema, ref=name, travel=shown.travel)
+    return _showing(state, found, ref=name, travel=f"{ref.type} {name}")
 
 
 def _at_time(state: TableState, ms: int) -> TableState:
     entries, logged = clock(state.metadata)
     past = [e for e in entries if e[0] <= ms]
     if not past:
-        first = f"its history begins at {format_ms(entries[0][0])} (snapshot {entries[0][1]})" if entries else "it has no snapshots"
+        first = "it has no snapshots"
+        if entries:
+            first = f"its history begins at {format_ms(entries[0][0])} (snapshot {entries[0][1]})"
         raise SnapshotNotFoundError(f"{state.name} had no snapshot at {format_ms(ms)}: {first}")
     when, snapshot_id = past[-1]
     found = state.metadata.snapshot(snapshot_id)

@@ -33,7 +33,8 @@ class Redactor:
     ----------
     partitions
         Blank partition tuples and partition summaries too, and replace the value in each ``name=value`` directory of
-        a path by a short hash: equal values stay equal, and the salt, which is thrown away, keeps them from being guessed.
+        a path by a short hash: equal values stay equal, and the salt, which is thrown away, keeps them from being
+        guessed.
     salt
         Secret of this bundle.
     """
@@ -115,7 +116,9 @@ def _rewrite(data: bytes, location: str, change: Callable[[dict[str, Any], dict[
     import fastavro
 
     if not data.startswith(b"Obj\x01"):
-        raise UnsupportedError(f"only Avro manifests can be redacted, and {location} is none; leave it out or pass redact=()")
+        raise UnsupportedError(
+            f"only Avro manifests can be redacted, and {location} is none; pass redact=() to send it as is"
+        )
     try:
         reader = fastavro.reader(io.BytesIO(data))
         schema = reader.writer_schema

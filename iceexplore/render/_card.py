@@ -15,6 +15,7 @@ __all__ = ["Card", "CardTable", "card_html", "card_text"]
 
 _SIGN = {"error": "✖", "warning": "▲", "info": "ℹ"}
 _EDGE = {"error": "#c62828", "warning": "#e65100", "info": "#0277bd"}
+_MONO = "font-family:ui-monospace,monospace;"
 _GREY = "rgba(128,128,128,.16)"
 _LINE = "rgba(128,128,128,.35)"
 
@@ -86,7 +87,8 @@ def card_html(card: Card) -> str:
     """The card as HTML."""
     e = escape.html
     badges = "".join(
-        f'<span style="display:inline-block;margin-left:8px;padding:1px 8px;border:1px solid {_LINE};border-radius:10px;'
+        f'<span style="display:inline-block;margin-left:8px;padding:1px 8px;border:1px solid {_LINE};'
+        "border-radius:10px;"
         f'font-size:11px;font-weight:500;background:{_GREY}">{e(b)}</span>'
         for b in card.badges
     )
@@ -96,7 +98,7 @@ def card_html(card: Card) -> str:
         f'<div style="font-size:16px;font-weight:600">{e(card.title)}{badges}</div>',
     ]
     if card.subtitle:
-        out.append(f'<div style="font-family:ui-monospace,monospace;font-size:12px;opacity:.8">{e(card.subtitle)}</div>')
+        out.append(f'<div style="{_MONO}font-size:12px;opacity:.8">{e(card.subtitle)}</div>')
     if card.facts:
         cells = "".join(
             f'<div style="margin:6px 28px 0 0"><div style="font-size:11px;opacity:.75">{e(k)}</div>'
@@ -116,7 +118,7 @@ def _problems_html(problems: Sequence[tuple[str, str, str]]) -> str:
     e = escape.html
     items = "".join(
         f'<div style="border-left:3px solid {_EDGE.get(s, _LINE)};padding:2px 8px;margin:4px 0;background:{_GREY}">'
-        f'<b>{_SIGN.get(s, "•")} {e(s)}</b> {e(t)}'
+        f"<b>{_SIGN.get(s, '•')} {e(s)}</b> {e(t)}"
         f'<div style="font-family:ui-monospace,monospace;font-size:11px;opacity:.8">{e(w)}</div></div>'
         for s, t, w in problems
     )
@@ -128,18 +130,16 @@ def _problems_html(problems: Sequence[tuple[str, str, str]]) -> str:
 
 def _table_html(table: CardTable) -> str:
     e = escape.html
-    mono = "font-family:ui-monospace,monospace;font-size:12px;"
 
     def cell(tag: str, i: int, text: str) -> str:
         style = f"text-align:{'right' if i in table.right else 'left'};padding:2px 12px 2px 0;vertical-align:top;"
-        style += mono if tag == "td" and i in table.code else ""
+        style += f"{_MONO}font-size:12px;" if tag == "td" and i in table.code else ""
         style += "font-weight:500;opacity:.75;font-size:11px;" if tag == "th" else ""
         return f'<{tag} style="{style}">{e(text)}</{tag}>'
 
     head = "".join(cell("th", i, c) for i, c in enumerate(table.columns))
-    body = "".join(
-        f'<tr style="background:transparent">{"".join(cell("td", i, c) for i, c in enumerate(r))}</tr>' for r in table.rows
-    )
+    rows = ("".join(cell("td", i, c) for i, c in enumerate(r)) for r in table.rows)
+    body = "".join(f'<tr style="background:transparent">{cells}</tr>' for cells in rows)
     note = f' <span style="opacity:.75;font-size:12px">{e(table.note)}</span>' if table.note else ""
     return (
         f'<details style="margin-top:8px"{" open" if table.open else ""}><summary style="cursor:pointer">'

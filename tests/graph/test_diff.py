@@ -44,7 +44,8 @@ def test_every_pair_of_snapshots_matches_brute_force(trips: ix.Table) -> None:
             added = live[b].keys() - live[a].keys()
             removed = live[a].keys() - live[b].keys()
             want = Counter(
-                [("added", k[1], k[2], live[b][k]) for k in added] + [("removed", k[1], k[2], live[a][k]) for k in removed]
+                [("added", k[1], k[2], live[b][k]) for k in added]
+                + [("removed", k[1], k[2], live[a][k]) for k in removed]
             )
             assert got == want, (a, b)
             carried = sum(r["carried_over_files"] for r in d.counts_arrow.to_pylist())
