@@ -1,0 +1,33 @@
+"""Where bytes come from: file systems, catalogs, zips, tables that moved, and what of them may be read."""
+
+from __future__ import annotations
+
+from iceexplore.storage._cache import CACHE, Cache
+from iceexplore.storage._document import parse_document
+from iceexplore.storage._location import canonical, path_only, same_location
+from iceexplore.storage._open import Opened, Source, list_versions, open_source, open_version
+from iceexplore.storage._reads import Read, ReadLog
+from iceexplore.storage._storage import FileInfo, Storage
+from iceexplore.storage._versions import MetadataVersion
+from iceexplore.storage._zip import member_name, write_zip
+
+__all__ = [
+    "CACHE",
+    "Cache",
+    "FileInfo",
+    "MetadataVersion",
+    "Opened",
+    "Read",
+    "ReadLog",
+    "Source",
+    "Storage",
+    "canonical",
+    "list_versions",
+    "member_name",
+    "open_source",
+    "open_version",
+    "parse_document",
+    "path_only",
+    "same_location",
+    "write_zip",
+]

@@ -1,0 +1,101 @@
+"""What a place to read from must be able to do, and the local file system."""
+
+from __future__ import annotations
+
+import os
+import stat as modes
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["Backend", "Entry", "LocalBackend"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder as a backend sees it."""
+
+    real: str
+    size: int | None
+    etag: str | None = None
+    modified_ms: int | None = None
+    is_folder: bool = False
+
+
+class Backend(Protocol):
+    """Reads bytes of one kind of storage. Raises what the library beneath raises: `Storage` translates it."""
+
+    @property
+    def identity(self) -> str:
+        """Equal for backends that show the same bytes at the same places; holds no secret."""
+
+    def read(self, real: str, offset: int, length: int | None) -> bytes:
+        """Bytes from ``offset``: all, or at most ``length``; fewer where the file ends."""
+
+    def stat(self, real: str) -> Entry:
+        """Size and the like, of a file or a folder."""
+
+    def list(self, real: str, recursive: bool) -> list[Entry]:
+        """What is in a folder (files and folders); with ``recursive`` all files under it. Follows no links."""
+
+
+class LocalBackend:
+    """The local file system."""
+
+    identity = "local"
+
+    def read(self, real: str, offset: int, length: int | None) -> bytes:
+        """Read a regular file; a length taken from a damaged file never decides the allocation, the file's size does."""
+        # O_NONBLOCK: opening a named pipe would wait for its writer for ever.
+        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        try:
+            status = os.fstat(descriptor)
+            if modes.S_ISDIR(status.st_mode):
+                raise IsADirectoryError(21, "is a folder", real)
+            if not modes.S_ISREG(status.st_mode):
+                raise OSError(22, "is not a regular file", real)
+            end = status.st_size if length is None else min(status.st_size, offset + length)
+            if offset >= end:
+                return b""
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            parts: list[bytes] = []
+            left = end - offset
+            while left:
+                part = os.read(descriptor, min(left, 1 << 30))
+                if not part:
+                    break
+                parts.append(part)
+                left -= len(part)
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        finally:
+            os.close(descriptor)
+
+    def stat(self, real: str) -> Entry:
+        """Size, and an etag of modification time and size."""
+        status = os.stat(real)
+        return _entry(real, status)
+
+    def list(self, real: str, recursive: bool) -> list[Entry]:
+        """The folder's entries; links to folders are named but not entered."""
+        found: list[Entry] = []
+        waiting = [real]
+        while waiting:
+            folder = waiting.pop()
+            with os.scandir(folder) as entries:
+                for item in entries:
+                    try:
+                        is_folder = item.is_dir(follow_symlinks=False)
+                        if is_folder and recursive:
+                            waiting.append(item.path)
+                        elif is_folder:
+                            found.append(Entry(item.path, None, is_folder=True))
+                        else:
+                            found.append(_entry(item.path, item.stat(follow_symlinks=True)))
+                    except FileNotFoundError:
+                        continue  # gone since, or a link to nowhere
+        return sorted(found, key=lambda e: e.real)
+
+
+def _entry(real: str, status: os.stat_result) -> Entry:
+    if modes.S_ISDIR(status.st_mode):
+        return Entry(real, None, is_folder=True)
+    return Entry(real, status.st_size, f"{status.st_mtime_ns:x}-{status.st_size:x}", status.st_mtime_ns // 1_000_000)

@@ -1,0 +1,105 @@
+"""What was decoded once and may be wanted again: least recently used goes first, measured in bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["CACHE", "Cache"]
+
+T = TypeVar("T")
+
+
+class _Loading:
+    def __init__(self) -> None:
+        self.owner = threading.get_ident()
+        self.done = threading.Event()
+
+
+class Cache:
+    """A mapping with a limit in bytes; each key is loaded by one thread at a time.
+
+    Parameters
+    ----------
+    max_bytes
+        What the values kept may weigh together. A single value above it is handed out and not kept.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max = max_bytes
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._items: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
+        self._loading: dict[tuple[Any, ...], _Loading] = {}
+
+    @property
+    def bytes(self) -> int:
+        """What the values kept weigh now."""
+        return self._bytes
+
+    @property
+    def max_bytes(self) -> int:
+        """The limit; setting a lower one drops what is too much."""
+        return self._max
+
+    @max_bytes.setter
+    def max_bytes(self, value: int) -> None:
+        with self._lock:
+            self._max = value
+            self._shrink()
+
+    def get_or_load(self, key: tuple[Any, ...], load: Callable[[], T], size: Callable[[T], int]) -> T:
+        """The value under ``key``, loaded if it is not there.
+
+        ``load`` runs without the lock. Threads that ask for a key that is being loaded wait; if that load
+        fails, the next of them tries itself, so an error is never shared.
+        """
+        while True:
+            with self._lock:
+                found = self._items.get(key)
+                if found is not None:
+                    self._items.move_to_end(key)
+                    value: T = found[0]
+                    return value
+                other = self._loading.get(key)
+                if other is None:
+                    mine = self._loading[key] = _Loading()
+                    break
+            if other.owner == threading.get_ident():
+                return load()  # a load that needs its own key: waiting would never end
+            other.done.wait()
+        try:
+            value = load()
+            weight = size(value)
+            with self._lock:
+                self._items[key] = (value, weight)
+                self._bytes += weight
+                self._shrink()
+            return value
+        finally:
+            with self._lock:
+                del self._loading[key]
+            mine.done.set()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._items.clear()
+            self._bytes = 0
+
+    def _shrink(self) -> None:
+        while self._bytes > self._max and self._items:
+            _, (_, weight) = self._items.popitem(last=False)
+            self._bytes -= weight
+
+    def __contains__(self, key: tuple[Any, ...]) -> bool:
+        return key in self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+#: The process's cache, shared by all tables: keys begin with `Storage.identity`.
+CACHE = Cache(512 * 1024 * 1024)

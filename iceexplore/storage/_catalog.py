@@ -1,0 +1,139 @@
+"""Tables from PyIceberg catalogs, and PyIceberg's own Table objects."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
+
+__all__ = ["CatalogTable", "from_catalog", "from_table", "is_table"]
+
+
+class CatalogTable:
+    """What a catalog says of a table: where its metadata is, through which FileIO, and the document if only it has it."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        self.name = ".".join(table.name())
+        self.metadata_location: str = table.metadata_location
+        self.file_io: Any = table.io
+        catalog = getattr(table, "catalog", None)
+        properties = getattr(catalog, "properties", None) or {}
+        warehouse = properties.get("warehouse")
+        self.warehouse: str | None = warehouse if isinstance(warehouse, str) and "/" in warehouse else None
+
+    def document(self) -> dict[str, Any]:
+        """The metadata as PyIceberg parsed it: not as written (unknown keys are gone)."""
+        document: dict[str, Any] = json.loads(self.table.metadata.model_dump_json(by_alias=True, exclude_none=True))
+        return document
+
+
+def is_table(source: Any) -> bool:
+    """Whether an object is a PyIceberg Table (or acts like one)."""
+    return all(hasattr(source, name) for name in ("metadata_location", "io", "metadata", "name"))
+
+
+def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -> CatalogTable:
+    """Load a table from a catalog by name (as PyIceberg's configuration knows it, or with ``properties``) or object.
+
+    Raises
+    ------
+    CatalogError
+        No such catalog or table (the nearest names are listed), or PyIceberg failed.
+    """
+    if not isinstance(identifier, (str, tuple, list)):
+        raise OptionError(f"with catalog= the source is a table's name ('db.table'), not {type(identifier).__name__}")
+    loaded = _load_catalog(catalog, properties) if isinstance(catalog, str) else catalog
+    if not hasattr(loaded, "load_table"):
+        raise OptionError(f"catalog= takes a name or a PyIceberg catalog, not {type(catalog).__name__}")
+    key: Any = identifier if isinstance(identifier, str) else tuple(identifier)
+    shown = key if isinstance(key, str) else ".".join(key)
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    try:
+        return CatalogTable(loaded.load_table(key))
+    except (NoSuchTableError, NoSuchNamespaceError) as e:
+        raise CatalogError(f"no table {shown} in catalog {_name(loaded)}{_nearest(loaded, key)}") from e
+    except Exception as e:
+        location = _location_of(loaded, key)
+        hint = f": open it by its metadata file, {location}" if location else "; a table can also be opened by its folder or metadata file"
+        raise CatalogError(f"PyIceberg could not load {shown} from catalog {_name(loaded)} ({_short(e)}){hint}") from e
+
+
+def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
+    """A PyIceberg Table; with ``fresh`` what its catalog says now (the user's own object is left as it is)."""
+    catalog = getattr(table, "catalog", None)
+    if fresh and catalog is not None:
+        try:
+            return CatalogTable(catalog.load_table(table.name()))
+        except NotImplementedError:
+            pass  # a StaticTable's catalog: there is nothing newer
+        except Exception as e:
+            raise CatalogError(f"{'.'.join(table.name())} could not be loaded again: {_short(e)}") from e
+    return CatalogTable(table)
+
+
+def _load_catalog(name: str, properties: Mapping[str, str]) -> Any:
+    try:
+        from pyiceberg.catalog import load_catalog
+    except ImportError as e:
+        raise MissingDependencyError(f"catalogs need PyIceberg: {e}") from e
+    try:
+        return load_catalog(name, **properties)
+    except Exception as e:
+        raise CatalogError(
+            f"catalog {name!r} could not be loaded ({_short(e)}); configure it in .pyiceberg.yaml, by "
+            "PYICEBERG_CATALOG__… variables, or pass properties={'type': …, 'uri': …}"
+        ) from e
+
+
+def _nearest(catalog: Any, key: Any) -> str:
+    try:
+        parts = tuple(key.split(".")) if isinstance(key, str) else key
+        namespaces = [parts[:-1]] if len(parts) > 1 else []
+        try:
+            names = [".".join(t) for n in namespaces for t in catalog.list_tables(n)]
+        except Exception:
+            names = []
+        if not names:
+            spaces = [".".join(n) for n in catalog.list_namespaces()]
+            return f"; its namespaces: {', '.join(spaces[:10])}" if spaces else ""
+        near = difflib.get_close_matches(".".join(parts), names, 5, 0.4) or sorted(names)[:10]
+        return f"; the nearest: {', '.join(near)}"
+    except Exception:
+        return ""  # only a hint: the catalog may not list
+
+
+def _location_of(catalog: Any, key: Any) -> str | None:
+    """Where the metadata of a table is that PyIceberg cannot parse, where the catalog can be asked for that alone."""
+    engine = getattr(catalog, "engine", None)
+    if engine is None:
+        return None
+    try:
+        from pyiceberg.catalog.sql import IcebergTables
+        from sqlalchemy import select
+        from sqlalchemy.orm import Session
+
+        parts = tuple(key.split(".")) if isinstance(key, str) else key
+        with Session(engine) as session:
+            row = session.scalar(
+                select(IcebergTables).where(
+                    IcebergTables.catalog_name == catalog.name,
+                    IcebergTables.table_namespace == ".".join(parts[:-1]),
+                    IcebergTables.table_name == parts[-1],
+                )
+            )
+        return None if row is None else str(row.metadata_location)
+    except Exception:
+        return None  # only a hint
+
+
+def _name(catalog: Any) -> str:
+    return str(getattr(catalog, "name", type(catalog).__name__))
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -1,0 +1,116 @@
+"""From the bytes of a metadata file to its JSON document."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from iceexplore.errors import FormatError, UnsupportedError
+
+__all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document"]
+
+#: A metadata file may not be larger than this after decompression (property ``iceexplore.max-metadata-bytes``).
+MAX_METADATA_BYTES = 1 << 30
+
+_GZIP = b"\x1f\x8b"
+_STEP = 1 << 20
+
+
+def parse_document(data: bytes, location: str, max_bytes: int = MAX_METADATA_BYTES) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Parse a table metadata file, compressed or not by its content, and notes on what was unusual.
+
+    A REST catalog's answer to "load table" (``{"metadata-location": …, "metadata": {…}}``) is unwrapped.
+
+    Raises
+    ------
+    FormatError
+        Not gzip, UTF-8 or JSON all through (with the byte offset), nested too deep, larger than ``max_bytes``,
+        or no table metadata.
+    UnsupportedError
+        The metadata of a view.
+    """
+    notes: list[str] = []
+    if data[:2] == _GZIP:
+        data = _gunzip(data, location, max_bytes)
+    if len(data) > max_bytes:
+        raise FormatError(f"the metadata file is larger than {max_bytes:,} bytes: {_HOW_TO_RAISE}", location=location)
+    document = _json(data, location)
+    if not isinstance(document, dict):
+        raise _not_metadata(f"its JSON is {_kind(document)}, not an object", location)
+    inner = document.get("metadata")
+    if isinstance(inner, dict) and "format-version" not in document:
+        document = inner
+        notes.append("The file is a REST catalog's answer; its `metadata` is shown.")
+    if "view-uuid" in document or ("view-version" in document and "versions" in document):
+        raise UnsupportedError(f"{location} is the metadata of a view (it has a view-uuid), not of a table")
+    if not is_table_metadata(document):
+        keys = ", ".join(list(map(str, document))[:8]) or "none"
+        raise _not_metadata(f"its JSON has no format-version with a schema or location; its keys are {keys}", location)
+    return document, tuple(notes)
+
+
+_HOW_TO_RAISE = "properties={'iceexplore.max-metadata-bytes': …} raises the limit"
+
+
+def is_table_metadata(document: Any) -> bool:
+    """Whether a JSON document looks like table metadata at all, however damaged."""
+    return (
+        isinstance(document, dict)
+        and "format-version" in document
+        and "view-uuid" not in document
+        and any(key in document for key in ("location", "schema", "schemas", "table-uuid", "snapshots"))
+    )
+
+
+def _not_metadata(why: str, location: str) -> FormatError:
+    return FormatError(f"this is no Iceberg table metadata: {why}", location=location, code="metadata-invalid")
+
+
+def _gunzip(data: bytes, location: str, max_bytes: int) -> bytes:
+    """All members of a gzip file; zlib verifies each one's CRC and length."""
+    parts: list[bytes] = []
+    total = 0
+    rest = data
+    while rest[:2] == _GZIP:
+        decoder = zlib.decompressobj(wbits=31)
+        while not decoder.eof:
+            try:
+                part = decoder.decompress(rest, _STEP)
+            except zlib.error as e:
+                raise FormatError(f"the gzip stream is damaged: {e}", location=location, code="file-corrupt") from e
+            rest = decoder.unconsumed_tail if not decoder.eof else decoder.unused_data
+            total += len(part)
+            parts.append(part)
+            if total > max_bytes:
+                raise FormatError(
+                    f"the metadata file decompresses to more than {max_bytes:,} bytes: {_HOW_TO_RAISE}", location=location
+                )
+            if not decoder.eof and not rest and not part:
+                raise FormatError(
+                    "the gzip stream ends too early", location=location, offset=len(data), code="file-truncated"
+                )
+    return b"".join(parts)
+
+
+def _json(data: bytes, location: str) -> Any:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise FormatError(f"the metadata file is not UTF-8: {e.reason}", location=location, offset=e.start) from e
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as e:
+        offset = len(text[: e.pos].encode())
+        code = "file-truncated" if e.pos >= len(text.rstrip()) and text.strip() else "file-corrupt"
+        raise FormatError(
+            f"invalid JSON: {e.msg} (line {e.lineno}, column {e.colno})", location=location, offset=offset, code=code
+        ) from e
+    except RecursionError as e:
+        raise FormatError("invalid JSON: nested too deep", location=location) from e
+    except ValueError as e:  # an integer of thousands of digits
+        raise FormatError(f"invalid JSON: {e}", location=location) from e
+
+
+def _kind(value: Any) -> str:
+    return {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")

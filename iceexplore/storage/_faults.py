@@ -1,0 +1,90 @@
+"""Which of our errors a storage library's error is: 404, 403, or something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreError, StorageError
+
+__all__ = ["translate"]
+
+_DENIED = {"403", "401", "AccessDenied", "Forbidden", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch",
+           "ExpiredToken", "InvalidToken", "AuthorizationFailure", "AuthenticationFailed", "AuthorizationPermissionMismatch"}
+_MISSING = {"404", "NoSuchKey", "NoSuchBucket", "NotFound", "BlobNotFound", "ContainerNotFound", "PathNotFound"}
+
+# pyarrow's file systems speak only in text: "AWS Error ACCESS_DENIED during HeadObject", "HTTP status 403".
+_DENIED_TEXT = re.compile(
+    r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|SIGNATURE_DOES_NOT_MATCH|InvalidAccessKeyId|\bForbidden\b|"
+    r"HTTP (?:status|response code) 40[13]\b|AuthorizationPermissionMismatch|AuthenticationFailed"
+)
+_MISSING_TEXT = re.compile(
+    r"NO_SUCH_KEY|NO_SUCH_BUCKET|NoSuchKey|NoSuchBucket|RESOURCE_NOT_FOUND|HTTP (?:status|response code) 404\b|"
+    r"[Nn]o such file or directory|Path does not exist"
+)
+
+
+def translate(error: BaseException, location: str, real: str) -> IceexploreError:
+    """Our error for what a backend raised, naming the location as written and the real one."""
+    if isinstance(error, IceexploreError):
+        return error
+    place = location if location == real else f"{location} (looked for at {real})"
+    verdict = next((v for v in map(_verdict, _chain(error)) if v is not None), None)
+    if verdict is FileMissingError:
+        return FileMissingError(f"{place} does not exist")
+    if verdict is AccessDeniedError:
+        return AccessDeniedError(
+            f"access to {place} was refused ({_short(error)}): check credentials and permissions; "
+            "object stores also refuse a missing file to those who may not list the folder"
+        )
+    if isinstance(error, IsADirectoryError):
+        return StorageError(f"{place} is a folder, not a file")
+    return StorageError(f"{place} could not be read: {_short(error)}")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    at: BaseException | None = error
+    for _ in range(8):
+        if at is None:
+            return
+        yield at
+        at = at.__cause__ or at.__context__
+
+
+def _verdict(error: BaseException) -> type[IceexploreError] | None:
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return FileMissingError
+    if isinstance(error, PermissionError):
+        return AccessDeniedError
+    for code in _codes(error):
+        if code in _DENIED:
+            return AccessDeniedError
+        if code in _MISSING:
+            return FileMissingError
+    if isinstance(error, OSError):
+        text = str(error)
+        if _DENIED_TEXT.search(text):
+            return AccessDeniedError
+        if _MISSING_TEXT.search(text):
+            return FileMissingError
+    return None
+
+
+def _codes(error: BaseException) -> Iterator[str]:
+    response = getattr(error, "response", None)  # botocore's ClientError
+    if isinstance(response, dict):
+        details = response.get("Error")
+        if isinstance(details, dict):
+            yield str(details.get("Code"))
+        meta = response.get("ResponseMetadata")
+        if isinstance(meta, dict):
+            yield str(meta.get("HTTPStatusCode"))
+    for name in ("status", "status_code", "code", "error_code"):  # aiohttp, requests and azure, gcsfs
+        value = getattr(error, name, None)
+        if isinstance(value, (int, str)):
+            yield str(value)
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or "no message"
+    return f"{type(error).__name__}: {text[:300]}"

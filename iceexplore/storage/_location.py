@@ -1,0 +1,137 @@
+"""How a location may be spelled, and which spellings mean the same place.
+
+Engines write one place in many ways: ``/x``, ``file:/x``, ``file:///x``; ``s3://``, ``s3a://``, ``s3n://``.
+`canonical` gives one spelling for all of them, and everything that compares locations compares those.
+Percent signs are never decoded: Iceberg writes partition values percent-encoded into directory names, so
+``a%2Fb`` is the name itself.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+
+__all__ = [
+    "basename",
+    "canonical",
+    "dirname",
+    "is_absolute",
+    "is_local",
+    "is_uri",
+    "join",
+    "path_only",
+    "relative_to",
+    "same_location",
+    "within",
+]
+
+# One letter is a Windows drive; a colon in a relative path ("ts:2024/x") is no scheme, so a slash must follow.
+_URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+):(?=/)", re.ASCII)
+_FILE = re.compile(r"^file:", re.IGNORECASE)
+_SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+
+
+def is_uri(location: str) -> bool:
+    """Whether the location names a scheme (``s3://…``, ``file:/…``)."""
+    return bool(_URI.match(location) or _FILE.match(location))
+
+
+def canonical(location: str) -> str:
+    """One spelling for every way to write this place.
+
+    Local files are plain paths, without ``.``, ``..`` (as far as they can be folded) or doubled slashes;
+    everything else is ``scheme://authority/path``. A ``file://x/y`` (two slashes, a common writer's bug) is the
+    relative path ``x/y``. Doubled slashes in an object store's key are kept: they are part of the name there.
+    """
+    if _FILE.match(location):
+        return _local(_file_path(location[5:]))
+    match = _URI.match(location)
+    if match is None:
+        return _local(location)
+    scheme = match[1].lower()
+    scheme = _SAME_SCHEME.get(scheme, scheme)
+    rest = location[match.end() :]
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        path = slash + path
+    else:
+        authority, path = "", rest
+    if any(part in (".", "..") for part in path.split("/")):
+        path = posixpath.normpath(path)
+    return f"{scheme}://{authority}{path.rstrip('/')}"
+
+
+def _file_path(rest: str) -> str:
+    if not rest.startswith("//"):
+        return rest
+    authority, slash, path = rest[2:].partition("/")
+    return slash + path if authority.lower() in ("", "localhost") else authority + slash + path
+
+
+def _local(path: str) -> str:
+    normal = posixpath.normpath(path) if path else "."
+    # POSIX keeps exactly two leading slashes; no engine means anything by them.
+    return normal[1:] if normal.startswith("//") else normal
+
+
+def is_local(place: str) -> bool:
+    """Whether a canonical location is on the local file system (or relative)."""
+    return "://" not in place
+
+
+def is_absolute(place: str) -> bool:
+    """Whether a canonical location says where it is by itself."""
+    return "://" in place or place.startswith("/") or os.path.isabs(place)
+
+
+def relative_to(place: str, prefix: str) -> str | None:
+    """What follows ``prefix`` in ``place`` (both canonical): ``""`` if equal, None if it is not under it."""
+    if place == prefix:
+        return ""
+    if prefix == "." and not is_absolute(place):
+        return None if place == ".." or place.startswith("../") else place
+    base = prefix if prefix.endswith("/") else prefix + "/"
+    return place[len(base) :] if place.startswith(base) else None
+
+
+def within(place: str, prefix: str) -> bool:
+    """Whether ``place`` is ``prefix`` or under it (both canonical)."""
+    return relative_to(place, prefix) is not None
+
+
+def join(prefix: str, tail: str) -> str:
+    """A place under ``prefix``; an empty tail is the prefix itself."""
+    if not tail:
+        return prefix
+    return prefix + tail if prefix.endswith("/") else f"{prefix}/{tail}"
+
+
+def dirname(place: str) -> str:
+    """The folder that a location stands in, spelled as the location is."""
+    head, slash, _ = place.rstrip("/").rpartition("/")
+    if head == "" and slash:
+        return "/"
+    return head if slash else "."
+
+
+def basename(place: str) -> str:
+    """The last name of a location."""
+    return place.rstrip("/").rpartition("/")[2]
+
+
+def path_only(location: str) -> str:
+    """The path of a location, without scheme and authority: ``/t/x`` of ``hdfs://host:8020/t/x``.
+
+    For comparisons that must not see where a table was moved by editing its metadata.
+    """
+    place = canonical(location)
+    if is_local(place):
+        return place
+    _, slash, path = place.partition("://")[2].partition("/")
+    return slash + path
+
+
+def same_location(a: str, b: str) -> bool:
+    """Whether two spellings mean one place."""
+    return a == b or canonical(a) == canonical(b)

@@ -1,0 +1,284 @@
+"""Tables that stand elsewhere than their metadata says: prefixes as written, and where they are now."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, join, path_only, relative_to
+
+__all__ = ["FolderIndex", "Moves", "find_moves", "root_properties"]
+
+#: Table properties that name places (Java: TableProperties; the last two are older names of the first).
+ROOT_PROPERTIES = (
+    "write.data.path",
+    "write.metadata.path",
+    "write.folder-storage.path",
+    "write.object-storage.path",
+)
+_CHECKED_PER_KIND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    written: str  # as spelled in the metadata
+    prefix: str  # the same, canonical
+    real: str
+    shown: bool  # a real move, not just another spelling of the same place
+
+
+class Moves:
+    """Prefixes as written, each with the place where it is now; the longest prefix wins."""
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._by_written: tuple[_Move, ...] = ()
+        self._by_real: tuple[_Move, ...] = ()
+        for written, real in (given or {}).items():
+            place = canonical(real)
+            self.add(written, place if is_absolute(place) else canonical(os.path.abspath(real)))
+
+    def add(self, written: str, real: str) -> bool:
+        """Add a prefix unless it is there; true if it was new. ``real`` is canonical and absolute."""
+        prefix = canonical(written)
+        spelled = written.rstrip("/") or written
+        with self._lock:
+            if any(m.prefix == prefix for m in self._by_written):
+                return False
+            move = _Move(spelled, prefix, real, not _same_place(prefix, real))
+            self._by_written = tuple(sorted((*self._by_written, move), key=lambda m: -len(m.prefix)))
+            # sorted is stable: of two spellings of one place the first added, the table's location, is given back.
+            self._by_real = tuple(sorted((*self._by_real, move), key=lambda m: -len(m.real)))
+            return True
+
+    def apply(self, place: str) -> str | None:
+        """Where a canonical location is now, or None where no prefix fits."""
+        for move in self._by_written:
+            tail = relative_to(place, move.prefix)
+            if tail is not None:
+                return join(move.real, tail)
+        return None
+
+    def apply_path(self, place: str) -> str | None:
+        """As `apply`, without regard to scheme and authority where one side has none.
+
+        Tables moved by editing the metadata say ``/warehouse/t`` in one file and ``hdfs://host/warehouse/t`` in
+        another. Only where one side names no scheme: two buckets are two places.
+        """
+        for move in self._by_written:
+            if is_local(place) != is_local(move.prefix):
+                tail = relative_to(path_only(place), path_only(move.prefix))
+                if tail is not None:
+                    return join(move.real, tail)
+        return None
+
+    def unapply(self, real: str) -> str | None:
+        """How the table spells a canonical real location, or None where no prefix fits."""
+        for move in self._by_real:
+            tail = relative_to(real, move.real)
+            if tail is not None:
+                return join(move.written, tail)
+        return None
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The prefixes that are elsewhere now."""
+        return {m.written: m.real for m in self._by_written if m.shown}
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every prefix, other spellings included."""
+        return sorted((m.written, m.real) for m in self._by_written)
+
+
+def _same_place(prefix: str, real: str) -> bool:
+    if prefix == real:
+        return True
+    if not (is_local(prefix) and is_local(real)):
+        return False
+    return os.path.realpath(prefix) == os.path.realpath(real)
+
+
+def root_properties(document: Mapping[str, Any]) -> dict[str, str]:
+    """The places that table properties name, by property."""
+    properties = document.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    return {k: v for k in ROOT_PROPERTIES if isinstance(v := properties.get(k), str) and v}
+
+
+@dataclass
+class FolderIndex:
+    """The folders under a local one by name, so that a file copied along can be found by the end of its path."""
+
+    root: str
+    max_folders: int = 5_000
+    max_depth: int = 6
+    _by_name: dict[str, list[str]] | None = field(default=None, repr=False)
+
+    def folders(self, name: str) -> list[str]:
+        """Folders of this name, those nearest to the root first."""
+        if self._by_name is None:
+            self._by_name = self._walk()
+        return self._by_name.get(name, [])
+
+    def find(self, place: str) -> tuple[str, str] | None:
+        """The longest end of a path that exists under the root: (prefix of ``place``, the folder it is now)."""
+        head, parts = place.partition("://")[0] + "://" if "://" in place else "", path_only(place).split("/")
+        if head:
+            parts = [place.partition("://")[2].partition("/")[0], *parts[1:]]
+        for i in range(len(parts) - 1):
+            tail = "/".join(parts[i + 1 :])
+            for folder in self.folders(parts[i]):
+                if os.path.isfile(os.path.join(folder, tail)):
+                    return head + "/".join(parts[: i + 1]), folder
+        return None
+
+    def _walk(self) -> dict[str, list[str]]:
+        by_name: dict[str, list[str]] = {}
+        level, seen = [self.root], 0
+        for _ in range(self.max_depth):
+            below: list[str] = []
+            for folder in level:
+                try:
+                    with os.scandir(folder) as entries:
+                        names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
+                except OSError:
+                    continue
+                for name in names:
+                    seen += 1
+                    if seen > self.max_folders:
+                        return by_name
+                    path = os.path.join(folder, name)
+                    by_name.setdefault(name, []).append(path)
+                    below.append(path)
+            level = below
+        return by_name
+
+
+def find_moves(
+    document: Mapping[str, Any],
+    metadata_file: str,
+    folder: str,
+    moves: Moves,
+    exists: Callable[[str], bool],
+    index: FolderIndex | None,
+) -> tuple[str, ...]:
+    """Learn from table metadata, and from where its file really is, which prefixes have moved.
+
+    Parameters
+    ----------
+    metadata_file, folder
+        Where the metadata file is, and the table's folder: canonical.
+    moves
+        What is known (``moved=``, which wins); what is learnt is added.
+    exists
+        Whether a real location exists; asked a few times, and never for a table that has not moved.
+    index
+        Folders under a local table; None where listing would cost requests.
+
+    Returns
+    -------
+    tuple of str
+        Sentences for the card.
+    """
+    location = document.get("location")
+    written = location if isinstance(location, str) and location.strip() else None
+    named = list(_named_files(document))
+    metadata_folder = dirname(metadata_file)
+    given = bool(moves.shown)
+    proven = False
+    if not given and any(dirname(canonical(w)) == metadata_folder for w in named):
+        # The metadata folder is where it was written: nothing moved, even if `location` is elsewhere (write.metadata.path).
+        return ()
+    if written is not None and moves.apply(canonical(written)) is None:
+        moves.add(written, folder)
+        if written_is_here(written, folder) and not any(_strays(w, moves, folder) for w in named):
+            return ()
+    # A metadata file's siblings are known by name: where one stands beside it, the folder it was written to is
+    # this one. Which folder that was can differ from `location`, which people and engines edit by hand.
+    for path in named:
+        place = canonical(path)
+        now = moves.apply(place)
+        if now is not None and exists(now):
+            proven = True
+            continue
+        if not exists(join(metadata_folder, basename(place))):
+            continue
+        proven = True
+        was = dirname(path)
+        if basename(was) == "metadata" and metadata_folder != folder:
+            moves.add(dirname(was), folder)
+        else:
+            moves.add(was, metadata_folder)
+    for path in root_properties(document).values():
+        _find_root(path, written, folder, moves, index)
+    shown = moves.shown
+    if not shown:
+        return ()
+    how = "as moved= says" if given else "found by the files beside the metadata file" if proven else (
+        "assumed, none of the files that could prove it is here"
+    )
+    pairs = "; ".join(f"{was} is now {now}" for was, now in sorted(shown.items()))
+    return (f"Moved: {pairs} ({how}).",)
+
+
+def written_is_here(written: str, folder: str) -> bool:
+    """Whether a location as written is the folder itself; a relative one is taken from the working folder."""
+    place = canonical(written)
+    if not is_absolute(place):
+        place = canonical(os.path.abspath(place)) if is_local(folder) else join(folder, place)
+    return _same_place(place, folder)
+
+
+def _strays(path: str, moves: Moves, folder: str) -> bool:
+    now = moves.apply(canonical(path))
+    return now is None or relative_to(now, folder) is None
+
+
+def _find_root(path: str, location: str | None, folder: str, moves: Moves, index: FolderIndex | None) -> None:
+    place = canonical(path)
+    if index is None or moves.apply(place) is not None or not moves.shown:
+        return
+    candidates = []
+    if location is not None:
+        old, new = _without_common_end(canonical(location), folder)
+        tail = relative_to(place, old)
+        if tail is not None:
+            candidates.append(join(new, tail))
+    candidates += index.folders(basename(place))
+    for candidate in candidates:
+        if os.path.isdir(candidate):
+            moves.add(path, candidate)
+            return
+
+
+def _without_common_end(a: str, b: str) -> tuple[str, str]:
+    """Both paths without their longest common suffix: a warehouse that moved as a whole."""
+    while "/" in a and "/" in b and basename(a) == basename(b) and dirname(a) not in (a, "/") and dirname(b) != b:
+        a, b = dirname(a), dirname(b)
+    return a, b
+
+
+def _named_files(document: Mapping[str, Any]) -> Iterator[str]:
+    snapshots = [s for s in _records(document.get("snapshots"))]
+    current = document.get("current-snapshot-id")
+    snapshots.sort(key=lambda s: (s.get("snapshot-id") == current, _number(s.get("timestamp-ms"))), reverse=True)
+    lists = (s.get("manifest-list") for s in snapshots)
+    inline = (m for s in snapshots[:1] for m in (s.get("manifests") or ()) if isinstance(s.get("manifests"), list))
+    log = (e.get("metadata-file") for e in reversed(list(_records(document.get("metadata-log")))))
+    statistics = (s.get("statistics-path") for s in _records(document.get("statistics")))
+    for kind in (lists, inline, log, statistics):
+        yield from islice((p for p in kind if isinstance(p, str) and p), _CHECKED_PER_KIND)
+
+
+def _records(value: Any) -> Iterator[dict[str, Any]]:
+    return (v for v in value if isinstance(v, dict)) if isinstance(value, list) else iter(())
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) else 0

@@ -1,0 +1,371 @@
+"""Opening: from whatever the user names to a table's metadata document and the storage to read the rest from."""
+
+from __future__ import annotations
+
+import os
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from iceexplore.errors import (
+    FileMissingError,
+    FormatError,
+    MetadataNotFoundError,
+    OptionError,
+    Problem,
+    Problems,
+    StorageError,
+    UnsupportedError,
+)
+from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, is_table
+from iceexplore.storage._choose import Pick, Picker, nearest_versions
+from iceexplore.storage._document import MAX_METADATA_BYTES
+from iceexplore.storage._find import find_table, missing_path, table_folder
+from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, is_uri, join, same_location
+from iceexplore.storage._moved import Moves, find_moves, root_properties
+from iceexplore.storage._remote import FileIOBackend
+from iceexplore.storage._storage import Storage
+from iceexplore.storage._versions import MetadataVersion, is_metadata_name, match_version, parse_name
+from iceexplore.storage._zip import ZipLimits, extract_zip, is_zip
+
+__all__ = ["Opened", "Source", "list_versions", "open_source", "open_version"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was asked for, so that it can be asked again."""
+
+    source: Any
+    catalog: Any = None
+    moved: Mapping[str, str] | None = None
+    version: int | str | None = None
+    allow: tuple[str, ...] = ()
+    properties: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
+    strict: bool = False
+
+    def reopen(self) -> Opened:
+        """The same again, as it is now. Raises as `open_source`."""
+        return _open(self, fresh=True)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table's metadata file, found and parsed.
+
+    Attributes
+    ----------
+    metadata_location
+        As the table would spell it.
+    document
+        The JSON as written.
+    name
+        The catalog's identifier, or the folder's name.
+    notes
+        Sentences for people: which metadata file was taken and why, which prefixes moved.
+    version
+        The number of the metadata file, from its name.
+    catalog_table
+        The PyIceberg Table that it came from, if it came from one.
+    source
+        What was asked for.
+    """
+
+    storage: Storage
+    metadata_location: str
+    document: dict[str, Any] = field(repr=False)
+    name: str | None
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    version: int | None
+    catalog_table: Any | None
+    source: Source
+
+
+def open_source(
+    source: Any,
+    *,
+    catalog: Any = None,
+    moved: Mapping[str, str] | None = None,
+    version: int | str | None = None,
+    allow: tuple[str, ...] = (),
+    properties: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> Opened:
+    """Find a table's metadata and parse it: one JSON file is read, nothing more.
+
+    Parameters
+    ----------
+    source
+        A table's folder, a metadata file, or a zip of a table, as a path or URI; with ``catalog=`` a table's name;
+        or a PyIceberg Table.
+    catalog
+        A PyIceberg catalog, or the name of one.
+    moved
+        Prefixes as written in the metadata, each with where it is now. Found by itself where files prove it.
+    version
+        A metadata file other than the newest: its number, name or location.
+    allow
+        Locations that may be read besides the table's own (see the module `_storage` for the rule).
+    properties
+        Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. Those that begin with ``iceexplore.`` set limits:
+        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``.
+    strict
+        Raise the first fault met instead of noting it as a `Problem`.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        The path does not exist, or no table, or more than one, is there; the message says what is.
+    SnapshotNotFoundError
+        No such version.
+    FormatError, UnsupportedError
+        The metadata file is damaged, or that of a view; the zip is damaged or encrypted.
+    AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
+        The storage or the catalog refused or failed, or an argument makes no sense.
+    """
+    if isinstance(allow, str):
+        allow = (allow,)
+    if not is_table(source) and catalog is None:
+        if not isinstance(source, (str, os.PathLike)):
+            raise OptionError(
+                f"a table is opened by a path, a URI, a name with catalog=, or a PyIceberg Table, not by {type(source).__name__}"
+            )
+        source = _spelled(os.fspath(source))
+    return _open(Source(source, catalog, moved, version, tuple(allow), properties, strict), fresh=False)
+
+
+def open_version(opened: Opened, version: int | str) -> Opened:
+    """Another metadata file of the same table, by number, name or location, through the same storage.
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        There is none; the nearest ones are listed.
+    FormatError, FileMissingError, AccessDeniedError, StorageError
+        It is damaged, gone (the metadata log may name removed files), or the storage failed.
+    """
+    problems = Problems(strict=opened.source.strict)
+    files = list_versions(opened)
+    found = match_version(version, files, same_location)
+    if not found:
+        raise nearest_versions(version, files, dirname(opened.metadata_location))
+    picker = Picker(opened.storage, problems, _max_bytes(opened.source.properties))
+    reals = [opened.storage.resolve(f.location) for f in found]
+    pick = picker.load(reals[0], f"Metadata: {found[0].name}, as version= asks.") if len(reals) == 1 else picker.among(reals, one_table=True)
+    if pick is None:
+        raise FormatError(f"version {version}: none of its files is table metadata", code="metadata-invalid")
+    if opened.catalog_table is None:
+        _learn_moves(opened.storage, pick)
+    return _opened(opened.storage, pick, (), problems, opened.source, opened.name, opened.catalog_table)
+
+
+def list_versions(opened: Opened) -> list[MetadataVersion]:
+    """The table's metadata files, by number: those in the folder, and what the metadata log names elsewhere.
+
+    Raises
+    ------
+    AccessDeniedError, StorageError
+        The folder cannot be listed for another reason than that the storage knows no listing.
+    """
+    storage = opened.storage
+    found: dict[str, MetadataVersion] = {}
+    folder = dirname(storage.resolve(opened.metadata_location))
+    try:
+        for entry in storage.entries(folder):
+            name = basename(entry.real)
+            if not entry.is_folder and (is_metadata_name(name) or name == basename(opened.metadata_location)):
+                location = storage.unresolve(entry.real)
+                found[canonical(location)] = MetadataVersion(parse_name(name), location, entry.size, entry.modified_ms)
+    except (UnsupportedError, FileMissingError):
+        pass  # then the log alone tells
+    listed = bool(found)
+    log = opened.document.get("metadata-log")
+    for entry in log if isinstance(log, list) else []:
+        location = entry.get("metadata-file") if isinstance(entry, dict) else None
+        # Files of the listed folder that the log names and the listing has not were removed.
+        if isinstance(location, str) and not (listed and _same_folder(storage, location, folder)):
+            found.setdefault(canonical(location), MetadataVersion(parse_name(location), location))
+    here = opened.metadata_location
+    found.setdefault(canonical(here), MetadataVersion(parse_name(here), here))
+    return sorted(found.values(), key=lambda f: (-1 if f.number is None else f.number, f.name))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _open(asked: Source, *, fresh: bool) -> Opened:
+    if is_table(asked.source):
+        return _open_catalog(from_table(asked.source, fresh=fresh), asked)
+    if asked.catalog is not None:
+        return _open_catalog(from_catalog(asked.source, asked.catalog, asked.properties or {}), asked)
+    return _open_path(asked)
+
+
+def _open_path(asked: Source) -> Opened:
+    problems = Problems(strict=asked.strict)
+    moves = Moves(asked.moved)
+    place = canonical(asked.source)
+    place = moves.apply(place) or place
+    name, temporary = None, None
+    storage = Storage(dirname(place), moves=moves, allow=asked.allow, properties=asked.properties)
+    is_file = _is_file(storage, place)
+    if is_file and _head(storage, place, 4)[:2] == b"PK":
+        name = basename(place).removesuffix(".zip")
+        temporary = place = _unzip(storage, place, asked)
+        is_file = False
+    storage = Storage(
+        dirname(place) if is_file else place, moves=moves, allow=asked.allow, properties=asked.properties, temporary=temporary
+    )
+    picker = Picker(storage, problems, _max_bytes(asked.properties))
+    try:
+        if is_file:
+            folder, pick = table_folder(place), _metadata_file(picker, storage, place, asked.version)
+        else:
+            folder, pick = find_table(storage, picker, place, asked.version)
+    except MetadataNotFoundError as e:
+        storage.close()
+        raise MetadataNotFoundError(str(e).replace(place, asked.source)) if temporary else e from None
+    except BaseException:
+        storage.close()
+        raise
+    storage.settle(folder, pick.real)
+    notes = _learn_moves(storage, pick)
+    if not is_local(folder):
+        bucket = folder.split("/")[:3]
+        storage.trust(*(p for p in _json_roots(storage, pick) if p.split("/")[:3] == bucket))
+    if temporary is None or folder != temporary:
+        name = basename(folder)
+    return _opened(storage, pick, notes, problems, asked, name or None, None)
+
+
+def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
+    problems = Problems(strict=asked.strict)
+    moves = Moves(asked.moved)
+    metadata_file = canonical(table.metadata_location)
+    metadata_file = moves.apply(metadata_file) or metadata_file
+    storage = Storage(
+        table_folder(metadata_file), moves=moves, allow=asked.allow, properties=asked.properties, backend=FileIOBackend(table.file_io)
+    )
+    picker = Picker(storage, problems, _max_bytes(asked.properties))
+    try:
+        pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, as the catalog says.")
+    except (FileMissingError, StorageError, PermissionError) as e:
+        if table.table is None or isinstance(e, (FormatError, MetadataNotFoundError)):
+            raise
+        problems.add_error(e, table.metadata_location)
+        pick = Pick(metadata_file, table.document(), ("Metadata: as the catalog sent it; its file cannot be read.",))
+    location = pick.document.get("location")
+    if isinstance(location, str) and location.strip():
+        folder = canonical(location)
+        moved = moves.apply(folder)
+        moves.add(location, moved or folder)
+        storage.settle(moved or folder, pick.real)
+    else:
+        storage.settle(storage.folder, pick.real)
+    # The catalog vouches for where its table is; but one on remote storage has no business on the local disk.
+    places = [dirname(metadata_file), *_json_roots(storage, pick), *((table.warehouse,) if table.warehouse else ())]
+    storage.trust(*(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file))))
+    opened = _opened(storage, pick, (), problems, asked, table.name, table.table)
+    return opened if asked.version is None else open_version(opened, asked.version)
+
+
+def _opened(
+    storage: Storage, pick: Pick, notes: tuple[str, ...], problems: Problems, asked: Source, name: str | None, table: Any
+) -> Opened:
+    return Opened(
+        storage=storage,
+        metadata_location=storage.unresolve(pick.real),
+        document=pick.document,
+        name=name,
+        notes=(*pick.notes, *notes),
+        problems=tuple(problems),
+        version=parse_name(pick.real),
+        catalog_table=table,
+        source=asked,
+    )
+
+
+def _learn_moves(storage: Storage, pick: Pick) -> tuple[str, ...]:
+    def exists(real: str) -> bool:
+        return any(real.startswith(r) for r in storage.roots) and storage.find(real) is not None
+
+    return find_moves(pick.document, pick.real, storage.folder, storage.moves, exists, storage.index)
+
+
+def _json_roots(storage: Storage, pick: Pick) -> list[str]:
+    location = pick.document.get("location")
+    places = [location] if isinstance(location, str) and location else []
+    places += root_properties(pick.document).values()
+    canonicals = [canonical(p) for p in places]
+    return [storage.moves.apply(p) or p for p in canonicals]
+
+
+def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | str | None) -> Pick:
+    if version is not None:
+        pick = picker.in_folder(dirname(real), version)
+        if pick is None:
+            raise MetadataNotFoundError(f"there are no metadata files beside {real}, so no version {version!r}")
+        return pick
+    head = _head(storage, real, 4)
+    for magic, kind in ((b"Obj\x01", "an Avro file"), (b"PAR1", "a Parquet file"), (b"PFA1", "a Puffin file"), (b"ORC", "an ORC file")):
+        if head.startswith(magic):
+            raise FormatError(
+                f"this is {kind}, not table metadata; ix.open_file(path) shows a file without its table, "
+                "and a table is opened by its folder or metadata file",
+                location=real,
+                code="metadata-invalid",
+            )
+    return picker.load(real, f"Metadata: {basename(real)}, as asked for.")
+
+
+def _is_file(storage: Storage, place: str) -> bool:
+    """Whether a source is a file; the storage is not asked where the name tells (object stores know no folders)."""
+    if not is_local(place):
+        return place.endswith((".json", ".json.gz", ".zip"))
+    if os.path.isdir(place):
+        return False
+    if not os.path.exists(place):
+        raise missing_path(storage, place)
+    return True
+
+
+def _head(storage: Storage, place: str, length: int) -> bytes:
+    if is_local(place):
+        with storage.open(place, kind="metadata") as file:
+            return file.read(length)
+    return b"PK" if place.endswith(".zip") else b""
+
+
+def _unzip(storage: Storage, place: str, asked: Source) -> str:
+    with storage.local_path(place, kind="other") as path:
+        if not is_zip(path.open("rb").read(4)):
+            raise FormatError("the name says zip, the content does not", location=asked.source)
+        return extract_zip(str(path), ZipLimits.of(asked.properties or {}), name=asked.source)
+
+
+def _spelled(source: str) -> str:
+    """A path of the user's as one that stays valid: absolute, ``~`` expanded; a file URI may be percent-encoded."""
+    if not source.strip():
+        raise OptionError("the path is empty")
+    if "\0" in source:
+        raise OptionError(f"{source!r} has a NUL character in it")
+    place = canonical(source)
+    if not is_local(place):
+        return source
+    if is_uri(source) and not os.path.exists(place) and os.path.exists(decoded := urllib.parse.unquote(place)):
+        place = decoded
+    return os.path.abspath(os.path.expanduser(place))
+
+
+def _max_bytes(properties: Mapping[str, str] | None) -> int:
+    value = (properties or {}).get("iceexplore.max-metadata-bytes", MAX_METADATA_BYTES)
+    try:
+        return int(value)
+    except ValueError:
+        raise OptionError(f"iceexplore.max-metadata-bytes is a number of bytes, not {value!r}") from None
+
+
+def _same_folder(storage: Storage, location: str, folder: str) -> bool:
+    place = canonical(location)
+    return dirname(storage.moves.apply(place) or place) == folder

@@ -1,0 +1,175 @@
+"""Storage that is not the local disk: fsspec file systems and PyIceberg's FileIO."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from iceexplore.errors import MissingDependencyError, StorageError, UnsupportedError
+from iceexplore.storage._backend import Backend, Entry
+
+__all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
+
+# What PyIceberg's FileIO knows (pyiceberg.io.SCHEMA_TO_FILE_IO), and with it the `s3.endpoint` kind of properties.
+_PYICEBERG_SCHEMES = frozenset({"s3", "gs", "oss", "hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "hf"})
+# Above this a requested length is checked against the file's size first: it may come from a damaged file.
+_CHECK_ABOVE = 64 * 1024 * 1024
+
+
+def remote_backend(place: str, properties: Mapping[str, str]) -> Backend:
+    """The backend for a canonical location with a scheme.
+
+    Raises
+    ------
+    MissingDependencyError
+        The file system's package is not installed.
+    StorageError
+        No file system knows the scheme, or it cannot be set up with these properties.
+    """
+    scheme = place.partition("://")[0]
+    given = {k: v for k, v in properties.items() if not k.startswith("iceexplore.")}
+    if scheme in _PYICEBERG_SCHEMES or "py-io-impl" in given:
+        return FileIOBackend(_file_io(place, given))
+    import fsspec
+
+    try:
+        file_system = fsspec.filesystem(scheme, **given)
+    except ImportError as e:
+        raise MissingDependencyError(f"{place}: {e}") from e
+    except (ValueError, TypeError) as e:
+        raise StorageError(f"{place}: no file system for {scheme}:// with these properties: {e}") from e
+    return FsspecBackend(file_system, f"fsspec:{scheme}:{_digest(given)}")
+
+
+def _file_io(place: str, properties: Mapping[str, str]) -> Any:
+    try:
+        from pyiceberg.io import load_file_io
+
+        return load_file_io(dict(properties), place)
+    except ImportError as e:
+        raise MissingDependencyError(f"{place}: PyIceberg's FileIO needs a package that is not installed: {e}") from e
+    except ValueError as e:
+        raise StorageError(f"{place}: {e}") from e
+
+
+class FsspecBackend:
+    """An fsspec file system."""
+
+    def __init__(self, file_system: Any, identity: str) -> None:
+        self._fs = file_system
+        self.identity = identity
+
+    def read(self, real: str, offset: int, length: int | None) -> bytes:
+        """One ranged request."""
+        if length is None:
+            return bytes(self._fs.cat_file(real, start=offset or None))
+        if length == 0:
+            return b""
+        if length > _CHECK_ABOVE:
+            size = self.stat(real).size
+            length = length if size is None else min(length, max(0, size - offset))
+        return bytes(self._fs.cat_file(real, start=offset, end=offset + length))
+
+    def stat(self, real: str) -> Entry:
+        """What ``info`` says."""
+        return self._entry(self._fs.info(real), real)
+
+    def list(self, real: str, recursive: bool) -> list[Entry]:
+        """What is there now: fsspec's listings are remembered, so they are dropped first."""
+        self._fs.invalidate_cache()
+        if recursive:
+            found = self._fs.find(real, detail=True).values()
+        else:
+            found = self._fs.ls(real, detail=True)
+        prefix = real.partition("://")[0]
+        entries = (self._entry(item, self._full(prefix, real, item["name"])) for item in found)
+        return sorted((e for e in entries if e.real.rstrip("/") != real.rstrip("/")), key=lambda e: e.real)
+
+    def _full(self, scheme: str, folder: str, name: str) -> str:
+        if "://" in name:
+            return name
+        # The name is fsspec's own form of the path: keep how the folder was spelled, add what is below it.
+        base = str(self._fs._strip_protocol(folder)).rstrip("/")
+        if name.startswith(base + "/"):
+            return folder.rstrip("/") + name[len(base) :]
+        return f"{scheme}://{name}"
+
+    def _entry(self, info: Mapping[str, Any], real: str) -> Entry:
+        if info.get("type") == "directory":
+            return Entry(real, None, is_folder=True)
+        etag = info.get("ETag") or info.get("etag")
+        return Entry(real, info.get("size"), str(etag).strip('"') if etag else None, _modified(info))
+
+
+class FileIOBackend:
+    """A PyIceberg FileIO: the catalog's own, with its credentials, or one made from properties."""
+
+    def __init__(self, file_io: Any) -> None:
+        self._io = file_io
+        kind = type(file_io)
+        self.identity = f"{kind.__module__}.{kind.__qualname__}:{_digest(getattr(file_io, 'properties', {}))}"
+
+    def read(self, real: str, offset: int, length: int | None) -> bytes:
+        """Through an input stream."""
+        file = self._io.new_input(real)
+        if length is not None and length > _CHECK_ABOVE:
+            length = min(length, max(0, len(file) - offset))
+        with file.open() as stream:
+            if offset:
+                stream.seek(offset)
+            return bytes(stream.read() if length is None else stream.read(length))
+
+    def stat(self, real: str) -> Entry:
+        """The size, and what the file system beneath says besides."""
+        file_system, path = self._arrow(real)
+        if file_system is not None:
+            info = file_system.get_file_info(path)
+            if info.type.name == "NotFound":
+                raise FileNotFoundError(2, "does not exist", real)
+            return _arrow_entry(real, info)
+        return Entry(real, len(self._io.new_input(real)))
+
+    def list(self, real: str, recursive: bool) -> list[Entry]:
+        """PyIceberg's FileIO cannot list: asks the pyarrow or fsspec file system in it."""
+        file_system, path = self._arrow(real)
+        if file_system is not None:
+            from pyarrow.fs import FileSelector
+
+            found = file_system.get_file_info(FileSelector(path, recursive=recursive))
+            base = path.rstrip("/")
+            entries = [_arrow_entry(real.rstrip("/") + info.path.rstrip("/")[len(base) :], info) for info in found]
+            return sorted((e for e in entries if not (recursive and e.is_folder)), key=lambda e: e.real)
+        if hasattr(self._io, "get_fs"):
+            scheme, _, rest = real.partition("://")
+            file_system = self._io.get_fs(scheme, rest.partition("/")[0])
+            return FsspecBackend(file_system, self.identity).list(real, recursive)
+        raise UnsupportedError(f"{type(self._io).__name__} cannot list files, so {real} cannot be listed")
+
+    def _arrow(self, real: str) -> tuple[Any, str]:
+        if not (hasattr(self._io, "fs_by_scheme") and hasattr(self._io, "parse_location")):
+            return None, ""
+        scheme, netloc, path = self._io.parse_location(real, self._io.properties)
+        return self._io.fs_by_scheme(scheme, netloc), path
+
+
+def _arrow_entry(real: str, info: Any) -> Entry:
+    if info.type.name == "Directory":
+        return Entry(real, None, is_folder=True)
+    return Entry(real, info.size, None, None if info.mtime_ns is None else info.mtime_ns // 1_000_000)
+
+
+def _modified(info: Mapping[str, Any]) -> int | None:
+    for name in ("LastModified", "mtime", "last_modified", "created", "updated"):
+        value = info.get(name)
+        if isinstance(value, datetime):
+            return int(value.timestamp() * 1000)
+        if isinstance(value, (int, float)):
+            return int(value * 1000)
+    return None
+
+
+def _digest(properties: Mapping[str, Any]) -> str:
+    text = "\n".join(f"{k}={v}" for k, v in sorted(properties.items()))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

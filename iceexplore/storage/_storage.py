@@ -1,0 +1,330 @@
+"""Where a table's bytes come from, and which bytes may be read at all.
+
+Security
+--------
+A table's metadata is untrusted: it may have been mailed. Whatever it names is read only from these roots:
+
+1. the folder that was opened (the table's folder: the parent of ``metadata/``; of a lone metadata file its own folder),
+   or the temporary folder that a zip was extracted to;
+2. what ``allow=`` lists;
+3. of a table on remote storage: its ``location`` and the places its properties name (``write.data.path`` and the
+   like), if they are in the same bucket (same scheme and authority) as its metadata file;
+4. of a table from a catalog: those places wherever they are, and the catalog's warehouse, because the catalog
+   vouches for them; but local places only if the metadata file itself is local.
+
+So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor makes a network
+request: ``"location": "/etc"`` opens nothing. A legitimate ``write.data.path`` outside the table's folder
+needs ``allow=``, and the refusal says so. ``..`` is folded before the check, and a local link must lead back into a root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+import urllib.parse
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from iceexplore.errors import FileMissingError, FormatError, OutsideRootsError, StorageError
+from iceexplore.storage._backend import Backend, Entry, LocalBackend
+from iceexplore.storage._faults import translate
+from iceexplore.storage._location import canonical, dirname, is_absolute, is_local, join, within
+from iceexplore.storage._moved import FolderIndex, Moves
+from iceexplore.storage._rangefile import open_ranges
+from iceexplore.storage._reads import Read, ReadLog
+from iceexplore.storage._remote import remote_backend
+
+__all__ = ["FileInfo", "Storage"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """A file: its location as the table spells it, bytes, etag, and last modification in milliseconds since the epoch (UTC)."""
+
+    location: str
+    size: int | None
+    etag: str | None = None
+    modified_ms: int | None = None
+
+
+class Storage:
+    """Reads the files of one table, within its roots; every read is logged. See the module for the rule on roots.
+
+    Made by `open_source`. Locations are as the table spells them; `resolve` and `unresolve` translate.
+
+    Attributes
+    ----------
+    identity
+        Two storages with the same identity show the same bytes at the same locations (first part of cache keys).
+    reads
+        Every read so far.
+    roots
+        What may be read: real locations.
+    folder
+        The table's folder, a real location.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        moves: Moves | None = None,
+        allow: tuple[str, ...] = (),
+        properties: Mapping[str, str] | None = None,
+        backend: Backend | None = None,
+        temporary: str | None = None,
+    ) -> None:
+        self.reads = ReadLog()
+        self.folder = folder
+        self.metadata_folder: str | None = None
+        self.index = FolderIndex(folder) if is_local(folder) else None
+        self._moves = moves or Moves()
+        self._properties = dict(properties or {})
+        self._local = LocalBackend()
+        self._given = backend
+        self._remote: dict[str, Backend] = {}
+        self._links: dict[str, str] = {}
+        self.roots: tuple[str, ...] = ()
+        self._real_roots: tuple[str, ...] = ()
+        self.trust(folder, *(_absolute(a) for a in allow))
+        self._closed = False
+        self._remove = weakref.finalize(self, shutil.rmtree, temporary, True) if temporary else None
+
+    @cached_property
+    def identity(self) -> str:
+        """The backend, the folder, and the prefixes that moved as they were known when first asked."""
+        text = "\n".join((self.folder, *(f"{a}\t{b}" for a, b in self._moves.pairs)))
+        return f"{self._backend(self.folder).identity}:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
+
+    @property
+    def moved(self) -> Mapping[str, str]:
+        """Prefixes as written that are elsewhere now, given or found."""
+        return self._moves.shown
+
+    @property
+    def moves(self) -> Moves:
+        """The prefixes, to learn more of them."""
+        return self._moves
+
+    def trust(self, *places: str) -> None:
+        """Let these real locations be read."""
+        new = [p for p in (canonical(p) for p in places) if p not in self.roots]
+        self.roots = (*self.roots, *new)
+        self._real_roots = tuple(os.path.realpath(r) for r in self.roots if is_local(r))
+
+    def settle(self, folder: str, metadata_file: str) -> None:
+        """The table was found: its folder takes the place of the one that was searched."""
+        self.metadata_folder = dirname(metadata_file)
+        others = tuple(r for r in self.roots if r != self.folder)
+        if folder != self.folder:
+            self.folder = folder
+            self.index = FolderIndex(folder) if is_local(folder) else None
+        self.roots = ()
+        self.trust(folder, *others)
+
+    def resolve(self, location: str) -> str:
+        """Where a location really is: a local path, or a URI.
+
+        Raises
+        ------
+        OutsideRootsError
+            It is outside what may be read.
+        """
+        place = canonical(location)
+        real = self._moves.apply(place)
+        if real is None and not is_absolute(place):
+            # No prefix fits: relative to the table's location, as format version 4 has it.
+            real = canonical(join(self.folder, place))
+        if real is None:
+            real = place
+            if self._moves.shown and not self._inside(place):
+                real = self._moves.apply_path(place) or self._rescued(place) or place
+        self._check(real, location)
+        return real
+
+    def unresolve(self, real: str) -> str:
+        """How the table spells a real location; also one as an engine spells it (``file:/…``). Unknown ones stay."""
+        place = canonical(real)
+        found = self._moves.unapply(place)
+        if found is None and "%" in place:
+            found = self._moves.unapply(urllib.parse.unquote(place))
+        return real if found is None else found
+
+    def read(self, location: str, *, kind: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file: all of it, or ``length`` bytes from ``offset``.
+
+        Raises
+        ------
+        FileMissingError, AccessDeniedError, StorageError
+            404, 403, anything else.
+        OutsideRootsError
+            The location is outside what may be read.
+        FormatError
+            ``file-truncated``: the file has fewer bytes than asked for.
+        """
+        real = self.resolve(location)
+        if offset < 0 or (length is not None and length < 0):
+            raise FormatError(f"{length} bytes at {offset} were to be read: neither may be negative", location=location)
+        data = self._fetch(location, real, kind, offset, length)
+        if length is not None and len(data) < length:
+            raise FormatError(
+                f"the file ends too early: {length:,} bytes at {offset:,} were to be read, {len(data):,} are there",
+                location=location,
+                offset=offset + len(data),
+                code="file-truncated",
+            )
+        return data
+
+    def open(self, location: str, *, kind: str) -> BinaryIO:
+        """A seekable binary file whose reads are ranged requests, each logged. Raises as `read`."""
+        real = self.resolve(location)
+        size = self._ask(location, real, "stat", lambda: self._backend(real).stat(real), 0).size or 0
+        return open_ranges(lambda offset, length: self._fetch(location, real, kind, offset, length), size, location)
+
+    @contextmanager
+    def local_path(self, location: str, *, kind: str) -> Iterator[Path]:
+        """A path on the local disk: the file itself, or a temporary copy that is removed afterwards. Raises as `read`."""
+        real = self.resolve(location)
+        if is_local(real):
+            entry = self._file(location, real)
+            self.reads.add(Read(location, real, kind, 0, entry.size or 0, 0.0))
+            yield Path(real)
+            return
+        data = self._fetch(location, real, kind, 0, None)
+        handle, copy = tempfile.mkstemp(prefix="iceexplore-", suffix=os.path.splitext(real)[1][:16])
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            del data
+            yield Path(copy)
+        finally:
+            os.unlink(copy)
+
+    def stat(self, location: str) -> FileInfo:
+        """What is known of a file without reading it. Raises as `read`."""
+        real = self.resolve(location)
+        entry = self._file(location, real)
+        return FileInfo(location, entry.size, entry.etag, entry.modified_ms)
+
+    def exists(self, location: str) -> bool:
+        """Whether a file is there. A refusal (403) raises `AccessDeniedError`: the file may well be there."""
+        try:
+            self.stat(location)
+        except FileMissingError:
+            return False
+        return True
+
+    def list(self, location: str, *, recursive: bool = False) -> list[FileInfo]:
+        """The files in a folder, or with ``recursive`` all files under it, by name. Raises as `read`."""
+        found = self.entries(self.resolve(location), recursive=recursive)
+        return [FileInfo(self.unresolve(e.real), e.size, e.etag, e.modified_ms) for e in found if not e.is_folder]
+
+    def read_real(self, real: str, *, kind: str) -> bytes:
+        """A whole file by its real location: for files found by listing. Raises as `read`."""
+        self._check(real, real)
+        return self._fetch(self.unresolve(real), real, kind, 0, None)
+
+    def find(self, real: str) -> Entry | None:
+        """What is at a real location, None if nothing is. Raises as `read` otherwise."""
+        self._check(real, real)
+        try:
+            return self._ask(self.unresolve(real), real, "stat", lambda: self._backend(real).stat(real), 0)
+        except FileMissingError:
+            return None
+
+    def entries(self, real: str, *, recursive: bool = False) -> list[Entry]:
+        """What is in a folder, folders too: real locations. Raises as `read`."""
+        self._check(real, real)
+        return self._ask(self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive), 0)
+
+    def close(self) -> None:
+        """Remove the extracted zip, if there is one; nothing can be read from it afterwards."""
+        if self._remove is not None:
+            self._closed = True
+            self._remove()
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _file(self, location: str, real: str) -> Entry:
+        entry = self._ask(location, real, "stat", lambda: self._backend(real).stat(real), 0)
+        if entry.is_folder:
+            raise FileMissingError(f"{location} is a folder, not a file")
+        return entry
+
+    def _fetch(self, location: str, real: str, kind: str, offset: int, length: int | None) -> bytes:
+        return self._ask(location, real, kind, lambda: self._backend(real).read(real, offset, length), offset)
+
+    def _ask(self, location: str, real: str, kind: str, ask: Callable[[], T], offset: int) -> T:
+        if self._closed:
+            raise StorageError(f"{location}: the table was closed, and with it the extracted zip; open it again")
+        start = time.perf_counter()
+        length = 0
+        try:
+            answer = ask()
+            length = len(answer) if isinstance(answer, (bytes, list)) else 0
+            return answer
+        except Exception as e:
+            raise translate(e, location, real) from e
+        finally:
+            self.reads.add(Read(location, real, kind, offset, length, time.perf_counter() - start))
+
+    def _backend(self, real: str) -> Backend:
+        if is_local(real):
+            return self._local
+        if self._given is not None:
+            return self._given
+        # By bucket: credentials and regions may differ between them.
+        key = "/".join(real.split("/", 3)[:3])
+        found = self._remote.get(key)
+        if found is None:
+            found = self._remote[key] = remote_backend(real, self._properties)
+        return found
+
+    def _inside(self, real: str) -> bool:
+        return any(within(real, root) for root in self.roots)
+
+    def _check(self, real: str, location: str) -> None:
+        if not self._inside(real):
+            self._refuse(real, location, "")
+        if is_local(real):
+            linked = self._linked(real)
+            if linked != real and not any(within(linked, root) for root in self._real_roots):
+                self._refuse(linked, location, f" through a link at {real}")
+
+    def _linked(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        base = self._links.get(folder)
+        if base is None:
+            if len(self._links) > 10_000:
+                self._links.clear()
+            base = self._links[folder] = os.path.realpath(folder)
+        full = os.path.join(base, name)
+        return os.path.realpath(full) if os.path.islink(full) else full
+
+    def _refuse(self, real: str, location: str, how: str) -> None:
+        where = "" if real == location else f": it leads to {real}{how}"
+        raise OutsideRootsError(
+            f"{location} is outside the table{where}. Only these may be read: {', '.join(self.roots)}. "
+            f"If you trust the table, pass allow=[{dirname(real)!r}]; if its files are elsewhere now, moved={{...}}."
+        )
+
+    def _rescued(self, place: str) -> str | None:
+        found = self.index.find(place) if self.index is not None else None
+        if found is None:
+            return None
+        self._moves.add(*found)
+        return self._moves.apply(place)
+
+
+def _absolute(place: str) -> str:
+    return place if is_absolute(canonical(place)) else os.path.abspath(os.path.expanduser(place))

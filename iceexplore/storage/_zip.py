@@ -1,0 +1,194 @@
+"""Zips: extracting an untrusted one within limits, and writing one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
+from iceexplore.storage._location import basename, canonical, dirname, relative_to
+
+if TYPE_CHECKING:
+    from iceexplore.storage._storage import Storage
+
+__all__ = ["ZipLimits", "extract_zip", "is_zip", "member_name", "write_zip"]
+
+_STEP = 1 << 20
+_ELSEWHERE = "_elsewhere"
+
+
+@dataclass(frozen=True)
+class ZipLimits:
+    """What a zip may hold: files, bytes once extracted, and how often larger than the zip they may be.
+
+    The ratio counts from ``ratio_above`` bytes on: small files of zeros compress a thousandfold.
+    """
+
+    files: int = 100_000
+    bytes: int = 8 << 30
+    ratio: int = 200
+    ratio_above: int = 64 << 20
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> ZipLimits:
+        """The limits, with what ``iceexplore.zip.max-files``, ``.max-bytes`` and ``.max-ratio`` change."""
+        default = cls()
+        return cls(
+            int(properties.get("iceexplore.zip.max-files", default.files)),
+            int(properties.get("iceexplore.zip.max-bytes", default.bytes)),
+            int(properties.get("iceexplore.zip.max-ratio", default.ratio)),
+            default.ratio_above,
+        )
+
+
+def is_zip(head: bytes) -> bool:
+    """Whether a file that begins so is a zip (or an empty one)."""
+    return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None = None) -> str:
+    """Extract into a new temporary folder and return it; the caller removes it.
+
+    Raises
+    ------
+    FormatError
+        No zip, damaged, over a limit, or with a member that would land outside the folder (absolute, ``..``, a link).
+    UnsupportedError
+        Encrypted, or compressed in a way that this Python cannot undo.
+    """
+    name = name or path
+    folder = tempfile.mkdtemp(prefix="iceexplore-zip-")
+    try:
+        _extract(path, folder, limits or ZipLimits(), name)
+    except BaseException as e:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(e, (zipfile.BadZipFile, zlib.error, EOFError)):
+            raise FormatError(f"the zip is damaged: {e}", location=name) from e
+        if isinstance(e, (NotImplementedError, RuntimeError)) and not isinstance(e, (IceexploreError, RecursionError)):
+            raise UnsupportedError(f"{name} cannot be extracted: {e}") from e
+        raise
+    # The system's temporary folder may itself be a link (macOS): later checks compare with real paths.
+    return os.path.realpath(folder)
+
+
+def _extract(path: str, folder: str, limits: ZipLimits, name: str) -> None:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        if len(members) > limits.files:
+            raise FormatError(f"the zip has {len(members):,} files, more than {limits.files:,}", location=name)
+        allowed = min(limits.bytes, max(limits.ratio_above, os.path.getsize(path) * limits.ratio))
+        total = 0
+        for member in members:
+            parts = _member_parts(member, name)
+            if parts is None:
+                continue
+            target = os.path.join(folder, *parts)
+            if member.is_dir():
+                os.makedirs(target, exist_ok=True)
+                continue
+            if os.path.lexists(target):
+                raise FormatError(f"the zip has {member.filename!r} twice", location=name)
+            try:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                # The sizes that the zip states are not believed: what comes out is counted. zipfile checks the CRC at the end.
+                with archive.open(member) as source, open(target, "xb") as out:
+                    while part := source.read(_STEP):
+                        total += len(part)
+                        if total > allowed:
+                            raise FormatError(
+                                f"the zip extracts to more than {allowed:,} bytes (a limit of {limits.bytes:,} bytes and of "
+                                f"{limits.ratio} times its size; properties 'iceexplore.zip.max-bytes' and "
+                                "'iceexplore.zip.max-ratio' change them)",
+                                location=name,
+                            )
+                        out.write(part)
+            except (FileExistsError, NotADirectoryError, IsADirectoryError) as e:
+                raise FormatError(f"the zip has {member.filename!r} as a file and as a folder", location=name) from e
+
+
+def _member_parts(member: zipfile.ZipInfo, name: str) -> list[str] | None:
+    spelled = member.filename.replace("\\", "/")
+    if member.flag_bits & 0x1:
+        raise UnsupportedError(f"{name} is encrypted ({spelled!r}): decrypt it first, then open it")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise FormatError(f"the zip has a link, {spelled!r}: links are not extracted", location=name)
+    parts = [p for p in spelled.split("/") if p not in ("", ".")]
+    drive = len(parts) > 0 and len(parts[0]) == 2 and parts[0][1] == ":"
+    if spelled.startswith("/") or drive or ".." in parts or any("\0" in p for p in parts):
+        raise FormatError(f"the zip has a file {spelled!r} that would land outside its folder", location=name)
+    if not parts or parts[0] == "__MACOSX":
+        return None
+    return parts
+
+
+def write_zip(path: str | os.PathLike[str], members: Iterable[tuple[str, bytes]], *, overwrite: bool = False) -> Path:
+    """Write a zip of (name, bytes): whole or not at all (a temporary file beside it, then renamed). Returns its path.
+
+    Raises
+    ------
+    FileExistsError
+        The file is there and ``overwrite`` is false.
+    """
+    target = Path(path).expanduser().absolute()
+    if not overwrite and target.exists():
+        raise FileExistsError(f"{target} is there already; overwrite=True replaces it")
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            for name, data in members:
+                # A fixed time, so that the same members make the same bytes.
+                info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                info.external_attr = 0o644 << 16
+                info.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(info, data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes it the user's alone
+        if overwrite:
+            os.replace(temporary, target)
+        else:
+            _rename_new(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    return target
+
+
+def _rename_new(temporary: str, target: Path) -> None:
+    """Rename without replacing a file that came in the meantime; plain rename where the file system has no hard links."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise FileExistsError(f"{target} is there already; overwrite=True replaces it") from None
+    except OSError:
+        os.replace(temporary, target)
+        return
+    os.unlink(temporary)
+
+
+def member_name(storage: Storage, table_location: str, location: str) -> str:
+    """The name in a zip for a table's file, such that `open_source` on that zip finds it by its location again.
+
+    Files beside the metadata file go to ``metadata/``, the present layout under the table's folder is kept, and a file
+    elsewhere keeps its whole path under ``_elsewhere/``, where the end of its path finds it.
+    """
+    place = canonical(location)
+    try:
+        real = storage.resolve(location)
+        if dirname(real) == storage.metadata_folder:
+            return "metadata/" + basename(real)
+        tail = relative_to(real, storage.folder)
+    except IceexploreError:
+        tail = relative_to(place, canonical(table_location))
+    if tail and ".." not in tail.split("/"):
+        return tail
+    return "/".join([_ELSEWHERE, *(p for p in place.replace("://", "/").split("/") if p not in ("", ".", ".."))])
