@@ -15,7 +15,7 @@ from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph._state import TableState
 from iceexplore.manifests import Manifest, Redactor
 from iceexplore.render import Card, CardTable, card_html, card_text
-from iceexplore.storage import member_name, write_zip
+from iceexplore.storage import member_name, parse_document, write_zip
 
 __all__ = ["Bundle", "REDACTIONS", "write_bundle"]
 
@@ -176,14 +176,13 @@ class _Collector:
             if not self.kinds:
                 yield location, data
                 continue
-            zipped = data[:2] == b"\x1f\x8b"
             try:
-                document = json.loads(gzip.decompress(data) if zipped else data)
-            except (ValueError, OSError, EOFError, RecursionError) as e:
+                document = parse_document(data, location)[0]
+            except IceexploreError as e:
                 self.missing[location] = f"cannot be redacted: {e}"
                 continue
             text = json.dumps(self._blanked(document), ensure_ascii=False, indent=1).encode()
-            yield location, gzip.compress(text, mtime=0) if zipped else text
+            yield location, gzip.compress(text, mtime=0) if data[:2] == b"\x1f\x8b" else text
 
     def _blanked(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
