@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 400
 
 #: Top to bottom, as in ARCHITECTURE.md: a package stands only on those below it.
-HOUSE = ("faces", "widgets", "inspect", "graph", "manifests", "deletes", "metadata", "storage", "render", "errors")
+HOUSE = ("faces", "widgets", "inspect", "graph", "manifests", "deletes", "formats", "metadata", "storage", "render", "errors")
 
 #: What `import iceexplore` must leave alone: each costs more than the whole import may.
 HEAVY = ("IPython", "anywidget", "datafusion", "pandas", "pyarrow.dataset", "pyiceberg", "pyspark")
@@ -35,7 +35,7 @@ def storey(module: str) -> str:
     parts = module.split(".")
     if len(parts) > 1 and parts[1] in HOUSE:
         return parts[1]
-    # _version and _samples stand beside the faces, and need nothing but errors
+    # _samples stands beside the faces, and needs nothing but errors
     return "faces"
 
 

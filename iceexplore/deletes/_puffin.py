@@ -36,6 +36,7 @@ MAX_BLOB_BYTES = 1 << 28
 
 _TRAILER = struct.Struct("<i4s4s")  # payload size, flags, magic
 _FRAME = len(PUFFIN_MAGIC) + _TRAILER.size
+_SMALLEST = len(PUFFIN_MAGIC) + _FRAME
 _FIRST_READ = 8192
 _LONG = range(-(1 << 63), 1 << 63)
 
@@ -149,8 +150,8 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
     def wrong(text: str, at: int, code: str = "file-corrupt") -> FormatError:
         return FormatError(text, location=location, offset=at, code=code)
 
-    if size < len(PUFFIN_MAGIC) + _FRAME:
-        raise wrong(f"a Puffin file takes at least {len(PUFFIN_MAGIC) + _FRAME} bytes, this has {size}", 0, "file-truncated")
+    if size < _SMALLEST:
+        raise wrong(f"a Puffin file takes at least {_SMALLEST} bytes, this has {size}", 0, "file-truncated")
     begin = max(0, size - _FIRST_READ)
     tail = storage.read(location, kind="puffin", offset=begin, length=size - begin)
     if len(tail) != size - begin:
@@ -165,7 +166,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
     footer_size = payload_size + _FRAME
     footer_at = size - footer_size
     if payload_size < 0 or footer_at < len(PUFFIN_MAGIC):
-        raise wrong(f"a footer payload of {payload_size} bytes does not fit into a file of {size}", size - _TRAILER.size)
+        raise wrong(f"a footer payload of {payload_size} bytes in a file of {size}", size - _TRAILER.size)
     if payload_size > MAX_FOOTER_BYTES:
         raise wrong(f"a footer payload of {payload_size} bytes; {MAX_FOOTER_BYTES} is the most", size - _TRAILER.size)
     if footer_at < begin:
@@ -211,7 +212,7 @@ def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Probl
         kind = ""
     numbers: dict[str, int] = {}
     for key in ("snapshot-id", "sequence-number", "offset", "length"):
-        value = item.get(key)
+        value: Any = item.get(key)
         if not _is_long(value):
             report("a required number is missing or no whole number", key, value, "a long")
             value = -1

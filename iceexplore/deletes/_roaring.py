@@ -28,7 +28,7 @@ _BITMAP_BYTES = 8192
 _SMALLEST_BITMAP = 8  # cookie and a count of zero
 
 
-class _Lie(Exception):
+class _FalseClaimError(Exception):
     """A claim that the bytes do not bear out: what, and at which byte of the vector."""
 
     def __init__(self, text: str, at: int) -> None:
@@ -62,8 +62,8 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
     view = memoryview(data).cast("B")
     try:
         _check64(view)
-    except _Lie as lie:
-        raise FormatError(str(lie), location=location, offset=offset + lie.at, field="deletion-vector-v1") from None
+    except _FalseClaimError as claim:
+        raise FormatError(str(claim), location=location, offset=offset + claim.at, field="deletion-vector-v1") from None
     try:
         return BitMap64.deserialize(bytes(view))
     except (ValueError, IndexError, MemoryError, OverflowError) as error:  # a second opinion: CRoaring checks too
@@ -92,24 +92,24 @@ def encode_bitmap64(bitmap: Any) -> bytes:
 
 def _check64(view: memoryview) -> None:
     if len(view) < 8:
-        raise _Lie(f"a bitmap count takes 8 bytes, {len(view)} are left", 0)
+        raise _FalseClaimError(f"a bitmap count takes 8 bytes, {len(view)} are left", 0)
     (count,) = struct.unpack_from("<Q", view, 0)
     at = 8
     if count > (len(view) - at) // (4 + _SMALLEST_BITMAP):
-        raise _Lie(f"{count} bitmaps are claimed in {len(view) - at} bytes", 0)
+        raise _FalseClaimError(f"{count} bitmaps are claimed in {len(view) - at} bytes", 0)
     last_key = -1
     for _ in range(count):
         if len(view) - at < 4 + _SMALLEST_BITMAP:
-            raise _Lie("the bytes end before the last bitmap", at)
+            raise _FalseClaimError("the bytes end before the last bitmap", at)
         (key,) = struct.unpack_from("<I", view, at)
         if key > MAX_KEY:
-            raise _Lie(f"bitmap key {key} is above {MAX_KEY}, the highest that Iceberg allows", at)
+            raise _FalseClaimError(f"bitmap key {key} is above {MAX_KEY}, the highest that Iceberg allows", at)
         if key <= last_key:
-            raise _Lie(f"bitmap key {key} follows {last_key}: keys must ascend", at)
+            raise _FalseClaimError(f"bitmap key {key} follows {last_key}: keys must ascend", at)
         last_key = key
         at = _check32(view, at + 4)
     if at != len(view):
-        raise _Lie(f"{len(view) - at} bytes follow the last bitmap", at)
+        raise _FalseClaimError(f"{len(view) - at} bytes follow the last bitmap", at)
 
 
 def _check32(view: memoryview, begin: int) -> int:
@@ -118,7 +118,7 @@ def _check32(view: memoryview, begin: int) -> int:
 
     def need(at: int, length: int, what: str) -> int:
         if length > len(view) - at:
-            raise _Lie(f"{what} take {length} bytes, {len(view) - at} are left", at)
+            raise _FalseClaimError(f"{what} take {length} bytes, {len(view) - at} are left", at)
         return at + length
 
     need(begin, 4, "the cookie and its like")
@@ -136,16 +136,16 @@ def _check32(view: memoryview, begin: int) -> int:
         runs, at = view[at:end], end
         has_offsets = size >= _OFFSETS_FROM
     else:
-        raise _Lie(f"unknown roaring cookie {cookie}", begin)
+        raise _FalseClaimError(f"unknown roaring cookie {cookie}", begin)
     if size > _MAX_CONTAINERS:
-        raise _Lie(f"{size} containers are claimed, {_MAX_CONTAINERS} is the most", begin)
+        raise _FalseClaimError(f"{size} containers are claimed, {_MAX_CONTAINERS} is the most", begin)
 
     header_at = at
     at = need(at, 4 * size, "the container keys and cardinalities")
     header = np.frombuffer(view[header_at:at], dtype="<u2").reshape(size, 2)
     keys, cardinalities = header[:, 0], header[:, 1].astype(np.int64) + 1
     if size > 1 and not bool((keys[1:] > keys[:-1]).all()):
-        raise _Lie("container keys do not ascend", header_at)
+        raise _FalseClaimError("container keys do not ascend", header_at)
     offsets: Any = None
     if has_offsets:
         offsets_at = at
@@ -154,20 +154,24 @@ def _check32(view: memoryview, begin: int) -> int:
 
     for index, cardinality in enumerate(cardinalities.tolist()):
         if offsets is not None and offsets[index] != at - begin:
-            raise _Lie(f"container {index} is at byte {at - begin} of its bitmap, its offset says {offsets[index]}", at)
+            raise _FalseClaimError(
+                f"container {index} is at byte {at - begin} of its bitmap, its offset says {offsets[index]}", at
+            )
         if runs is not None and runs[index // 8] >> (index % 8) & 1:
             at = _check_runs(view, at, need, cardinality)
         elif cardinality <= _ARRAY_MAX:
             end = need(at, 2 * cardinality, "the values of an array container")
             values = np.frombuffer(view[at:end], dtype="<u2")
             if not bool((values[1:] > values[:-1]).all()):
-                raise _Lie("the values of an array container do not ascend", at)
+                raise _FalseClaimError("the values of an array container do not ascend", at)
             at = end
         else:
             end = need(at, _BITMAP_BYTES, "the words of a bitmap container")
             found = int.from_bytes(view[at:end], "little").bit_count()
             if found != cardinality:
-                raise _Lie(f"a bitmap container has {found} bits set, its cardinality says {cardinality}", at)
+                raise _FalseClaimError(
+                    f"a bitmap container has {found} bits set, its cardinality says {cardinality}", at
+                )
             at = end
     return at
 
@@ -181,8 +185,8 @@ def _check_runs(view: memoryview, at: int, need: Any, cardinality: int) -> int:
     pairs = np.frombuffer(view[at + 2 : end], dtype="<u2").reshape(count, 2).astype(np.int64)
     first, last = pairs[:, 0], pairs[:, 0] + pairs[:, 1]
     if count == 0 or int(last[-1]) > 0xFFFF or not bool((first[1:] > last[:-1] + 1).all()):
-        raise _Lie("the runs of a run container are empty, out of order, touching or too long", at)
+        raise _FalseClaimError("the runs of a run container are empty, out of order, touching or too long", at)
     found = int((pairs[:, 1] + 1).sum())
     if found != cardinality:
-        raise _Lie(f"a run container has {found} values, its cardinality says {cardinality}", at)
+        raise _FalseClaimError(f"a run container has {found} values, its cardinality says {cardinality}", at)
     return end

@@ -57,7 +57,7 @@ def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None
         return FormatError(text, location=location, offset=offset + at, field="deletion-vector-v1", code=code)
 
     if len(view) < _SMALLEST:
-        raise wrong(f"a deletion vector takes at least {_SMALLEST} bytes, this one has {len(view)}", 0, "file-truncated")
+        raise wrong(f"a deletion vector takes at least {_SMALLEST} bytes, this has {len(view)}", 0, "file-truncated")
     (length,) = struct.unpack_from(">i", view, 0)
     if length != len(view) - _OVERHEAD:
         raise wrong(f"the length of magic and vector is {length}, by the blob's size it is {len(view) - _OVERHEAD}", 0)
@@ -114,7 +114,10 @@ def read_range(storage: Storage, location: str, offset: int, size: int) -> bytes
 
 def _short(location: str, offset: int, size: int, found: int) -> FormatError:
     return FormatError(
-        f"{size} bytes were to be read, the file has {found} there", location=location, offset=offset, code="file-truncated"
+        f"{size} bytes were to be read, the file has {found} there",
+        location=location,
+        offset=offset,
+        code="file-truncated",
     )
 
 

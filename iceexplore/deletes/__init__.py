@@ -1,0 +1,54 @@
+"""What marks rows as deleted: deletion vectors in Puffin files, position and equality delete files."""
+
+from __future__ import annotations
+
+from iceexplore.deletes._delete_files import (
+    FILE_PATH_ID,
+    POS_ID,
+    ROW_ID,
+    read_equality_deletes,
+    read_position_deletes,
+)
+from iceexplore.deletes._puffin import (
+    DELETION_VECTOR,
+    PUFFIN_MAGIC,
+    THETA_SKETCH,
+    PuffinBlob,
+    PuffinFile,
+    read_puffin_blob,
+    read_puffin_footer,
+)
+from iceexplore.deletes._roaring import MAX_KEY, MAX_POSITION, encode_bitmap64, read_bitmap64
+from iceexplore.deletes._theta import theta_ndv
+from iceexplore.deletes._vector import (
+    DV_MAGIC,
+    bare_vector_problem,
+    decode_deletion_vector,
+    encode_deletion_vector,
+    read_deletion_vector,
+)
+
+__all__ = [
+    "DELETION_VECTOR",
+    "DV_MAGIC",
+    "FILE_PATH_ID",
+    "MAX_KEY",
+    "MAX_POSITION",
+    "POS_ID",
+    "PUFFIN_MAGIC",
+    "PuffinBlob",
+    "PuffinFile",
+    "ROW_ID",
+    "THETA_SKETCH",
+    "bare_vector_problem",
+    "decode_deletion_vector",
+    "encode_bitmap64",
+    "encode_deletion_vector",
+    "read_bitmap64",
+    "read_deletion_vector",
+    "read_equality_deletes",
+    "read_position_deletes",
+    "read_puffin_blob",
+    "read_puffin_footer",
+    "theta_ndv",
+]

@@ -1,0 +1,167 @@
+"""Position and equality delete files, in Parquet, ORC or Avro (Iceberg specification, "Delete Formats")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import FormatError
+from iceexplore.formats import FIELD_ID, field_id, foreign, read_rows
+from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type
+
+if TYPE_CHECKING:
+    from iceexplore.storage import Storage
+
+__all__ = ["FILE_PATH_ID", "POS_ID", "ROW_ID", "read_equality_deletes", "read_position_deletes"]
+
+#: Reserved field ids of the columns of a position delete file.
+FILE_PATH_ID = 2147483546
+POS_ID = 2147483545
+ROW_ID = 2147483544
+
+
+def read_position_deletes(storage: Storage, location: str, file_format: str | None = None) -> pa.Table:
+    """Read a position delete file.
+
+    Parameters
+    ----------
+    file_format
+        As the manifest says; the content decides.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``file_path`` (string), ``pos`` (int64), and ``row`` (struct, as the file has it) if the file has it. Rows
+        without a path or position are left out: they delete nothing.
+
+    Raises
+    ------
+    FormatError
+        No such file, damaged, or without the two columns.
+    """
+    table = read_rows(storage, location, kind="delete-file", said=file_format)
+    path = _column(table, FILE_PATH_ID, "file_path", location)
+    pos = _column(table, POS_ID, "pos", location)
+    columns = {"file_path": (path, pa.string()), "pos": (pos, pa.int64())}
+    with foreign("the position delete file", location):
+        out = pa.table({name: table.column(i).cast(kind) for name, (i, kind) in columns.items()})
+        row = _find(table, ROW_ID, "row")
+        if row is not None:
+            out = out.append_column(pa.field("row", table.schema.field(row).type), table.column(row))
+        if out.column(0).null_count or out.column(1).null_count:
+            out = out.filter(pc.and_(pc.is_valid(out.column(0)), pc.is_valid(out.column(1))))
+    return out
+
+
+def read_equality_deletes(storage: Storage, location: str, file_format: str | None, schema: Schema) -> pa.Table:
+    """Read an equality delete file with a schema of its table.
+
+    Parameters
+    ----------
+    file_format
+        As the manifest says; the content decides.
+    schema
+        Gives columns their names and types by field id, at every depth; by name only in a file without any ids.
+
+    Returns
+    -------
+    pyarrow.Table
+        Every column of the file, in its order; ``PARQUET:field_id`` in a field's metadata says which is which. A
+        column that the schema does not know (dropped since) keeps the file's name and type.
+
+    Raises
+    ------
+    FormatError
+        No such file, damaged, or of values that do not fit the schema's types.
+    """
+    table = read_rows(storage, location, kind="delete-file", said=file_format)
+    by_id = {f.field_id: f for f in schema.fields}
+    by_name = {f.name: f for f in schema.fields}
+    no_ids = all(field_id(f) is None for f in table.schema)
+    fields: list[pa.Field] = []
+    columns: list[pa.ChunkedArray] = []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        number = field_id(field)
+        known = by_name.get(field.name) if no_ids else by_id.get(number) if number is not None else None
+        if known is None:
+            fields.append(field)
+            columns.append(column)
+            continue
+        target = _target(known.type, field.type)
+        metadata = {FIELD_ID: str(known.field_id)}
+        fields.append(pa.field(known.name, target, metadata=metadata))
+        with foreign(f"column {known.name}", location):
+            columns.append(_fit(column, field.type, target))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _find(table: pa.Table, number: int, name: str) -> int | None:
+    ids = [field_id(f) for f in table.schema]
+    if number in ids:
+        return ids.index(number)
+    # By name only where the file has no ids: with ids, a column of that name is another one.
+    if all(i is None for i in ids) and name in table.schema.names:
+        return int(table.schema.names.index(name))
+    return None
+
+
+def _column(table: pa.Table, number: int, name: str, location: str) -> int:
+    found = _find(table, number, name)
+    if found is None:
+        raise FormatError(
+            f"not a position delete file: no column {name} (id {number}) in {', '.join(table.schema.names[:20])}",
+            location=location,
+            field=name,
+        )
+    return found
+
+
+def _target(wanted: Type, found: pa.DataType) -> pa.DataType:
+    """The Arrow type of a column: the schema's names and types for the children that the file has."""
+    match wanted:
+        case StructType(fields) if pa.types.is_struct(found):
+            by_id = {f.field_id: f for f in fields}
+            return pa.struct([_child(found.field(i), by_id) for i in range(found.num_fields)])
+        case ListType(element) if pa.types.is_list(found):
+            return pa.list_(_child(found.value_field, {element.field_id: element}))
+        case MapType(key, value) if pa.types.is_map(found):
+            by_id = {key.field_id: key, value.field_id: value}
+            return pa.map_(_child(found.key_field, by_id), _child(found.item_field, by_id))
+        case StructType() | ListType() | MapType():
+            return found
+    return arrow_type(wanted)
+
+
+def _child(field: pa.Field, by_id: dict[int, NestedField]) -> pa.Field:
+    number = field_id(field)
+    known = by_id.get(number) if number is not None else None
+    if known is None:
+        return field
+    return pa.field(known.name, _target(known.type, field.type), field.nullable, {FIELD_ID: str(number)})
+
+
+def _fit(column: pa.ChunkedArray, found: pa.DataType, target: pa.DataType) -> pa.ChunkedArray:
+    if found == target:
+        return column
+    chunks = [_fit_array(chunk, target) for chunk in column.chunks]
+    return pa.chunked_array(chunks, type=target)
+
+
+def _fit_array(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Cast by position of the children: Arrow's own cast goes by their names, which a rename changes."""
+    if pa.types.is_struct(target):
+        children = [_fit_array(array.field(i), target.field(i).type) for i in range(target.num_fields)]
+        fields = [target.field(i) for i in range(target.num_fields)]
+        mask = array.is_null()
+        return pa.StructArray.from_arrays([_shifted(c, array) for c in children], fields=fields, mask=mask)
+    if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type):
+        # ORC and INT96 come as nanoseconds; the table's microseconds are what was written.
+        return array.cast(target, safe=False) if array.type.unit == "ns" else array.cast(target)
+    return array.cast(target)
+
+
+def _shifted(child: pa.Array, parent: pa.Array) -> pa.Array:
+    """``StructArray.field`` already applies the parent's offset; a child longer than it is cut."""
+    return child if len(child) == len(parent) else child.slice(0, len(parent))

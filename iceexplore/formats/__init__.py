@@ -1,0 +1,42 @@
+"""File formats that tables are made of: Avro containers, Parquet and ORC, told by content, read within limits."""
+
+from __future__ import annotations
+
+from iceexplore.formats._avro import (
+    AVRO_MAGIC,
+    AvroHeader,
+    Block,
+    BlockIndex,
+    decompress_block,
+    index_blocks,
+    read_header,
+    rewrite,
+)
+from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
+from iceexplore.formats._foreign import foreign
+from iceexplore.formats._rows import FIELD_ID, MAX_TABLE_BYTES, field_id, plain_field, read_rows
+from iceexplore.formats._sniff import HEAD_BYTES, sniff
+
+__all__ = [
+    "AVRO_MAGIC",
+    "AvroHeader",
+    "Block",
+    "BlockIndex",
+    "FIELD_ID",
+    "FooterColumn",
+    "HEAD_BYTES",
+    "MAX_TABLE_BYTES",
+    "OrcFooter",
+    "ParquetFooter",
+    "decompress_block",
+    "field_id",
+    "foreign",
+    "index_blocks",
+    "plain_field",
+    "read_header",
+    "read_orc_footer",
+    "read_parquet_footer",
+    "read_rows",
+    "rewrite",
+    "sniff",
+]

@@ -1,0 +1,297 @@
+"""Avro container files: header, blocks and codecs, read from untrusted bytes.
+
+Own code, because what iceexplore needs is what libraries hide: the header as written (fastavro refuses a schema with a
+null default, which is nobody's fault but the writer's), the offset of every block, and what stands before and after
+damage. Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iceexplore.errors import FormatError, UnsupportedError
+
+__all__ = [
+    "AVRO_MAGIC",
+    "AvroHeader",
+    "Block",
+    "BlockIndex",
+    "decompress_block",
+    "index_blocks",
+    "read_header",
+    "rewrite",
+]
+
+AVRO_MAGIC = b"Obj\x01"
+
+#: A block holds some 64 kB before compression, 2 MB where a writer is generous. What inflates past this is a bomb.
+MAX_BLOCK_BYTES = 1 << 28
+#: Header entries that a file may have; real ones have about ten.
+MAX_HEADER_ENTRIES = 10_000
+#: No deflate stream expands more (zlib's technical details), no raw snappy stream even nearly as much.
+_DEFLATE_RATIO = 1032
+
+
+@dataclass(frozen=True)
+class AvroHeader:
+    """The header of a container file.
+
+    Attributes
+    ----------
+    schema
+        ``avro.schema``, parsed.
+    schema_text
+        ``avro.schema`` as written.
+    codec
+        ``avro.codec``; ``null`` where the key is absent.
+    metadata
+        Every other key, values as text (undecodable bytes replaced).
+    sync
+        The 16-byte marker after every block.
+    end
+        Offset of the first block, in bytes.
+    """
+
+    schema: Any
+    schema_text: str
+    codec: str
+    metadata: Mapping[str, str]
+    sync: bytes
+    end: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: ``count`` records in the (compressed) bytes from ``start`` to ``stop``."""
+
+    count: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class BlockIndex:
+    """The blocks of a file, and what is wrong between them (empty for a healthy file)."""
+
+    blocks: tuple[Block, ...]
+    faults: tuple[FormatError, ...]
+
+    @property
+    def rows(self) -> int:
+        """Records in all blocks."""
+        return sum(b.count for b in self.blocks)
+
+
+class _TruncatedError(Exception):
+    """A number or its bytes end past the end of the data."""
+
+
+def _read_long(data: bytes, at: int) -> tuple[int, int]:
+    """A zig-zag variable-length long at ``at``: its value and the offset after it."""
+    shift = value = 0
+    while True:
+        if at >= len(data):
+            raise _TruncatedError
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number takes more than ten bytes")
+
+
+def _write_long(value: int) -> bytes:
+    number = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    length, at = _read_long(data, at)
+    if length < 0:
+        raise ValueError(f"negative length {length}")
+    if length > len(data) - at:
+        raise _TruncatedError
+    return data[at : at + length], at + length
+
+
+def _read_pairs(data: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
+    pairs: dict[bytes, bytes] = {}
+    while True:
+        count, at = _read_long(data, at)
+        if count == 0:
+            return pairs, at
+        if count < 0:  # "Maps": a negative count is followed by the block's size in bytes
+            count = -count
+            _, at = _read_long(data, at)
+        if len(pairs) + count > MAX_HEADER_ENTRIES:
+            raise ValueError(f"{count} header entries")
+        for _ in range(count):
+            key, at = _read_bytes(data, at)
+            pairs[key], at = _read_bytes(data, at)
+
+
+def read_header(data: bytes, location: str) -> AvroHeader:
+    """Read the header of an Avro container file.
+
+    Raises
+    ------
+    FormatError
+        Another format (``file-corrupt``), the header ends too early (``file-truncated``), or its schema is no JSON.
+    """
+    if data[:4] != AVRO_MAGIC:
+        raise FormatError(
+            f"not an Avro file: it begins with {data[:4]!r}" if data else "the file is empty",
+            location=location,
+            offset=0,
+            code="file-truncated" if AVRO_MAGIC.startswith(data) else "file-corrupt",
+        )
+    try:
+        pairs, at = _read_pairs(data, 4)
+        if len(data) - at < 16:
+            raise _TruncatedError
+    except _TruncatedError:
+        raise FormatError(
+            f"the Avro header goes on past the file's {len(data)} bytes",
+            location=location,
+            offset=4,
+            code="file-truncated",
+        ) from None
+    except ValueError as error:
+        raise FormatError(f"the Avro header is damaged: {error}", location=location, offset=4) from None
+    if b"avro.schema" not in pairs:
+        raise FormatError("the Avro header has no schema", location=location, offset=4, field="avro.schema")
+    texts = {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()}
+    schema_text = texts.pop("avro.schema")
+    try:
+        schema = json.loads(schema_text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"the Avro schema is no JSON: {error}", location=location, field="avro.schema") from None
+    codec = texts.pop("avro.codec", "null") or "null"
+    return AvroHeader(schema, schema_text, codec, texts, data[at : at + 16], at + 16)
+
+
+def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
+    """Find the blocks, without decoding them; past damage go on behind the next sync marker.
+
+    A block is listed if it is whole: its size fits the file and the sync marker follows. So the list never promises
+    more bytes than the file has, nor more records than its bytes can hold.
+    """
+    blocks: list[Block] = []
+    faults: list[FormatError] = []
+    at, end, sync = header.end, len(data), header.sync
+    while at < end:
+        begin = at
+        try:
+            count, at = _read_long(data, at)
+            size, at = _read_long(data, at)
+            if count < 0 or size < 0:
+                raise ValueError(f"a block of {count} records in {size} bytes")
+            if size > end - at - 16:
+                # Either the file ends here, or the size is wrong: a sync marker further on tells.
+                if data.find(sync, at) < 0:
+                    raise _TruncatedError
+                raise ValueError(f"a block of {size} bytes, where {end - at} are left")
+            stop = at + size
+            if data[stop : stop + 16] != sync:
+                raise ValueError("no sync marker after a block")
+            if count > size * (1 if header.codec == "null" else _DEFLATE_RATIO) and header.codec != "zstandard":
+                raise ValueError(f"{count} records in {size} bytes")
+        except _TruncatedError:
+            faults.append(
+                FormatError("the file ends inside a block", location=location, offset=begin, code="file-truncated")
+            )
+            break
+        except ValueError as error:
+            faults.append(FormatError(f"damaged block: {error}", location=location, offset=begin))
+            found = data.find(sync, begin)
+            if found < 0:
+                break
+            at = found + 16
+            continue
+        if count:
+            blocks.append(Block(count, at, stop))
+        at = stop + 16
+    return BlockIndex(tuple(blocks), tuple(faults))
+
+
+def decompress_block(data: bytes, block: Block, codec: str, location: str) -> bytes:
+    """The plain bytes of a block.
+
+    Raises
+    ------
+    FormatError
+        The bytes do not decompress, fail their checksum, or inflate past 256 MiB.
+    UnsupportedError
+        A codec that Iceberg's writers do not use.
+    """
+    import pyarrow as pa
+
+    body = data[block.start : block.stop]
+    try:
+        if codec == "null":
+            return body
+        if codec == "deflate":
+            inflater = zlib.decompressobj(-15)
+            plain = inflater.decompress(body, MAX_BLOCK_BYTES)
+            if not inflater.eof:
+                raise ValueError("it inflates past 256 MiB" if inflater.unconsumed_tail else "the stream is cut")
+            return plain
+        if codec == "snappy":
+            return _snappy(body)
+        if codec == "zstandard":
+            with pa.CompressedInputStream(pa.BufferReader(body), "zstd") as stream:
+                plain = stream.read(MAX_BLOCK_BYTES + 1)
+            if len(plain) > MAX_BLOCK_BYTES:
+                raise ValueError("it inflates past 256 MiB")
+            return bytes(plain)
+    except (ValueError, OSError, zlib.error, _TruncatedError, struct.error) as error:
+        raise FormatError(
+            f"a block does not decompress ({codec}): {error}", location=location, offset=block.start
+        ) from None
+    raise UnsupportedError(f"Avro codec {codec!r} in {location}; known are null, deflate, snappy and zstandard")
+
+
+def _snappy(body: bytes) -> bytes:
+    """Raw snappy and four bytes of big-endian CRC-32 of the plain bytes ("Required Codecs", snappy)."""
+    import pyarrow as pa
+
+    if len(body) < 5:
+        raise ValueError("too short")
+    size = shift = at = 0
+    while True:  # the stream begins with the plain size, an unsigned variable-length integer
+        byte = body[at]
+        size |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 28 or at >= len(body):
+            raise ValueError("its length is damaged")
+    if size > MAX_BLOCK_BYTES or size > 64 * len(body):  # 64 bytes is the longest copy, which takes three
+        raise ValueError(f"{len(body)} bytes cannot hold {size}")
+    plain: bytes = pa.decompress(body[:-4], size, codec="snappy", asbytes=True)
+    if zlib.crc32(plain) != struct.unpack(">I", body[-4:])[0]:
+        raise ValueError("the CRC-32 is wrong")
+    return plain
+
+
+def rewrite(data: bytes, header: AvroHeader, schema: Any) -> tuple[bytes, memoryview]:
+    """Another header for the same blocks: the new head, and the untouched rest of ``data``."""
+    pairs = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": header.codec.encode()}
+    head = bytearray(AVRO_MAGIC + _write_long(len(pairs)))
+    for key, value in pairs.items():
+        head += _write_long(len(key)) + key + _write_long(len(value)) + value
+    head += b"\x00" + header.sync
+    return bytes(head), memoryview(data)[header.end :]

@@ -1,0 +1,259 @@
+"""The rows of an Avro data or delete file as Arrow batches with field ids (Iceberg specification, appendix A)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.formats._avro import decompress_block, index_blocks, read_header
+
+__all__ = ["avro_batches"]
+
+_BATCH_ROWS = 10_000
+_MAX_DEPTH = 64
+_MAX_FIELDS = 50_000
+
+_PRIMITIVES: dict[str, pa.DataType] = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+}
+_LOGICAL: dict[tuple[str, str], pa.DataType] = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms"),
+    ("long", "timestamp-micros"): pa.timestamp("us"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A type three times: as fastavro decodes it, as Arrow holds it, and the step between (None: none)."""
+
+    avro: Any
+    arrow: pa.DataType
+    convert: Callable[[Any], Any] | None
+    nullable: bool = False
+    empty: bool = False  # values take no byte: a count of them costs nothing to claim
+
+
+def avro_batches(data: bytes, location: str) -> Iterator[Any]:
+    """The Arrow schema of an Avro file, then its rows in batches.
+
+    Field ids are under ``PARQUET:field_id``, where Arrow keeps Parquet's. Damage is not salvaged: half a delete file
+    says something else than the whole.
+
+    Raises
+    ------
+    FormatError
+        A damaged header, block or record.
+    UnsupportedError
+        A codec or a type that Iceberg does not write: unions of several types, recursive records.
+    """
+    import fastavro
+
+    header = read_header(data, location)
+    root = _Translator(location).node(header.schema, 0)
+    if not isinstance(root.avro, dict) or root.avro["type"] != "record":
+        raise FormatError("the Avro schema is not a record", location=location, field="avro.schema")
+    index = index_blocks(data, header, location)
+    if index.faults:
+        raise index.faults[0]
+    schema = pa.schema([root.arrow.field(i) for i in range(root.arrow.num_fields)])
+    yield schema
+    parsed: Any = fastavro.parse_schema(root.avro)
+    read = fastavro.schemaless_reader
+    for block in index.blocks:
+        plain = decompress_block(data, block, header.codec, location)
+        if block.count > len(plain):
+            raise FormatError(f"{block.count} records in {len(plain)} bytes", location=location, offset=block.start)
+        stream = io.BytesIO(plain)
+        left = block.count
+        while left:
+            now = min(left, _BATCH_ROWS)
+            records = [read(stream, parsed) for _ in range(now)]
+            left -= now
+            if root.convert is not None:
+                records = [root.convert(r) for r in records]
+            columns = [pa.array([r[f"f{i}"] for r in records], f.type) for i, f in enumerate(schema)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        if stream.tell() != len(plain):
+            raise FormatError("bytes are left over in a block", location=location, offset=block.start)
+
+
+class _Translator:
+    """A file's Avro schema → a clean one with names of our own, and Arrow's. Names are never fastavro's problem."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.named: dict[str, _Node | None] = {}  # None while it is being translated: recursive
+        self.count = 0
+
+    def wrong(self, text: str) -> FormatError:
+        return FormatError(text, location=self.location, field="avro.schema")
+
+    def node(self, schema: Any, depth: int) -> _Node:
+        self.count += 1
+        if depth > _MAX_DEPTH or self.count > _MAX_FIELDS:
+            raise UnsupportedError(f"the Avro schema of {self.location} is too deep or too large")
+        if isinstance(schema, str):
+            if schema in _PRIMITIVES:
+                return _Node(schema, _PRIMITIVES[schema], None, empty=schema == "null")
+            if schema not in self.named:
+                raise self.wrong(f"unknown Avro type {schema[:80]!r}")
+            known = self.named[schema]
+            if known is None:
+                raise UnsupportedError(f"the Avro schema of {self.location} is recursive at {schema[:80]!r}")
+            return known
+        if isinstance(schema, list):
+            return self.union(schema, depth)
+        if not isinstance(schema, dict):
+            raise self.wrong(f"{str(schema)[:80]!r} is no Avro type")
+        kind = schema.get("type")
+        match kind:
+            case "record" | "error":
+                return self.record(schema, depth)
+            case "array":
+                return self.array(schema, depth)
+            case "map":
+                value = self.node(schema.get("values"), depth + 1)
+                self.no_empty(value)
+                item = _field("value", value, schema.get("value-id"))
+                arrow = pa.map_(_with_id(pa.field("key", pa.string(), nullable=False), schema.get("key-id")), item)
+                return _Node({"type": "map", "values": value.avro}, arrow, _map_pairs(value.convert))
+            case "fixed":
+                size = schema.get("size")
+                if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= 1 << 20:
+                    raise self.wrong(f"a fixed type of {str(size)[:40]} bytes")
+                avro = {"type": "fixed", "name": f"x{self.count}", "size": size}
+                return self.name(schema, self.decimal(schema, avro) or _Node(avro, pa.binary(size), None))
+            case "enum":
+                symbols = schema.get("symbols")
+                if not isinstance(symbols, list) or not symbols or not all(isinstance(s, str) for s in symbols):
+                    raise self.wrong("an enum without symbols")
+                names: list[str] = symbols
+                clean = {"type": "enum", "name": f"e{self.count}", "symbols": [f"s{i}" for i in range(len(names))]}
+                return self.name(schema, _Node(clean, pa.string(), lambda v: names[int(v[1:])]))
+        if isinstance(kind, str) and kind in _PRIMITIVES:
+            logical = schema.get("logicalType")
+            found = _LOGICAL.get((kind, logical)) if isinstance(logical, str) else None
+            if found is not None:
+                if pa.types.is_timestamp(found) and schema.get("adjust-to-utc") is True:
+                    found = pa.timestamp(found.unit, tz="UTC")
+                return _Node(kind, found, None)
+            if kind == "bytes":
+                return self.decimal(schema, {"type": "bytes"}) or _Node(kind, _PRIMITIVES[kind], None)
+        return self.node(kind, depth + 1)
+
+    def name(self, schema: dict[str, Any], node: _Node) -> _Node:
+        name = schema.get("name")
+        if isinstance(name, str):
+            space = schema.get("namespace")
+            # A second use of a named type must be its name in Avro, too: fastavro refuses a redefinition.
+            used = _Node(node.avro["name"], node.arrow, node.convert, node.nullable, node.empty)
+            self.named[name] = used
+            if isinstance(space, str) and space:
+                self.named[f"{space}.{name}"] = used
+        return node
+
+    def decimal(self, schema: dict[str, Any], avro: dict[str, Any]) -> _Node | None:
+        precision, scale = schema.get("precision"), schema.get("scale", 0)
+        if schema.get("logicalType") != "decimal":
+            return None
+        if not isinstance(precision, int) or not isinstance(scale, int):
+            return None
+        if not 0 < precision <= 38 or not 0 <= scale <= precision:
+            return None
+        return _Node({**avro, "logicalType": "decimal", "precision": precision, "scale": scale},
+                     pa.decimal128(precision, scale), None)  # fmt: skip
+
+    def union(self, branches: list[Any], depth: int) -> _Node:
+        real = [b for b in branches if b != "null"]
+        if not branches or len(real) > 1:
+            raise UnsupportedError(f"{self.location} has an Avro union of {len(real)} types; Iceberg has one and null")
+        if not real:
+            return self.node("null", depth + 1)
+        inner = self.node(real[0], depth + 1)
+        if len(real) == len(branches):
+            return inner
+        convert = inner.convert
+        avro = [inner.avro if b != "null" else "null" for b in branches[:2]]
+        return _Node(avro, inner.arrow, convert and (lambda v: None if v is None else convert(v)), nullable=True)
+
+    def record(self, schema: dict[str, Any], depth: int) -> _Node:
+        fields = schema.get("fields")
+        if not isinstance(fields, list) or not all(isinstance(f, dict) for f in fields):
+            raise self.wrong("a record without a list of fields")
+        if not all(isinstance(f.get("name"), str) for f in fields):
+            raise self.wrong("a field without a name")
+        own = f"r{self.count}"
+        name = schema.get("name")
+        if isinstance(name, str):
+            self.named[name] = None
+        nodes = [self.node(f.get("type"), depth + 1) for f in fields]
+        children = [_field(f["name"], n, f.get("field-id")) for f, n in zip(fields, nodes, strict=True)]
+        avro = {
+            "type": "record",
+            "name": own,
+            "fields": [{"name": f"f{i}", "type": n.avro} for i, n in enumerate(nodes)],
+        }
+        converts = [(f"f{i}", n.convert) for i, n in enumerate(nodes) if n.convert]
+        names = [f["name"] for f in fields]
+        top = depth == 0
+
+        def convert(record: dict[str, Any]) -> Any:
+            for key, step in converts:
+                record[key] = step(record[key])
+            # Below the top Arrow takes a struct's values as pairs, so that two fields of one name stay two.
+            return record if top else [(n, record[f"f{i}"]) for i, n in enumerate(names)]
+
+        empty = all(n.empty for n in nodes)
+        step = None if top and not converts else convert
+        return self.name(schema, _Node(avro, pa.struct(children), step, empty=empty))
+
+    def array(self, schema: dict[str, Any], depth: int) -> _Node:
+        item = self.node(schema.get("items"), depth + 1)
+        self.no_empty(item)
+        avro = {"type": "array", "items": item.avro}
+        step = item.convert
+        if schema.get("logicalType") == "map" and pa.types.is_struct(item.arrow) and item.arrow.num_fields == 2:
+            key, value = item.arrow.field(0), item.arrow.field(1)
+            assert step is not None  # a nested record always has one
+            pairs = step
+            return _Node(avro, pa.map_(key.with_nullable(False), value),
+                         lambda v: [tuple(x for _, x in pairs(i)) for i in v])  # fmt: skip
+        arrow = pa.list_(_field("element", item, schema.get("element-id")))
+        return _Node(avro, arrow, step and (lambda v: [step(i) for i in v]))
+
+    def no_empty(self, item: _Node) -> None:
+        if item.empty:  # a list may claim any number of them in a few bytes
+            raise UnsupportedError(f"{self.location} has Avro lists of values that take no bytes")
+
+
+def _map_pairs(step: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    return lambda v: [(k, x if step is None else step(x)) for k, x in v.items()]
+
+
+def _field(name: str, node: _Node, number: Any) -> pa.Field:
+    nullable = node.nullable or pa.types.is_null(node.arrow)
+    return _with_id(pa.field(name, node.arrow, nullable=nullable), number)
+
+
+def _with_id(field: pa.Field, number: Any) -> pa.Field:
+    known = isinstance(number, int) and not isinstance(number, bool)
+    return field.with_metadata({b"PARQUET:field_id": str(number)}) if known else field

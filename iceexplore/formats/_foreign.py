@@ -1,0 +1,32 @@
+"""Other libraries' errors on foreign bytes become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
+
+__all__ = ["foreign"]
+
+
+@contextmanager
+def foreign(what: str, location: str) -> Iterator[None]:
+    """Turn whatever a library raises while it reads ``what`` into `FormatError` or `UnsupportedError`.
+
+    Libraries that decode foreign bytes raise nearly anything (ArrowInvalid, OSError, KeyError, OverflowError,
+    MemoryError of a claimed size, RecursionError …), so all of it is caught here, and nowhere else.
+    """
+    try:
+        yield
+    except IceexploreError:
+        raise
+    except NotImplementedError as error:
+        raise UnsupportedError(f"{what}: {_first_line(error)} · in {location}") from error
+    except Exception as error:
+        raise FormatError(f"{what} does not read: {_first_line(error)}", location=location) from error
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return (text[0] if text else type(error).__name__)[:300]

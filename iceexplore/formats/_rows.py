@@ -1,0 +1,154 @@
+"""The rows of a Parquet, ORC or Avro file as an Arrow table with field ids, within a memory limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.formats._avro_rows import avro_batches
+from iceexplore.formats._foreign import foreign
+from iceexplore.formats._sniff import HEAD_BYTES, sniff
+
+if TYPE_CHECKING:
+    from iceexplore.storage import Storage
+
+__all__ = ["FIELD_ID", "MAX_TABLE_BYTES", "field_id", "plain_field", "read_rows"]
+
+#: The key under which Arrow keeps a field's id; ORC's and Avro's ids are put there, too.
+FIELD_ID = b"PARQUET:field_id"
+_ORC_ID = b"iceberg.id"
+#: A file's rows in memory: some 40 million position deletes.
+MAX_TABLE_BYTES = 1 << 32
+_BATCH_ROWS = 1 << 16
+
+
+def field_id(field: pa.Field) -> int | None:
+    """The field id that a field carries, if any."""
+    metadata = field.metadata or {}
+    raw = metadata.get(FIELD_ID, metadata.get(_ORC_ID))
+    try:
+        return None if raw is None else int(raw)
+    except ValueError:
+        return None
+
+
+def plain_field(field: pa.Field) -> pa.Field:
+    """The field with its id under `FIELD_ID` and no other metadata, at every depth, without extension types."""
+    number = field_id(field)
+    metadata = None if number is None else {FIELD_ID: str(number)}
+    return pa.field(field.name, _plain(field.type), field.nullable, metadata)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([plain_field(kind.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_map(kind):
+        return pa.map_(plain_field(kind.key_field), plain_field(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(plain_field(kind.value_field))
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    return kind
+
+
+def read_rows(
+    storage: Storage,
+    location: str,
+    *,
+    kind: str,
+    limit: int = MAX_TABLE_BYTES,
+    said: str | None = None,
+) -> pa.Table:
+    """Every row of a Parquet, ORC or Avro file. The format is told by the content.
+
+    Parameters
+    ----------
+    kind
+        What the read log calls the reads.
+    limit
+        Bytes that the table may take in memory. A few bytes of run lengths can claim billions of rows.
+    said
+        The format that the file's manifest names, for the error if the file is neither of the three.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns as the file names them, field ids under `FIELD_ID`.
+
+    Raises
+    ------
+    FormatError
+        Another format, or a damaged file.
+    UnsupportedError
+        An encrypted file, an unknown codec or type, or more rows than fit ``limit``.
+    """
+    with storage.open(location, kind=kind) as file:
+        found = sniff(file.read(HEAD_BYTES))
+        file.seek(0)
+        if found == "parquet":
+            return _collect(_parquet(file, location, limit), "the Parquet file", location, limit)
+        if found == "orc":
+            return _collect(_orc(file, location, limit), "the ORC file", location, limit)
+        if found == "avro":
+            data = file.read()
+            return _collect(avro_batches(data, location), "the Avro file", location, limit)
+    if found == "parquet-encrypted":
+        raise UnsupportedError(f"{location} is an encrypted Parquet file; its keys are not here")
+    claim = f", though its manifest says {said}" if said else ""
+    raise FormatError(f"not Parquet, ORC or Avro, but {found or 'unknown content'}{claim}", location=location, offset=0)
+
+
+def _collect(batches: Iterator[pa.RecordBatch | pa.Schema], what: str, location: str, limit: int) -> pa.Table:
+    """Batches to a table; the first item is their schema."""
+    with foreign(what, location):
+        schema = next(batches)
+        kept: list[pa.RecordBatch] = []
+        total = 0
+        for batch in batches:
+            total += batch.nbytes
+            if total > limit:
+                raise UnsupportedError(f"the rows of {location} take more than {limit:,} bytes of memory")
+            kept.append(batch)
+        table = pa.Table.from_batches(kept, schema=schema)
+        plain = pa.schema([plain_field(f) for f in schema])
+        return pa.Table.from_arrays([_cast(c, f.type) for c, f in zip(table.columns, plain, strict=True)], schema=plain)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column if column.type == kind else column.cast(kind)
+
+
+def _check_rows(rows: int, columns: int, location: str, limit: int) -> None:
+    # One bit a value is the least that Arrow needs: this stops what no limit on batches would stop in time.
+    if rows < 0 or rows * max(1, columns) // 8 > limit:
+        raise UnsupportedError(f"{location} claims {rows:,} rows: more than fit {limit:,} bytes of memory")
+
+
+def _parquet(file: BinaryIO, location: str, limit: int) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    reader = pq.ParquetFile(file)
+    _check_rows(reader.metadata.num_rows, reader.metadata.num_columns, location, limit)
+    yield reader.schema_arrow
+    yield from reader.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
+
+
+def _orc(file: BinaryIO, location: str, limit: int) -> Iterator[Any]:
+    from pyarrow import orc
+
+    reader = orc.ORCFile(file)
+    # Arrow reserves room for all rows of a stripe at once: eight bytes a value, not a bit.
+    _check_rows(reader.nrows * 64, len(reader.schema), location, limit)
+    yield reader.schema
+    rows = 0
+    for index in range(reader.nstripes):
+        batch = reader.read_stripe(index)
+        rows += batch.num_rows
+        yield batch
+    if rows != reader.nrows:
+        raise FormatError(f"the stripes have {rows} rows, the footer says {reader.nrows}", location=location)
