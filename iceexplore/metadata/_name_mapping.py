@@ -73,4 +73,6 @@ def _mappings(items: Any, depth: int) -> list[dict[str, Any]]:
 
 
 def _invalid(why: str) -> FormatError:
-    return FormatError(f"the name mapping is not usable: {why}", field=NAME_MAPPING_PROPERTY, code="metadata-invalid")
+    return FormatError(
+        f"the name mapping is not as the spec has it: {why}", field=NAME_MAPPING_PROPERTY, code="metadata-invalid"
+    )

@@ -138,9 +138,13 @@ def _encode_decimal(value: Any, precision: int, scale: int) -> bytes:
     # Shifted as integers: Decimal arithmetic would round to its context's 28 digits.
     shift = exponent + scale
     unscaled = int("".join(map(str, digits)))
-    if shift > 38 + precision and unscaled:
+    if shift > 38 and unscaled:  # before a huge power is computed
         raise ValueError(f"more than {precision} digits")
-    unscaled, rest = (unscaled * 10**shift, 0) if shift >= 0 else divmod(unscaled, 10 ** min(-shift, 100))
+    rest = 0
+    if shift >= 0:
+        unscaled *= 10**shift if unscaled else 1
+    else:
+        unscaled, rest = divmod(unscaled, 10 ** min(-shift, 5000))
     if rest:
         raise ValueError(f"more than {scale} digits after the point")
     if unscaled >= 10**precision:
