@@ -16,7 +16,16 @@ from typing import Any
 
 from iceexplore.errors import FormatError, UnsupportedError
 
-__all__ = ["AVRO_MAGIC", "AvroHeader", "Block", "BlockIndex", "decompress_block", "index_blocks", "read_header", "rewrite"]
+__all__ = [
+    "AVRO_MAGIC",
+    "AvroHeader",
+    "Block",
+    "BlockIndex",
+    "decompress_block",
+    "index_blocks",
+    "read_header",
+    "rewrite",
+]
 
 AVRO_MAGIC = b"Obj\x01"
 
@@ -78,7 +87,7 @@ class BlockIndex:
         return sum(b.count for b in self.blocks)
 
 
-class _Truncated(Exception):
+class _TruncatedError(Exception):
     """A number or its bytes end past the end of the data."""
 
 
@@ -87,7 +96,7 @@ def _read_long(data: bytes, at: int) -> tuple[int, int]:
     shift = value = 0
     while True:
         if at >= len(data):
-            raise _Truncated
+            raise _TruncatedError
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -113,7 +122,7 @@ def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
     if length < 0:
         raise ValueError(f"negative length {length}")
     if length > len(data) - at:
-        raise _Truncated
+        raise _TruncatedError
     return data[at : at + length], at + length
 
 
@@ -151,11 +160,10 @@ def read_header(data: bytes, location: str) -> AvroHeader:
     try:
         pairs, at = _read_pairs(data, 4)
         if len(data) - at < 16:
-            raise _Truncated
-    except _Truncated:
-        raise FormatError(
-            f"the Avro header goes on past the file's {len(data)} bytes", location=location, offset=4, code="file-truncated"
-        ) from None
+            raise _TruncatedError
+    except _TruncatedError:
+        text = f"the Avro header goes on past the file's {len(data)} bytes"
+        raise FormatError(text, location=location, offset=4, code="file-truncated") from None
     except ValueError as error:
         raise FormatError(f"the Avro header is damaged: {error}", location=location, offset=4) from None
     if b"avro.schema" not in pairs:
@@ -189,14 +197,14 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
             if size > end - at - 16:
                 # Either the file ends here, or the size is wrong: a sync marker further on tells.
                 if data.find(sync, at) < 0:
-                    raise _Truncated
+                    raise _TruncatedError
                 raise ValueError(f"a block of {size} bytes, where {end - at} are left")
             stop = at + size
             if data[stop : stop + 16] != sync:
                 raise ValueError("no sync marker after a block")
             if count > size * (1 if header.codec == "null" else _DEFLATE_RATIO) and header.codec != "zstandard":
                 raise ValueError(f"{count} records in {size} bytes")
-        except _Truncated:
+        except _TruncatedError:
             faults.append(
                 FormatError("the file ends inside a block", location=location, offset=begin, code="file-truncated")
             )
@@ -234,7 +242,8 @@ def decompress_block(data: bytes, block: Block, codec: str, location: str) -> by
             inflater = zlib.decompressobj(-15)
             plain = inflater.decompress(body, MAX_BLOCK_BYTES)
             if not inflater.eof:
-                raise ValueError("the deflate stream is cut" if not inflater.unconsumed_tail else "it inflates past 256 MiB")
+                bomb = bool(inflater.unconsumed_tail)
+                raise ValueError("it inflates past 256 MiB" if bomb else "the deflate stream is cut")
             return plain
         if codec == "snappy":
             return _snappy(body)
@@ -244,7 +253,7 @@ def decompress_block(data: bytes, block: Block, codec: str, location: str) -> by
             if len(plain) > MAX_BLOCK_BYTES:
                 raise ValueError("it inflates past 256 MiB")
             return bytes(plain)
-    except (ValueError, OSError, zlib.error, _Truncated, struct.error) as error:
+    except (ValueError, OSError, zlib.error, _TruncatedError, struct.error) as error:
         raise FormatError(
             f"a block does not decompress ({codec}): {error}", location=location, offset=block.start
         ) from None

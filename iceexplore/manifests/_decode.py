@@ -32,6 +32,7 @@ MAX_BULK_BLOCK = 1 << 22
 #: Rows that are Python objects at a time on the slow way.
 BATCH_ROWS = 10_000
 
+_MEMORY = "/dev/shm"  # noqa: S108 - mkstemp makes the file, with a name of its own
 _slow_bytes = 0
 
 
@@ -73,7 +74,7 @@ def decode(
     """
     index = index_blocks(data, header, location)
     healthy = not index.faults and all(b.stop - b.start <= MAX_BULK_BLOCK for b in index.blocks)
-    if healthy and columns and (_worth_bulk(len(data)) if bulk is None else bulk):
+    if healthy and (_worth_bulk(len(data)) if bulk is None else bulk):
         table = decode_bulk(data, header, layout, columns)
         if table is not None and table.num_rows == index.rows:
             return Decoded(table)
@@ -86,7 +87,8 @@ def decode_bulk(data: bytes, header: AvroHeader, layout: Layout, columns: list[s
 
     wanted = pa.schema([layout.arrow.field(name) for name in columns])
     # One partition keeps the file's order, which ordinals and deletion vectors of manifests count.
-    context: Any = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(1).with_batch_size(32_768))
+    settings = datafusion.SessionConfig().with_target_partitions(1).with_batch_size(32_768)
+    context: Any = datafusion.SessionContext(settings)
     try:
         with _temporary(*rewrite(data, header, layout.avro)) as path:
             frame = context.read_avro(path).select(*columns)
@@ -102,7 +104,7 @@ def _temporary(*parts: bytes | memoryview) -> Iterator[str]:
     """A temporary file with these bytes, in memory (/dev/shm) where there is room for it."""
     path: str | None = None
     try:
-        for folder in ("/dev/shm", None):
+        for folder in (_MEMORY, None):
             if folder is not None and not os.access(folder, os.W_OK):
                 continue
             try:
@@ -135,7 +137,7 @@ def decode_blocks(
     faults: list[IceexploreError] = list(index.faults)
     chunks: list[pa.RecordBatch] = []
     rows: list[Any] = []
-    total = lost = 0
+    lost = 0
 
     def flush() -> None:
         if rows:
@@ -155,18 +157,15 @@ def decode_blocks(
                 if len(rows) >= BATCH_ROWS:
                     flush()
             if stream.tell() != len(plain):
-                raise FormatError(
-                    f"{len(plain) - stream.tell()} bytes are left over in a block", location=location, offset=block.start
-                )
+                left = len(plain) - stream.tell()
+                raise FormatError(f"{left} bytes are left over in a block", location=location, offset=block.start)
         except UnsupportedError:
             raise
         except FormatError as error:
             faults.append(error)
             lost += block.count - kept
-        total += kept
     flush()
-    table = pa.Table.from_batches(chunks, schema=wanted) if columns else pa.table({"_": pa.nulls(total)}).select([])
-    return Decoded(table.combine_chunks(), tuple(faults), lost)
+    return Decoded(pa.Table.from_batches(chunks, schema=wanted).combine_chunks(), tuple(faults), lost)
 
 
 def _read_one(fastavro: Any, stream: io.BytesIO, schema: Any, offset: int, location: str) -> Any:

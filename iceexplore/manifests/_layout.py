@@ -281,13 +281,14 @@ class _Builder:
             return {"type": "array", "items": avro}, pa.list_(arrow)
         return {"type": "map", "values": avro}, pa.map_(pa.string(), arrow)
 
-    def pair(self, node: dict[str, Any], depth: int) -> tuple[Any, pa.DataType]:
+    def pair(self, node: dict[str, Any], depth: int) -> tuple[Any, pa.DataType] | None:
         """Key and value of a statistics map, by position: their ids differ per map, and mean nothing else."""
         fields = node.get("fields")
-        if not (isinstance(fields, list) and len(fields) == 2 and all(isinstance(f, dict) and "type" in f for f in fields)):
+        typed = [f for f in fields if isinstance(f, dict) and "type" in f] if isinstance(fields, list) else []
+        if len(typed) != 2 or typed != fields:
             raise self.error("a map of the Avro schema is no array of pairs")
         avro, arrow = [], []
-        for name, field in zip(("key", "value"), fields, strict=True):
+        for name, field in zip(("key", "value"), typed, strict=True):
             nullable, null_first, inner = self.split_union(field["type"])
             made = self.convert(inner, 0, depth + 1)
             if made is None:

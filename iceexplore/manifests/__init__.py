@@ -1,0 +1,32 @@
+"""The content entry, dialects, Avro and Parquet codecs: one record shape for every manifest of every version."""
+
+from __future__ import annotations
+
+from iceexplore.manifests._content_entry import (
+    CONTENT_NAMES,
+    ENTRY_SCHEMA,
+    MANIFEST_STATS,
+    PARTITION_SUMMARY,
+    ContentType,
+    Status,
+)
+from iceexplore.manifests._header import ManifestHeader
+from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests._reader import ManifestReader, open_manifest
+from iceexplore.manifests._redact import Redactor
+from iceexplore.manifests._stats import ColumnStats
+
+__all__ = [
+    "CONTENT_NAMES",
+    "ColumnStats",
+    "ContentType",
+    "ENTRY_SCHEMA",
+    "MANIFEST_STATS",
+    "Manifest",
+    "ManifestHeader",
+    "ManifestReader",
+    "PARTITION_SUMMARY",
+    "Redactor",
+    "Status",
+    "open_manifest",
+]

@@ -1,0 +1,43 @@
+"""Checks that cost nothing, because what they compare was read anyway. The doctor checks the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests._content_entry import Status
+
+__all__ = ["count_problems", "length_problems"]
+
+_COUNTS = {
+    Status.ADDED: ("added_files_count", 504),
+    Status.EXISTING: ("existing_files_count", 505),
+    Status.DELETED: ("deleted_files_count", 506),
+}
+
+
+def length_problems(location: str, stated: int | None, actual: int) -> list[Problem]:
+    """501 ``manifest_length`` against the file: readers that trust it read a part, or past the end."""
+    if stated is None or stated == actual:
+        return []
+    text = f"The manifest list says {stated} bytes, the file has {actual}."
+    return [problem("count-mismatch", location, text, field="501 manifest_length", found=stated, expected=actual)]
+
+
+def count_problems(location: str, stated: Mapping[str, int | None] | None, entries: pa.Table) -> list[Problem]:
+    """504-506 against the entries: readers skip a manifest whose counts are 0. Null means unknown, and is fine."""
+    problems = []
+    for status, (name, field_id) in _COUNTS.items():
+        claimed = None if stated is None else stated[name]
+        if claimed is None:
+            continue
+        actual = pc.sum(pc.equal(entries["status"], int(status))).as_py() or 0
+        if actual != claimed:
+            text = f"The manifest list says {claimed} {status.name} entries, the manifest has {actual}."
+            problems.append(
+                problem("count-mismatch", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
+            )
+    return problems

@@ -1,0 +1,53 @@
+"""Which dialect a file is in: decided by field ids, for the whole file, before anything else is read.
+
+The version number in a header only tells dialects of one shape apart (v1 to v3, and what Java writes today under
+version 4): some ids mean different things in different dialects, so the shape decides first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.manifests._layout import Layout
+
+__all__ = ["dialect_of"]
+
+_BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
+
+
+def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[str, bool]:
+    """The dialect of a manifest or manifest list, and whether it is a list.
+
+    Raises
+    ------
+    UnsupportedError
+        A dialect of the V4 proposal or draft.
+    FormatError
+        An Avro or Parquet file that is neither a manifest nor a manifest list.
+    """
+    is_list = layout.has(500)
+    if not is_list and 2 not in layout.parents:
+        if 147 in layout.parents and "f0" in _children(layout, "f147"):
+            raise UnsupportedError(f"{location} is a manifest of the V4 draft (TrackedFile), which is not read yet")
+        if layout.has(134) and layout.has(100):
+            raise UnsupportedError(f"{location} is a manifest of the V4 proposal, which is not read yet")
+        raise FormatError(
+            "neither a manifest nor a manifest list: there is no field 500 (manifest_path) and no field 2 (data_file)",
+            location=location,
+        )
+    if file_format == "parquet":
+        return "v4-java", is_list
+    return _BY_VERSION.get(metadata.get("format-version", "").strip()) or _by_fields(layout, is_list), is_list
+
+
+def _children(layout: Layout, column: str) -> set[str]:
+    index = layout.arrow.get_field_index(column)
+    return set() if index < 0 else {child.name for child in layout.arrow.field(index).type}
+
+
+def _by_fields(layout: Layout, is_list: bool) -> str:
+    """The version whose fields are there, where the header does not say it."""
+    if is_list:
+        return "v3" if layout.has(520) else "v2" if layout.has(515) or layout.has(517) else "v1"
+    return "v3" if layout.has(142) or layout.has(144) else "v2" if layout.has(3) or layout.has(134) else "v1"

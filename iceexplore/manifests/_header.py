@@ -1,0 +1,63 @@
+"""What a manifest's header says, as written and, where it makes sense, understood."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ManifestHeader"]
+
+
+@dataclass(frozen=True)
+class ManifestHeader:
+    """The header of a manifest or manifest list.
+
+    Attributes
+    ----------
+    schema
+        The Avro schema as written, or the Parquet columns, as JSON text; empty if the file could not be read.
+    metadata
+        Key-value metadata; values as text.
+    codec
+        Compression: ``null``, ``deflate``, ``snappy``, ``zstandard``, or Parquet's name of it.
+    format
+        ``avro``, ``parquet``, ``inline`` (no file: a v1 snapshot that lists its manifests), or empty.
+    spec_id
+        ``partition-spec-id`` as a number, None where it is missing or malformed.
+    content
+        ``data`` or ``deletes`` as written, None where missing.
+    """
+
+    schema: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    codec: str = ""
+    format: str = ""
+    spec_id: int | None = None
+    content: str | None = None
+
+    @classmethod
+    def of(cls, schema: str, metadata: Mapping[str, str], codec: str, file_format: str) -> ManifestHeader:
+        """From the key-value metadata of a file; malformed values are tolerated."""
+        spec_id = _number(metadata, "partition-spec-id")
+        return cls(schema, metadata, codec, file_format, spec_id, metadata.get("content"))
+
+    def number(self, key: str) -> int | None:
+        """A key's value as a number: ``snapshot-id``, ``sequence-number``, ``schema-id``, …; None if it is none."""
+        return _number(self.metadata, key)
+
+    def json(self, key: str) -> Any:
+        """A key's value as JSON: ``schema``, ``partition-spec``; None if it is none."""
+        text = self.metadata.get(key)
+        if text is None:
+            return None
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+
+
+def _number(metadata: Mapping[str, str], key: str) -> int | None:
+    text = metadata.get(key, "").strip()
+    return int(text) if text.lstrip("-").isdecimal() and len(text) < 20 and text.count("-") <= 1 else None

@@ -1,0 +1,153 @@
+"""Partition tuples, typed: what the file stores, brought to the result types of the table's spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests._columns import to_text
+from iceexplore.manifests._layout import Layout, PartitionColumn
+from iceexplore.metadata import (
+    PartitionField,
+    PartitionSpec,
+    PrimitiveType,
+    Type,
+    arrow_type,
+    decode_values,
+    is_known_transform,
+    result_type,
+)
+
+__all__ = ["typed_partition"]
+
+_REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError)
+
+
+def typed_partition(
+    table: pa.Table, layout: Layout, spec: PartitionSpec | None, types: Mapping[int, Type], location: str
+) -> tuple[pa.StructArray | None, list[Problem]]:
+    """The partition tuples as a struct whose children are named by partition field id.
+
+    Parameters
+    ----------
+    table
+        The part "partition" of a decoded file.
+    spec
+        The table's spec; None where it is unknown: then the file's own fields and types.
+    types
+        The types of source columns by id.
+
+    Returns
+    -------
+    tuple
+        The struct (None if unpartitioned), and problems with values that do not fit.
+    """
+    problems: list[Problem] = []
+    arrays: list[pa.Array] = []
+    names: list[str] = []
+    if spec is None:
+        for column in layout.partition:
+            arrays.append(_from_file(table.column(column.column).combine_chunks(), column.logical))
+            names.append(column.name if column.field_id is None else str(column.field_id))
+    else:
+        for field in spec.fields:
+            array, trouble = _one(table, layout, field, types, location)
+            arrays.append(array)
+            names.append(str(field.field_id))
+            problems += trouble
+    if not arrays:
+        return None, problems
+    return pa.StructArray.from_arrays(arrays, names=names), problems
+
+
+def _one(
+    table: pa.Table, layout: Layout, field: PartitionField, types: Mapping[int, Type], location: str
+) -> tuple[pa.Array, list[Problem]]:
+    target: pa.DataType = pa.null()
+    if is_known_transform(field.transform):
+        source = types.get(field.source_ids[0]) if field.source_ids else None
+        target = arrow_type(result_type(field.transform, source))
+    found = _find(layout, field)
+    if found is None:
+        return pa.nulls(table.num_rows, target), []
+    array = _from_file(table.column(found.column).combine_chunks(), found.logical)
+    if pa.types.is_null(target):  # the source column is gone, or the transform unknown: the file knows best
+        return array, []
+    try:
+        return _conform(array, target), []
+    except _REFUSED:
+        item = problem(
+            "value-undecodable",
+            location,
+            f"Partition values of {field.name!r} do not fit the partition field's type.",
+            field=str(field.field_id),
+            found=array.type,
+            expected=target,
+        )
+        return array, [item]
+
+
+def _find(layout: Layout, field: PartitionField) -> PartitionColumn | None:
+    for column in layout.partition:
+        if column.field_id == field.field_id:
+            return column
+    names = {field.name, _avro_name(field.name)}
+    return next((c for c in layout.partition if c.field_id is None and c.name in names), None)
+
+
+def _avro_name(name: str) -> str:
+    """A field name as Java writes it to Avro (``AvroSchemaUtil.sanitize``)."""
+    text = re.sub(r"[^A-Za-z0-9_]", lambda m: f"_x{ord(m[0]):X}", name)
+    return f"_{text}" if text[:1].isdigit() else text
+
+
+def _from_file(array: pa.Array, logical: Any) -> pa.Array:
+    """By the file's own (logical) type. Avro: spec, Appendix A; None means Parquet, which is typed already."""
+    kind = logical.get("type") if isinstance(logical, dict) else logical
+    name = logical.get("logicalType") if isinstance(logical, dict) else None
+    try:
+        if kind == "string":
+            return to_text(array)[0]
+        if name == "decimal" and isinstance(logical, dict):
+            kind = PrimitiveType(f"decimal({int(logical['precision'])},{int(logical.get('scale', 0))})")
+            return decode_values(kind, array.cast(pa.binary()))[0]
+        target = _LOGICAL.get((str(kind), str(name)))
+        if target is None:
+            return array
+        if pa.types.is_timestamp(target) and logical.get("adjust-to-utc") is True:
+            target = pa.timestamp(target.unit, "UTC")
+        return array.cast(target)
+    except (*_REFUSED, KeyError, TypeError):
+        return array
+
+
+_LOGICAL = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms"),
+    ("long", "timestamp-micros"): pa.timestamp("us"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+
+
+def _conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if array.type == target:
+        return array
+    if target == pa.binary(16) and pa.types.is_string(array.type):  # uuid as text, as some writers have it
+        import uuid
+
+        return pa.array([None if v is None else uuid.UUID(v).bytes for v in array.to_pylist()], target)
+    if pa.types.is_binary(array.type) and pa.types.is_decimal(target):  # a decimal without its logical type
+        made, bad = decode_values(PrimitiveType(f"decimal({target.precision},{target.scale})"), array)
+        if bad.true_count:
+            raise ValueError("no decimals")
+        return made
+    return array.cast(target)

@@ -1,0 +1,169 @@
+"""One manifest file as bytes: what it is, and its parts decoded on demand and kept by location.
+
+A file has three parts: "entries" (the fixed core schema, before inheritance), "partition" (the tuple's columns as
+stored) and "stats" (the six maps). Each is kept in the cache by itself; what several parts need is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.errors import IceexploreError, Problem, Problems, UnsupportedError, problem
+from iceexplore.manifests._adapters import leaf_entries, root_entries
+from iceexplore.manifests._avro import AvroHeader, read_header
+from iceexplore.manifests._columns import unnest
+from iceexplore.manifests._decode import BULK_BYTES, decode
+from iceexplore.manifests._dialects import dialect_of
+from iceexplore.manifests._fields import STAT_COLUMNS
+from iceexplore.manifests._header import ManifestHeader
+from iceexplore.manifests._layout import Layout, layout_of
+from iceexplore.manifests._parquet import PARQUET_MAGIC, ParquetManifest
+from iceexplore.manifests._stats import pairs_of
+from iceexplore.storage import CACHE
+
+__all__ = ["PARTS", "Head", "Part", "Source"]
+
+PARTS = frozenset({"entries", "partition", "stats"})
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a file says of itself. ``length`` is its size in bytes, ``whole`` false where damage cost entries."""
+
+    header: ManifestHeader
+    layout: Layout
+    dialect: str
+    is_root: bool
+    length: int
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a file, with the head, and the problems met when it was decoded."""
+
+    head: Head
+    table: pa.Table
+    problems: tuple[Problem, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in the cache."""
+        return int(self.table.nbytes) + 4096 + len(self.head.header.schema)
+
+
+class Source:
+    """A file by its location; reads nothing before `parts` is called.
+
+    Parameters
+    ----------
+    kind
+        The kind of read for the storage's log: ``manifest`` or ``manifest-list``.
+    version
+        What tells versions of one location apart (a size or an etag); manifests are immutable, None is fine.
+    """
+
+    def __init__(self, storage: Any, location: str, *, kind: str, version: object = None) -> None:
+        self.storage = storage
+        self.location = location
+        self.kind = kind
+        self._key = ("manifest", storage.identity, location, version)
+
+    def parts(self, names: Iterable[str]) -> dict[str, Part]:
+        """The named parts: from the cache, or all of the missing ones from one read and one decoding.
+
+        Raises
+        ------
+        IceexploreError
+            The file is missing, refused, or nothing of it can be read.
+        """
+        wanted = sorted(names)
+        fresh: dict[str, Part] = {}
+
+        def load(name: str) -> Part:
+            if name not in fresh:
+                fresh.update(self._decode({n for n in wanted if n not in out} | {name}))
+            return fresh[name]
+
+        def kept(name: str) -> Part:
+            return CACHE.get_or_load((*self._key, name), lambda: load(name), lambda part: part.nbytes)
+
+        out: dict[str, Part] = {}
+        for name in wanted:
+            out[name] = kept(name)
+        for name in fresh.keys() - out.keys():  # what came along is kept too
+            kept(name)
+        return out
+
+    def _decode(self, names: set[str]) -> dict[str, Part]:
+        data = self.storage.read(self.location, kind=self.kind)
+        if len(data) < BULK_BYTES:
+            names = set(PARTS)  # a small file's parts cost no more together than one of them
+        file: AvroHeader | ParquetManifest
+        keys: Mapping[str, str]
+        if data[:4] == PARQUET_MAGIC:
+            file = ParquetManifest(data, self.location)
+            layout, keys, schema = file.layout, file.metadata, file.schema_text
+            kind, codec = "parquet", file.codec
+        else:
+            _refuse_encrypted(data, self.location)
+            file = read_header(data, self.location)
+            layout = layout_of(file.schema, self.location)
+            keys, schema, kind, codec = file.metadata, file.schema_text, "avro", file.codec
+        dialect, is_root = dialect_of(layout, keys, kind, self.location)
+        header = ManifestHeader.of(schema, keys, codec, kind)
+        columns = [c for c in layout.arrow.names if c[0] != "x" and _part_of(c) in (None, *names)]
+        columns = columns or layout.arrow.names[:1]  # the number of rows is wanted at least
+        problems: list[Problem] = []
+        if not layout.has_ids:
+            text = "The file carries no field ids; fields are taken by name."
+            problems.append(problem("avro-no-field-ids", self.location, text))
+        whole = True
+        if isinstance(file, ParquetManifest):
+            table = file.read(columns)
+        else:
+            decoded = decode(data, file, layout, columns, self.location)
+            table, whole = unnest(decoded.table), not decoded.faults
+            problems += _fault_problems(decoded.faults, decoded.lost, table.num_rows, self.location)
+        head = Head(header, layout, dialect, is_root, len(data), whole)
+        out: dict[str, Part] = {}
+        for name in sorted(names):
+            made, more = _make(name, table, head, self.location)
+            out[name] = Part(head, made, (*problems, *more))
+        return out
+
+
+def _part_of(column: str) -> str | None:
+    """The part that needs a column; None where all may (a record that may be null, or of no use)."""
+    if column[0] == "s":
+        return None
+    return "stats" if column in STAT_COLUMNS else "partition" if column[0] == "p" else "entries"
+
+
+def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Table, list[Problem]]:
+    if name == "entries":
+        return (root_entries if head.is_root else leaf_entries)(table, head.layout, location)
+    if name == "stats":
+        return pairs_of(table), []
+    return table.select([c.column for c in head.layout.partition]), []
+
+
+def _refuse_encrypted(data: bytes, location: str) -> None:
+    if data[:4] == b"AGS1":
+        raise UnsupportedError(f"{location} is encrypted (AES GCM stream); its key is not known")
+    if data[:4] == b"PARE":
+        raise UnsupportedError(f"{location} is Parquet with an encrypted footer; its key is not known")
+
+
+def _fault_problems(faults: tuple[IceexploreError, ...], lost: int, rows: int, location: str) -> list[Problem]:
+    collected = Problems()
+    for fault in faults:
+        collected.add_error(fault, location)
+    if faults:
+        missing = f"at least {lost} are lost" if lost else "an unknown number is lost"
+        collected.add(problem("manifest-salvaged", location, f"{rows} entries could be read; {missing}."))
+    return list(collected)
