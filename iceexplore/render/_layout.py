@@ -24,12 +24,12 @@ PAD_X = 11.0
 PAD_Y = 9.0
 LINE_HEIGHT = 15.5
 LABEL_HEIGHT = 16.0
-COLUMN_GAP = 56.0
+COLUMN_GAP = 46.0
 SIBLING_GAP = 10.0
 SUBTREE_GAP = 18.0
 ATTACHED_GAP = 5.0
 HEADING_HEIGHT = 26.0
-MAX_TEXT = 300.0
+MAX_TEXT = 236.0
 MIN_WIDTH = 96.0
 #: A parent stands in the middle of its children, but no further than this below the first: it stays in sight.
 DROP = 150.0

@@ -10,27 +10,32 @@ from iceexplore.render import _escape as escape
 __all__ = ["Mermaid", "Svg", "svg_image"]
 
 
-def svg_image(svg: str, alt: str) -> str:
-    """An ``<img>`` with the SVG inside: what survives in an untrusted notebook, where inline SVG is stripped."""
+def svg_image(svg: str, alt: str, *, natural_size: bool = False) -> str:
+    """An ``<img>`` with the SVG inside: what survives in an untrusted notebook, where inline SVG is stripped.
+
+    With ``natural_size`` a wide drawing scrolls sideways instead of shrinking until nobody can read it.
+    """
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    return (
+    width = "none" if natural_size else "100%"
+    image = (
         f'<img src="data:image/svg+xml;base64,{data}" alt="{escape.attribute(escape.shorten(alt, 300))}" '
-        'style="max-width:100%;height:auto">'
+        f'style="max-width:{width};height:auto;margin:0">'
     )
+    return f'<div style="overflow-x:auto">{image}</div>' if natural_size else image
 
 
 class Svg(str):
-    """An SVG document as text. In a notebook it is shown as an image; save it with ``write_text``."""
+    """An SVG document as text, to write to a file as it is. A notebook shows it as an image."""
 
-    title: str
+    caption: str
 
-    def __new__(cls, text: str, *, title: str = "") -> Svg:
+    def __new__(cls, text: str, *, caption: str = "") -> Svg:
         self = super().__new__(cls, text)
-        self.title = title
+        self.caption = caption
         return self
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": svg_image(self, self.title)}
+        return {"text/plain": str(self), "text/html": svg_image(self, self.caption, natural_size=True)}
 
 
 class Mermaid(str):

@@ -163,7 +163,7 @@ MARKS: dict[Mark, MarkStyle] = {
 }
 
 PAPER: dict[str, Palette] = {
-    "light": Palette("#ffffff", "#1c2430", "#5b6675", "#aab4c0"),
+    "light": Palette("#ffffff", "#1c2430", "#525d6c", "#aab4c0"),
     "dark": Palette("#11161d", "#e8edf3", "#9aa6b4", "#4b5766"),
 }
 

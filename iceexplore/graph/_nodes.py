@@ -1,0 +1,160 @@
+"""A node of the tree: what is known of one file, snapshot, ref or manifest, ready to be shown or sent to a widget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime, time
+from typing import Any
+from urllib.parse import quote, unquote
+
+from iceexplore.errors import Problem
+from iceexplore.render import Mark, SceneNode, style
+
+__all__ = ["NodeId", "TreeNode", "json_safe"]
+
+#: The largest integer that JavaScript holds exactly.
+_SAFE_INTEGER = 2**53 - 1
+
+
+@dataclass(frozen=True)
+class NodeId:
+    """Makes and takes apart the ids of nodes.
+
+    Ids are derived from what they name, so they are the same in every tree of the table:
+    ``table``, ``metadata``, ``metadata:3`` (third entry of the metadata log), ``ref:main``, ``snapshot:17``,
+    ``root:17`` (that snapshot's manifest list), ``statistics:17:0``, ``manifest:17:2`` (row 2 of root 17),
+    ``file:17:2:5`` (row 5 of that manifest), ``file:17:4`` (a file in the root itself), ``more:...`` and
+    ``carried:17`` (what is folded under a node).
+    """
+
+    kind: str
+    parts: tuple[int, ...] = ()
+    name: str = ""
+
+    @staticmethod
+    def ref(name: str) -> str:
+        """The id of a branch or tag; its name is percent-encoded."""
+        return "ref:" + quote(name, safe="", errors="surrogatepass")
+
+    @classmethod
+    def parse(cls, text: str) -> NodeId | None:
+        """Take an id apart; None if it is not one of ours (``more`` and ``carried`` only live in a tree)."""
+        kind, _, rest = text.partition(":")
+        if kind == "ref":
+            return cls("ref", (), unquote(rest, errors="surrogatepass"))
+        try:
+            parts = tuple(int(p) for p in rest.split(":")) if rest else ()
+        except ValueError:
+            return None
+        lengths = {
+            "table": (0,),
+            "metadata": (0, 1),
+            "snapshot": (1,),
+            "root": (1,),
+            "statistics": (2,),
+            "manifest": (2,),
+            "file": (2, 3),
+        }
+        return cls(kind, parts) if len(parts) in lengths.get(kind, ()) else None
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """One node of a tree.
+
+    Attributes
+    ----------
+    id
+        Derived from what it names: see `NodeId`.
+    kind
+        ``table``, ``metadata``, ``branch``, ``tag``, ``snapshot``, ``statistics``, ``manifest-list``,
+        ``root-manifest``, ``data-manifest``, ``delete-manifest``, ``manifest-dv``, ``data-file``,
+        ``position-delete``, ``equality-delete``, ``deletion-vector``, or ``more`` for what is folded.
+    label, lines, badge
+        What a drawing shows; not escaped.
+    marks
+        ``added``, ``removed``, ``carried``, ``problem``, ``folded``.
+    parent
+        The id of its parent; None for the table.
+    fields
+        What is known of it, in the spec's words.
+    location
+        The file, as the table spells it.
+    problems
+        Every fault met in it so far.
+    child_count
+        How many children it has; None while nobody has read that.
+    """
+
+    id: str
+    kind: str
+    label: str
+    level: int
+    parent: str | None
+    lines: tuple[str, ...] = ()
+    badge: str | None = None
+    marks: frozenset[Mark] = frozenset()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    location: str | None = None
+    problems: tuple[Problem, ...] = ()
+    child_count: int | None = 0
+
+    def scene_node(self) -> SceneNode:
+        """The node as a renderer takes it."""
+        tooltip = [self.location or self.label, *self.lines, *(f"! {p.text}" for p in self.problems[:5])]
+        return SceneNode(
+            id=self.id,
+            kind=self.kind,
+            label=self.label,
+            lines=self.lines,
+            badge=self.badge,
+            marks=self.marks,
+            parent=self.parent,
+            level=self.level,
+            tooltip="\n".join(tooltip),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: snapshot ids, and integers beyond 2⁵³, as strings (JavaScript cannot hold an int64)."""
+        return {
+            "id": json_safe(self.id),
+            "kind": self.kind,
+            "title": style(self.kind).title,
+            "label": json_safe(self.label),
+            "lines": json_safe(self.lines),
+            "badge": json_safe(self.badge),
+            "marks": sorted(self.marks),
+            "parent": json_safe(self.parent),
+            "level": self.level,
+            "location": json_safe(self.location),
+            "child_count": self.child_count,
+            "fields": json_safe(self.fields),
+            "problems": [json_safe(asdict(p)) for p in self.problems],
+        }
+
+
+def json_safe(value: Any, *, key: str = "") -> Any:
+    """A value that any JSON reader takes, and JavaScript without losing a digit."""
+    match value:
+        case None | bool():
+            return value
+        case int():
+            is_snapshot = key.replace("_", "-").endswith("snapshot-id")
+            return str(int(value)) if is_snapshot or abs(value) > _SAFE_INTEGER else int(value)
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate is no JSON text
+        case bytes() | bytearray() | memoryview():
+            head = bytes(value[:64]).hex()
+            return f"0x{head}{'…' if len(value) > 64 else ''} ({len(value)} bytes)"
+        case datetime() | date() | time():
+            return value.isoformat()
+        case Mapping():
+            return {json_safe(str(k)): json_safe(v, key=str(k)) for k, v in value.items()}
+        case Sequence() | set() | frozenset():
+            return [json_safe(v, key=key) for v in value]
+        case _:
+            return json_safe(str(value))

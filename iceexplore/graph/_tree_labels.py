@@ -1,0 +1,172 @@
+"""The words on the nodes: short, full, or counts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from iceexplore.graph._card import human_bytes
+from iceexplore.graph._travel import format_ms
+from iceexplore.manifests import ContentType
+from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.render import style
+
+__all__ = [
+    "Labels",
+    "amount",
+    "basename",
+    "file_lines",
+    "kind_of_entry",
+    "manifest_lines",
+    "name",
+    "short_time",
+    "snapshot_lines",
+]
+
+Labels = Literal["short", "full", "counts"]
+
+
+def basename(location: str | None) -> str:
+    """The last part of a location."""
+    if not location:
+        return "(no location)"
+    return location.rstrip("/").rpartition("/")[2] or location
+
+
+def name(labels: Labels, kind: str, location: str | None) -> str:
+    """A file's label: its name, its location, or its kind alone."""
+    match labels:
+        case "counts":
+            return style(kind).title
+        case "full":
+            return location or "(no location)"
+        case _:
+            return basename(location)
+
+
+def short_time(ms: int | None) -> str:
+    """A time to the second."""
+    text = format_ms(ms)
+    return f"{text.partition('.')[0]} UTC" if text.endswith(" UTC") else text
+
+
+def amount(count: int, one: str, many: str | None = None) -> str:
+    """``1 row``, ``2,000 rows``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
+    """Operation and time; what it changed, as far as its summary says."""
+    summary = snapshot.summary or {}
+    changes = []
+    for unit, added, removed in (
+        ("file", "added-data-files", "deleted-data-files"),
+        ("row", "added-records", "deleted-records"),
+        ("delete file", "added-delete-files", "removed-delete-files"),
+    ):
+        plus, minus = _whole(summary.get(added)), _whole(summary.get(removed))
+        if plus or minus:
+            signs = [f"+{plus:,}"] if plus else []
+            signs += [f"−{minus:,}"] if minus else []
+            changes.append(f"{' '.join(signs)} {unit if (plus or 0) + (minus or 0) == 1 else unit + 's'}")
+    first = f"{snapshot.operation or 'no operation named'} · {short_time(snapshot.timestamp_ms)}"
+    return (first, " · ".join(changes)) if changes else (first,)
+
+
+def _whole(value: object) -> int | None:
+    """A count in a summary, where anything may stand."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def manifest_lines(entry: Mapping[str, Any], labels: Labels, partitions: list[str]) -> tuple[str, ...]:
+    """Counts of files by status, rows and bytes; what partitions it spans."""
+    stats = entry["manifest_stats"] or {}
+    parts = []
+    for key, sign, word in (
+        ("added_files_count", "+", "added"),
+        ("existing_files_count", "", "existing"),
+        ("deleted_files_count", "−", "deleted"),
+    ):
+        count = stats.get(key)
+        if count is None:
+            parts.append(f"? {word}")  # "assume non-zero" (spec, "Manifest Lists": 504-506)
+        elif count:
+            parts.append(f"{sign}{count:,} {word}")
+    rows = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
+    size = entry["file_size_in_bytes"]
+    second = [] if None in rows else [amount(sum(r for r in rows if r is not None), "row")]
+    second += [] if size is None else [human_bytes(size)]
+    lines = [" · ".join(parts) or "no files", " · ".join(second)]
+    if partitions and labels != "counts":
+        lines.append(" · ".join(partitions[: None if labels == "full" else 2]))
+    if labels == "full":
+        lines.append(f"sequence {_text(entry['sequence_number'])} · added by snapshot {_text(entry['snapshot_id'])}")
+    return tuple(filter(None, lines))
+
+
+def file_lines(
+    entry: Mapping[str, Any], kind: str, labels: Labels, partition: str, metadata: TableMetadata, referenced: str | None
+) -> tuple[str, ...]:
+    """Partition, rows, bytes; of a delete what it applies to, exactly or as a scope."""
+    counts = []
+    if entry["record_count"] is not None:
+        deletes = kind in ("deletion-vector", "position-delete", "manifest-dv")
+        counts.append(amount(entry["record_count"], "deleted row" if deletes else "row"))
+    vector = entry["deletion_vector"]
+    if vector and vector["size_in_bytes"] is not None:
+        counts.append(f"{vector['size_in_bytes']:,} B at byte {_text(vector['offset'])}")
+    elif entry["file_size_in_bytes"] is not None:
+        counts.append(human_bytes(entry["file_size_in_bytes"]))
+    text = " · ".join(counts)
+    if labels == "counts":
+        lines = [text]
+    elif partition and len(partition) + len(text) <= 44:
+        lines = [f"{partition} · {text}" if text else partition]
+    else:
+        lines = [partition, text]
+    if kind == "equality-delete":
+        columns = metadata.all_fields()
+        names = [columns[i][0] if i in columns else f"#{i}" for i in entry["equality_ids"] or []]
+        lines.append(f"equal {', '.join(names) or '?'}: {_scope(entry, metadata, equality=True)}")
+    elif kind in ("position-delete", "deletion-vector", "manifest-dv"):
+        lines.append(f"in {basename(referenced)}" if referenced else _scope(entry, metadata, equality=False))
+    if labels == "full":
+        lines.append(f"sequence {_text(entry['sequence_number'])} · snapshot {_text(entry['snapshot_id'])}")
+    return tuple(filter(None, lines))
+
+
+def _scope(entry: Mapping[str, Any], metadata: TableMetadata, *, equality: bool) -> str:
+    """Which data files a delete without a named file can apply to (spec, "Scan Planning").
+
+    An equality delete applies to files of a smaller data sequence number, in its partition, and in every partition if
+    its own spec is unpartitioned; a position delete to files of the same or a smaller one, in its partition.
+    """
+    spec = metadata.spec(entry["partition_spec_id"]) if entry["partition_spec_id"] is not None else None
+    everywhere = spec is not None and spec.is_unpartitioned
+    where = "" if everywhere and not equality else (" in every partition" if everywhere else " in its partition")
+    return f"data files of sequence {'<' if equality else '≤'} {_text(entry['sequence_number'])}{where}"
+
+
+def _text(value: Any) -> str:
+    return "?" if value is None else f"{value}"
+
+
+def kind_of_entry(entry: Mapping[str, Any]) -> str:
+    """The kind of node for a content entry."""
+    match entry["content_type"]:
+        case ContentType.DATA_MANIFEST:
+            return "data-manifest"
+        case ContentType.DELETE_MANIFEST:
+            return "delete-manifest"
+        case ContentType.MANIFEST_DV:
+            return "manifest-dv"
+        case ContentType.EQUALITY_DELETE:
+            return "equality-delete"
+        case ContentType.POSITION_DELETE:
+            # Spec, "Deletion Vectors": stored in Puffin files, named by offset and size.
+            vector = entry["deletion_vector"] or {}
+            is_vector = any(v is not None for v in vector.values()) or entry["file_format"] == "puffin"
+            return "deletion-vector" if is_vector else "position-delete"
+        case _:
+            return "data-file"

@@ -1,0 +1,372 @@
+"""Which nodes a tree shows: layer by layer within a budget, the rest folded into nodes that name what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph._card import human_bytes
+from iceexplore.graph._nodes import TreeNode
+from iceexplore.graph._tree_entries import ProblemIndex, Rows, is_manifest
+from iceexplore.graph._tree_labels import amount, basename
+from iceexplore.graph._tree_source import NodeSource
+from iceexplore.manifests import Manifest
+from iceexplore.metadata import Snapshot
+from iceexplore.render import Mark, SceneEdge, share
+
+__all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
+
+Depth = Literal["snapshots", "manifests", "files"]
+#: A manifest of v1 may not say how many files it has: then so many are assumed when the budget is dealt out.
+_ASSUMED_FILES = 10
+_NAMED = 20
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """What to show. ``snapshots`` are ids, oldest first."""
+
+    snapshots: tuple[int, ...]
+    depth: Depth
+    max_nodes: int
+
+
+@dataclass
+class Shown:
+    """The nodes of a tree, parents before children, and edges; what each fold holds, made when asked for."""
+
+    nodes: dict[str, TreeNode] = field(default_factory=dict)
+    edges: list[SceneEdge] = field(default_factory=list)
+    hidden: dict[str, Callable[[int, int], list[TreeNode]]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)  # children shown, by parent
+
+
+def shown_nodes(source: NodeSource, options: TreeOptions, expanded: Mapping[str, int]) -> Shown:
+    """Choose and make the nodes. ``expanded`` says how many children of a node to show beyond the budget's choice."""
+    return _Builder(source, options, expanded).run()
+
+
+class _Builder:
+    def __init__(self, source: NodeSource, options: TreeOptions, expanded: Mapping[str, int]) -> None:
+        self.source = source
+        self.options = options
+        self.expanded = expanded
+        self.shown = Shown()
+        self.paths: dict[int, list[str]] = {}  # data files that shown deletes name, by snapshot
+
+    def run(self) -> Shown:
+        self.add([self.source.table(), self.source.metadata()])
+        self.log()
+        opened = self.snapshots()
+        roots = self.roots(opened)
+        manifests = self.manifests(roots)
+        self.files(roots, manifests)
+        self.applies()
+        return self.shown
+
+    # Helpers ---------------------------------------------------------------------------------------------------------
+
+    def add(self, nodes: Iterable[TreeNode]) -> None:
+        for node in nodes:
+            self.shown.nodes[node.id] = node
+            if node.parent is not None:
+                self.shown.counts[node.parent] = self.shown.counts.get(node.parent, 0) + 1
+
+    def open(self, node_id: str) -> None:
+        """A node whose children are shown is folded no longer."""
+        node = self.shown.nodes[node_id]
+        self.shown.nodes[node_id] = replace(node, marks=node.marks - {"folded"})
+
+    def room(self) -> int:
+        return max(1, self.options.max_nodes - len(self.shown.nodes))
+
+    def fold(
+        self,
+        parent: str,
+        count: int,
+        label: str,
+        level: int,
+        lines: Iterable[str] = (),
+        fields: Mapping[str, Any] | None = None,
+        *,
+        make: Callable[[int, int], list[TreeNode]],
+        node_id: str | None = None,
+        marks: Iterable[Mark] = (),
+    ) -> None:
+        node = TreeNode(
+            id=node_id or f"more:{parent}",
+            kind="more",
+            label=label,
+            level=level,
+            parent=parent,
+            lines=tuple(filter(None, lines)),
+            marks=frozenset({"folded", *marks}),
+            fields={"folded": count, **(fields or {})},
+            child_count=count,
+        )
+        self.shown.nodes[node.id] = node
+        self.shown.hidden[node.id] = make
+
+    # Metadata files, snapshots and refs ------------------------------------------------------------------------------
+
+    def log(self) -> None:
+        total = len(self.source.state.metadata.metadata_log)
+        wanted = min(total, self.expanded.get("table", 0))
+        indexes = list(range(total - 1, -1, -1))
+        self.add(self.source.logged(i) for i in indexes[:wanted])
+        if rest := indexes[wanted:]:
+            self.fold(
+                "table",
+                len(rest),
+                f"+{amount(len(rest), 'earlier metadata file')}",
+                1,
+                make=lambda offset, limit: [self.source.logged(i) for i in rest[offset : offset + limit]],
+            )
+
+    def snapshots(self) -> list[Snapshot]:
+        """Add snapshots and refs; give those to look into."""
+        deep = self.options.depth != "snapshots"
+        every = self.source.snapshots
+        wanted = set(self.options.snapshots)
+        chosen = [s for s in every if s.snapshot_id in wanted]
+        # A snapshot that is looked into takes two nodes and leaves most of the room to what is below.
+        cap = max(1, self.room() // (6 if deep and len(chosen) > 1 else 2))
+        chosen = chosen[-cap:]
+        more = self.expanded.get("metadata", 0)
+        ids = {s.snapshot_id for s in chosen}
+        extra = {s.snapshot_id for s in [s for s in every if s.snapshot_id not in ids][-more:]} if more else set()
+        ids |= extra
+        refs = self.source.refs
+        here = [r for r in refs if r.snapshot_id in ids][: max(12, self.options.max_nodes // 6, more)]
+        names = {r.name for r in here}
+        for snapshot in every:
+            if snapshot.snapshot_id not in ids:
+                continue
+            node = self.source.snapshot(snapshot)
+            mine = [self.source.ref(r) for r in here if r.snapshot_id == snapshot.snapshot_id]
+            self.add([*mine, node])
+            self.shown.edges.extend(SceneEdge(ref.id, node.id, "ref") for ref in mine)
+        self.rest(every, ids, names)
+        opened = []
+        for s in every:
+            ways = (f"snapshot:{s.snapshot_id}", f"root:{s.snapshot_id}")
+            inside = deep and s.snapshot_id in ids and s.snapshot_id not in extra
+            if inside or (s.snapshot_id in ids and any(w in self.expanded for w in ways)):
+                opened.append(s)
+        return opened
+
+    def rest(self, every: list[Snapshot], ids: set[int], names: set[str]) -> None:
+        """Fold the snapshots and refs that are not shown."""
+        snapshots = [s for s in every if s.snapshot_id not in ids]
+        refs = [r for r in self.source.refs if r.name not in names]
+        if not snapshots and not refs:
+            return
+        words = [amount(len(snapshots), "snapshot")] if snapshots else []
+        words += [amount(len(refs), "ref")] if refs else []
+        makers: list[Callable[[], TreeNode]] = [lambda s=s: self.source.snapshot(s) for s in reversed(snapshots)]  # type: ignore[misc]
+        makers += [lambda r=r: self.source.ref(r) for r in refs]  # type: ignore[misc]
+        self.fold(
+            "metadata",
+            len(makers),
+            f"+{words[0]}",
+            2,
+            words[1:],
+            make=lambda offset, limit: [make() for make in makers[offset : offset + limit]],
+        )
+
+    # Roots and manifests ---------------------------------------------------------------------------------------------
+
+    def roots(self, opened: list[Snapshot]) -> list[tuple[Snapshot, Manifest]]:
+        with ThreadPoolExecutor(max_workers=8) as pool:
+            read = list(pool.map(self.source.state.root, opened)) if len(opened) > 1 else None
+        if read is None:
+            read = [self.source.state.root(s) for s in opened]
+        out = []
+        by_id = {s.snapshot_id: m for s, m in zip(opened, read, strict=True)}
+        for snapshot, manifest in zip(opened, read, strict=True):
+            node = self.source.root(snapshot, manifest)
+            if manifest is not None:
+                out.append((snapshot, manifest))
+                parent = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
+                if parent is not None:
+                    kept = pc.is_in(parent.entries["location"], value_set=_chunk(manifest.entries["location"]))
+                    dropped = parent.entries.num_rows - (pc.sum(kept).as_py() or 0)
+                    if dropped:
+                        line = f"−{amount(dropped, 'manifest')} of its parent"
+                        node = replace(node, lines=(*node.lines, line), fields={**node.fields, "dropped": dropped})
+            self.open(f"snapshot:{snapshot.snapshot_id}")
+            self.add([node, *self.source.statistics(snapshot)])
+            self.open(node.id)
+        return out
+
+    def manifests(self, roots: list[tuple[Snapshot, Manifest]]) -> list[TreeNode]:
+        problems = self.source.problems()
+        seen: pa.Array = pa.array([], pa.string())
+        groups: list[tuple[Snapshot, Manifest, Rows, Rows]] = []
+        for snapshot, manifest in roots:
+            order = self.source.entries.rank(manifest, snapshot, problems)
+            location = _chunk(manifest.entries["location"])
+            old = np.asarray(pc.is_in(location, value_set=seen).to_numpy(zero_copy_only=False))[order]
+            groups.append((snapshot, manifest, order[~old], order[old]))
+            seen = pa.concat_arrays([seen, location.cast(pa.string())])
+        room = self.room()
+        if self.options.depth == "files":
+            room = max(1, room // 3)
+        shares = share([len(fresh) for _, _, fresh, _ in groups], room)
+        out: list[TreeNode] = []
+        for (snapshot, manifest, fresh, old), n in zip(groups, shares, strict=True):
+            root = f"root:{snapshot.snapshot_id}"
+            n = max(n, self.expanded.get(root, 0), self.expanded.get(f"snapshot:{snapshot.snapshot_id}", 0))
+            out += self.rows(root, manifest, snapshot, fresh, n, problems, (snapshot.snapshot_id,), 4)
+            if len(old):
+                out += self.carried(root, manifest, snapshot, old, problems)
+        return [node for node in out if node.id.startswith("manifest:")]
+
+    def carried(
+        self, root: str, manifest: Manifest, snapshot: Snapshot, rows: Rows, problems: ProblemIndex
+    ) -> list[TreeNode]:
+        fold_id = f"carried:{snapshot.snapshot_id}"
+        n = self.expanded.get(fold_id, 0)
+        at = (snapshot.snapshot_id,)
+        nodes = self.source.entries.nodes(root, manifest, snapshot, np.sort(rows[:n]), problems, at)
+        self.add(nodes)
+        if len(rest := rows[n:]):
+            lines, fields = _summary(manifest, rest, snapshot)
+            entries = self.source.entries
+            self.fold(
+                root,
+                len(rest),
+                f"{len(rest):,} carried over",
+                4,
+                lines,
+                fields,
+                make=lambda o, limit: entries.nodes(root, manifest, snapshot, rest[o : o + limit], problems, at),
+                node_id=fold_id,
+                marks=("carried",),
+            )
+        return nodes
+
+    def rows(
+        self,
+        parent: str,
+        manifest: Manifest,
+        snapshot: Snapshot,
+        order: Rows,
+        n: int,
+        problems: ProblemIndex,
+        at: tuple[int, ...],
+        level: int,
+    ) -> list[TreeNode]:
+        """Add the first ``n`` rows of ``order`` in the order of the file, and fold the rest."""
+        entries = self.source.entries
+        nodes = entries.nodes(parent, manifest, snapshot, np.sort(order[:n]), problems, at)
+        self.add(nodes)
+        if len(rest := np.sort(order[n:])):
+            lines, fields = _summary(manifest, rest, snapshot)
+            self.fold(
+                parent,
+                len(rest),
+                f"+{len(rest):,} more",
+                level,
+                lines,
+                fields,
+                make=lambda o, limit: entries.nodes(parent, manifest, snapshot, rest[o : o + limit], problems, at),
+            )
+        return nodes
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def files(self, roots: list[tuple[Snapshot, Manifest]], manifests: list[TreeNode]) -> None:
+        every = self.options.depth == "files"
+        wanted = [m for m in manifests if every or m.id in self.expanded]
+        counts = [_ASSUMED_FILES if m.child_count is None else m.child_count for m in wanted]
+        shares = share(counts, self.room()) if every else [0] * len(wanted)
+        limits = {m.id: max(n, self.expanded.get(m.id, 0)) for m, n in zip(wanted, shares, strict=True)}
+        # Delete manifests first: the data files that they name are preferred when data manifests are cut.
+        wanted.sort(key=lambda m: m.kind != "delete-manifest")
+        for kind in ("delete-manifest", "data-manifest"):
+            for snapshot, root in roots:
+                mine = [
+                    m
+                    for m in wanted
+                    if m.kind == kind and m.parent == f"root:{snapshot.snapshot_id}" and limits[m.id] > 0
+                ]
+                self.leaves(snapshot, root, mine, limits)
+
+    def leaves(self, snapshot: Snapshot, root: Manifest, nodes: list[TreeNode], limits: dict[str, int]) -> None:
+        rows = [int(node.id.rpartition(":")[2]) for node in nodes]
+        ordinals = [root.entries["ordinal"][row].as_py() for row in rows]
+        parts = frozenset({"entries", "partition"})
+        leaves = list(self.source.state.reader.leaves(root, ordinals, parts=parts)) if rows else []
+        if not leaves:
+            return
+        problems = self.source.problems()  # reading may have met new ones
+        referenced = pa.array(self.paths.get(snapshot.snapshot_id, []), pa.string())
+        for node, row, leaf in zip(nodes, rows, leaves, strict=True):
+            order = self.source.entries.rank(leaf, snapshot, problems, referenced)
+            at = (snapshot.snapshot_id, row)
+            files = self.rows(node.id, leaf, snapshot, order, limits[node.id], problems, at, 5)
+            self.open(node.id)
+            if found := problems.at(node.location):
+                now = self.shown.nodes[node.id]
+                self.shown.nodes[node.id] = replace(now, problems=found, marks=now.marks | {"problem"})
+            named = [f.fields["referenced_file"] for f in files if f.fields.get("referenced_file")]
+            self.paths.setdefault(snapshot.snapshot_id, []).extend(named)
+
+    def applies(self) -> None:
+        """An edge from each delete that names its data file to that file, where both are shown."""
+        places: dict[str, dict[str, str]] = {}
+        for node in self.shown.nodes.values():
+            if node.kind == "data-file" and node.location:
+                places.setdefault(node.location, {})[node.id.split(":")[1]] = node.id
+        for node in self.shown.nodes.values():
+            path = node.fields.get("referenced_file") if node.kind in ("deletion-vector", "position-delete") else None
+            if isinstance(path, str) and (found := places.get(path)):
+                # The same snapshot's node of the file; another's where this one's is folded as carried over.
+                target = found.get(node.id.split(":")[1]) or next(iter(found.values()))
+                self.shown.edges.append(SceneEdge(node.id, target, "applies-to", f"applies to {basename(path)}"))
+
+
+def _chunk(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def _summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[str], dict[str, Any]]:
+    """What some rows hold, in sums: files or manifests, rows, bytes, changes of this snapshot; a few names."""
+    part = manifest.entries.take(pa.array(rows, pa.int64()))
+    size = pc.sum(part["file_size_in_bytes"]).as_py()
+    fields: dict[str, Any] = {"names": [basename(v) for v in part["location"].slice(0, _NAMED).to_pylist()]}
+    lines = []
+    types = set(pc.unique(part["content_type"]).to_pylist())
+    if types and all(map(is_manifest, types)):
+        stats = _chunk(part["manifest_stats"])
+        live = [stats.field(f"{s}_files_count") for s in ("added", "existing")]
+        unknown = any(column.null_count for column in live)
+        files = sum(pc.sum(column).as_py() or 0 for column in live)
+        words = [f"{'at least ' if unknown else ''}{amount(files, 'file')}"]
+        fields["files"] = files
+    else:
+        count = pc.sum(part["record_count"]).as_py()
+        words = [] if count is None else [amount(count, "row")]
+        fields["record_count"] = count
+    if size is not None:
+        words.append(human_bytes(size))
+        fields["file_size_in_bytes"] = size
+    lines.append(" · ".join(words))
+    if not manifest.is_root:
+        own = pc.equal(part["snapshot_id"], snapshot.snapshot_id)
+        changes = []
+        for status, sign, word in ((1, "+", "added"), (2, "−", "deleted")):
+            n = pc.sum(pc.and_(own, pc.equal(part["status"], status))).as_py() or 0
+            fields[word] = n
+            if n:
+                changes.append(f"{sign}{n:,} {word}")
+        lines.append(" · ".join(changes))
+    return lines, fields
