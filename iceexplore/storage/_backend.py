@@ -44,7 +44,7 @@ class LocalBackend:
     identity = "local"
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """Read a regular file; a length taken from a damaged file never decides the allocation, the file's size does."""
+        """Read a regular file. Its size decides what is allocated, never a length that a damaged file names."""
         # O_NONBLOCK: opening a named pipe would wait for its writer for ever.
         descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:

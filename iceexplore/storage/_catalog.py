@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
@@ -12,21 +13,29 @@ from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
 __all__ = ["CatalogTable", "from_catalog", "from_table", "is_table"]
 
 
+@dataclass(frozen=True)
 class CatalogTable:
-    """What a catalog says of a table: where its metadata is, through which FileIO, and the document if only it has it."""
+    """What a catalog says of a table: its name, where its metadata is and through which FileIO, and the warehouse.
 
-    def __init__(self, table: Any) -> None:
-        self.table = table
-        self.name = ".".join(table.name())
-        self.metadata_location: str = table.metadata_location
-        self.file_io: Any = table.io
-        catalog = getattr(table, "catalog", None)
-        properties = getattr(catalog, "properties", None) or {}
-        warehouse = properties.get("warehouse")
-        self.warehouse: str | None = warehouse if isinstance(warehouse, str) and "/" in warehouse else None
+    ``table`` is PyIceberg's object; None where PyIceberg cannot parse the metadata and the catalog told the rest.
+    """
 
-    def document(self) -> dict[str, Any]:
+    name: str
+    metadata_location: str
+    file_io: Any
+    warehouse: str | None
+    table: Any | None
+
+    @classmethod
+    def of(cls, table: Any) -> CatalogTable:
+        """From a PyIceberg Table."""
+        warehouse = _warehouse(getattr(table, "catalog", None))
+        return cls(".".join(table.name()), table.metadata_location, table.io, warehouse, table)
+
+    def document(self) -> dict[str, Any] | None:
         """The metadata as PyIceberg parsed it: not as written (unknown keys are gone)."""
+        if self.table is None:
+            return None
         document: dict[str, Any] = json.loads(self.table.metadata.model_dump_json(by_alias=True, exclude_none=True))
         return document
 
@@ -54,13 +63,19 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     try:
-        return CatalogTable(loaded.load_table(key))
+        return CatalogTable.of(loaded.load_table(key))
     except (NoSuchTableError, NoSuchNamespaceError) as e:
         raise CatalogError(f"no table {shown} in catalog {_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
-        location = _location_of(loaded, key)
-        hint = f": open it by its metadata file, {location}" if location else "; a table can also be opened by its folder or metadata file"
-        raise CatalogError(f"PyIceberg could not load {shown} from catalog {_name(loaded)} ({_short(e)}){hint}") from e
+        # PyIceberg loads and validates in one step, and 0.12 refuses what it does not know (variant columns) and what
+        # is damaged: where the metadata is can be asked for alone.
+        found = _without_parsing(loaded, key, shown)
+        if found is not None:
+            return found
+        raise CatalogError(
+            f"PyIceberg could not load {shown} from catalog {_name(loaded)} ({_short(e)}); "
+            "a table can also be opened by its folder or metadata file"
+        ) from e
 
 
 def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
@@ -68,12 +83,12 @@ def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
     catalog = getattr(table, "catalog", None)
     if fresh and catalog is not None:
         try:
-            return CatalogTable(catalog.load_table(table.name()))
+            return CatalogTable.of(catalog.load_table(table.name()))
         except NotImplementedError:
             pass  # a StaticTable's catalog: there is nothing newer
         except Exception as e:
             raise CatalogError(f"{'.'.join(table.name())} could not be loaded again: {_short(e)}") from e
-    return CatalogTable(table)
+    return CatalogTable.of(table)
 
 
 def _load_catalog(name: str, properties: Mapping[str, str]) -> Any:
@@ -107,28 +122,57 @@ def _nearest(catalog: Any, key: Any) -> str:
         return ""  # only a hint: the catalog may not list
 
 
-def _location_of(catalog: Any, key: Any) -> str | None:
-    """Where the metadata of a table is that PyIceberg cannot parse, where the catalog can be asked for that alone."""
-    engine = getattr(catalog, "engine", None)
-    if engine is None:
-        return None
+def _without_parsing(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
     try:
-        from pyiceberg.catalog.sql import IcebergTables
-        from sqlalchemy import select
-        from sqlalchemy.orm import Session
-
-        parts = tuple(key.split(".")) if isinstance(key, str) else key
-        with Session(engine) as session:
-            row = session.scalar(
-                select(IcebergTables).where(
-                    IcebergTables.catalog_name == catalog.name,
-                    IcebergTables.table_namespace == ".".join(parts[:-1]),
-                    IcebergTables.table_name == parts[-1],
-                )
-            )
-        return None if row is None else str(row.metadata_location)
+        if hasattr(catalog, "engine"):
+            location, config = _from_sql(catalog, key)
+        elif hasattr(catalog, "_session") and hasattr(catalog, "url"):
+            location, config = _from_rest(catalog, key)
+        else:
+            return None
+        if not location:
+            return None
+        return CatalogTable(shown, location, catalog._load_file_io(config, location), _warehouse(catalog), None)
     except Exception:
-        return None  # only a hint
+        return None  # the first error says more
+
+
+def _from_sql(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
+    from pyiceberg.catalog.sql import IcebergTables
+    from sqlalchemy import select
+    from sqlalchemy.orm import Session
+
+    parts = tuple(key.split(".")) if isinstance(key, str) else key
+    with Session(catalog.engine) as session:
+        row = session.scalar(
+            select(IcebergTables).where(
+                IcebergTables.catalog_name == catalog.name,
+                IcebergTables.table_namespace == ".".join(parts[:-1]),
+                IcebergTables.table_name == parts[-1],
+            )
+        )
+    return None if row is None else row.metadata_location, {}
+
+
+def _from_rest(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
+    from pyiceberg.catalog.rest import Endpoints
+
+    url = catalog.url(Endpoints.load_table, prefixed=True, **catalog._split_identifier_for_path(key))
+    response = catalog._session.get(url)
+    response.raise_for_status()
+    answer = response.json()
+    location = answer.get("metadata-location")
+    config = {k: v for k, v in (answer.get("config") or {}).items() if isinstance(v, str)}
+    # The credential with the longest fitting prefix wins, and wins over config (REST spec, StorageCredential).
+    for credential in sorted(answer.get("storage-credentials") or [], key=lambda c: len(c.get("prefix", ""))):
+        if location and location.startswith(credential.get("prefix", "")):
+            config.update(credential.get("config") or {})
+    return location, config
+
+
+def _warehouse(catalog: Any) -> str | None:
+    warehouse = (getattr(catalog, "properties", None) or {}).get("warehouse")
+    return warehouse if isinstance(warehouse, str) and "/" in warehouse else None
 
 
 def _name(catalog: Any) -> str:

@@ -61,7 +61,7 @@ class Picker:
         return Pick(real, document, (*notes, *more))
 
     def in_folder(self, folder: str, version: int | str | None = None) -> Pick | None:
-        """The current metadata file of a metadata folder, or the one that ``version`` means; None if there is none at all.
+        """The current metadata file of a metadata folder, or the one that ``version`` means; None if it has none.
 
         Raises
         ------
@@ -70,8 +70,9 @@ class Picker:
         FormatError
             None of the files can be read as table metadata.
         """
+        hint: tuple[str, ...] = ()
         if version is None:
-            pick = self._by_hint(folder)
+            pick, hint = self._by_hint(folder)
             if pick is not None:
                 return pick
         try:
@@ -83,14 +84,15 @@ class Picker:
             return None
         if version is not None:
             return self._by_version(folder, version, names)
-        chosen = choose(names)
+        chosen = choose(names, {basename(e.real): e.modified_ms for e in entries})
+        pick = None
         if chosen.tied:
             tied = [join(folder, n) for n in chosen.tied]
             pick = self.among(tied, one_table=parse_name(chosen.tied[0]) is not None)
-            if pick is not None:
-                return pick
-        rest = [n for n in chosen.names if n not in chosen.tied]
-        return self._first([join(folder, n) for n in rest], chosen.reason)
+        if pick is None:
+            rest = [n for n in chosen.names if n not in chosen.tied]
+            pick = self._first([join(folder, n) for n in rest], chosen.reason)
+        return None if pick is None else Pick(pick.real, pick.document, (*pick.notes, *hint))
 
     def among(self, reals: Sequence[str], *, one_table: bool = False) -> Pick | None:
         """The newest of files whose names do not tell; None if none of them is table metadata.
@@ -116,59 +118,69 @@ class Picker:
         if len(picks) == 1:
             why = "" if len(reals) == 1 else f": of {len(reals)} candidates the only table metadata"
             return self._noted(picks[0], f"Metadata: {basename(picks[0].real)}{why}.")
-        tables = {(str(p.document.get("table-uuid")), str(p.document.get("location"))) for p in picks}
-        if len(tables) > 1 and not one_table:
+        uuids, locations = ({str(p.document.get(key)) for p in picks} for key in ("table-uuid", "location"))
+        if len(uuids) > 1 and len(locations) > 1 and not one_table:
             listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
             raise MetadataNotFoundError(
-                f"the metadata files here belong to {len(tables)} tables: open one of them by its own path: {listed}"
+                f"the metadata files here belong to {len(uuids)} tables: open one of them by its own path: {listed}"
             )
-        return self._newest(picks, len({uuid for uuid, _ in tables}))
+        return self._newest(picks, one_table)
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _newest(self, picks: list[Pick], uuids: int) -> Pick:
+    def _newest(self, picks: list[Pick], one_table: bool) -> Pick:
         ancestors = {basename(f) for p in picks for f in _log_of(p.document)}
         heads = [p for p in picks if basename(p.real) not in ancestors] or picks
         heads.sort(key=lambda p: (_age(p.document), basename(p.real)), reverse=True)
         best = heads[0]
         name = basename(best.real)
-        if len(heads) == 1:
-            return self._noted(best, f"Metadata: {name}: the others of the same rank are named in its metadata-log.")
-        others = ", ".join(basename(p.real) for p in heads[1:7]) + (" …" if len(heads) > 7 else "")
-        same_time = _age(best.document)[0] == _age(heads[1].document)[0]
-        why = "the last by name, as all were written at the same time" if same_time else "the last written (last-updated-ms)"
+        rivals = [p for p in heads[1:] if _is_rival(p, best)]
+        if not rivals:
+            return self._noted(
+                best, f"Metadata: {name}, the last written of {len(picks)} metadata files of this name or number."
+            )
+        others = ", ".join(basename(p.real) for p in rivals[:6]) + (" …" if len(rivals) > 6 else "")
+        same_time = _age(best.document)[0] == _age(rivals[0].document)[0]
+        if same_time and not one_table:
+            listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
+            raise MetadataNotFoundError(
+                f"which of {len(picks)} metadata files is the newest cannot be told: open one by its own path: {listed}"
+            )
+        why = (
+            "the last by name, as several were written at the same time"
+            if same_time
+            else "the last written (last-updated-ms)"
+        )
+        uuids = len({p.document.get("table-uuid") for p in (best, *rivals)})
         different = f" They have {uuids} table-uuids: a table was dropped and created again here." if uuids > 1 else ""
-        text = f"{name} was taken, {why}, of {len(heads)} that could be the newest: {others}.{different}"
+        text = f"{name} was taken, {why}; others that could be the newest: {others}.{different}"
         self._problems.add(
             problem(
                 "metadata-ambiguous",
                 self._storage.unresolve(best.real),
                 f"Several metadata files could be the newest; {text}",
-                found=f"{len(heads)} files",
+                found=f"{len(rivals) + 1} files",
                 expected="one",
             )
         )
         return self._noted(best, f"Metadata: {text}")
 
-    def _by_hint(self, folder: str) -> Pick | None:
+    def _by_hint(self, folder: str) -> tuple[Pick | None, tuple[str, ...]]:
         try:
             text = self._storage.read_real(join(folder, HINT), kind="metadata")[:4096].decode("utf-8", "replace")
         except (FileMissingError, AccessDeniedError):
-            return None  # object stores refuse what is missing to those who may not list
+            return None, ()  # object stores refuse what is missing to those who may not list
         number, names = hinted_names(text)
         found = self._existing(folder, names)
         if found is None:
             shown = text.strip()[:80]
-            says = f"says {shown!r}, and there is no such metadata file" if shown else "is empty"
-            self._problems.add(
-                problem(
-                    "metadata-ambiguous",
-                    self._storage.unresolve(join(folder, HINT)),
-                    f"{HINT} {says}: the newest metadata file by name was taken.",
-                    severity="warning" if names else "info",
-                )
-            )
-            return None
+            if not names:
+                says = f"says {shown!r}, which names no version" if shown else "is empty"
+                return None, (f"{HINT} {says}: the newest by name was taken.",)
+            where = self._storage.unresolve(join(folder, HINT))
+            says = f"{HINT} says {shown!r}, and there is no such metadata file: the newest by name was taken."
+            self._problems.add(problem("file-missing", where, says, found=shown, severity="warning"))
+            return None, (says,)
         reason = f"as {HINT} says"
         if number is not None:
             # As HadoopTableOperations.refresh: the hint is a starting point, the next version that exists is newer.
@@ -179,7 +191,7 @@ class Picker:
                 reason = f"newer than {HINT}, which says {hinted}; Iceberg goes forward from there"
         elif (newer := self._newer_than(folder, found)) is not None:
             reason += f" (there is {newer} with a larger number)"
-        return self._or_older(found, folder, f"Metadata: {basename(found)}, {reason}.")
+        return self._or_older(found, folder, f"Metadata: {basename(found)}, {reason}."), ()
 
     def _newer_than(self, folder: str, real: str) -> str | None:
         """A file of a larger number than the hinted one: looked for only where listing is free."""
@@ -228,14 +240,24 @@ class Picker:
         return None
 
     def _by_version(self, folder: str, version: int | str, names: list[str]) -> Pick:
-        files = [MetadataVersion(parse_name(n), self._storage.unresolve(join(folder, n))) for n in names if n.endswith((".json", ".gz"))]
+        files = [
+            MetadataVersion(parse_name(n), self._storage.unresolve(join(folder, n)))
+            for n in names
+            if n.endswith((".json", ".gz"))
+        ]
         found = match_version(version, files, same_location)
         if not found:
             raise nearest_versions(version, [f for f in files if is_metadata_name(f.name)], folder)
         reals = [join(folder, f.name) for f in found]
-        pick = self.load(reals[0], f"Metadata: {found[0].name}, as version= asks.") if len(reals) == 1 else self.among(reals, one_table=True)
+        pick = (
+            self.load(reals[0], f"Metadata: {found[0].name}, as version= asks.")
+            if len(reals) == 1
+            else self.among(reals, one_table=True)
+        )
         if pick is None:
-            raise FormatError(f"version {version}: none of its files is table metadata", location=folder, code="metadata-invalid")
+            raise FormatError(
+                f"version {version}: none of its files is table metadata", location=folder, code="metadata-invalid"
+            )
         return pick
 
     def _existing(self, folder: str, names: Sequence[str]) -> str | None:
@@ -254,14 +276,26 @@ class Picker:
 def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where: str) -> SnapshotNotFoundError:
     """The error for a version that is not there; it lists the nearest ones."""
     if isinstance(version, int):
-        near: list[MetadataVersion] = sorted((f for f in files if f.number is not None), key=lambda f: abs((f.number or 0) - version))
+        near: list[MetadataVersion] = sorted(
+            (f for f in files if f.number is not None), key=lambda f: abs((f.number or 0) - version)
+        )
     else:
         import difflib
 
         names = difflib.get_close_matches(version, [f.name for f in files], 5, 0.3)
         near = [f for n in names for f in files if f.name == n]
     listed = ", ".join(f.name for f in (near or list(files))[:5]) or "none"
-    return SnapshotNotFoundError(f"no metadata file of version {version!r} in {where}; the nearest: {listed} ({len(files)} in all)")
+    return SnapshotNotFoundError(
+        f"no metadata file of version {version!r} in {where}; the nearest: {listed} ({len(files)} in all)"
+    )
+
+
+def _is_rival(other: Pick, best: Pick) -> bool:
+    """Whether a file that no log names could be the newest: a failed commit leaves lower numbers of the same table."""
+    if other.document.get("table-uuid") != best.document.get("table-uuid"):
+        return True
+    mine, its = parse_name(best.real), parse_name(other.real)
+    return mine is None or its is None or its >= mine
 
 
 def _age(document: dict[str, Any]) -> tuple[float, float]:

@@ -14,10 +14,13 @@ __all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document"]
 MAX_METADATA_BYTES = 1 << 30
 
 _GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _STEP = 1 << 20
 
 
-def parse_document(data: bytes, location: str, max_bytes: int = MAX_METADATA_BYTES) -> tuple[dict[str, Any], tuple[str, ...]]:
+def parse_document(
+    data: bytes, location: str, max_bytes: int = MAX_METADATA_BYTES
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Parse a table metadata file, compressed or not by its content, and notes on what was unusual.
 
     A REST catalog's answer to "load table" (``{"metadata-location": …, "metadata": {…}}``) is unwrapped.
@@ -33,8 +36,10 @@ def parse_document(data: bytes, location: str, max_bytes: int = MAX_METADATA_BYT
     notes: list[str] = []
     if data[:2] == _GZIP:
         data = _gunzip(data, location, max_bytes)
+    elif data[:4] == _ZSTD:
+        data = _unzstd(data, location, max_bytes)
     if len(data) > max_bytes:
-        raise FormatError(f"the metadata file is larger than {max_bytes:,} bytes: {_HOW_TO_RAISE}", location=location)
+        raise _too_large(max_bytes, location)
     document = _json(data, location)
     if not isinstance(document, dict):
         raise _not_metadata(f"its JSON is {_kind(document)}, not an object", location)
@@ -48,9 +53,6 @@ def parse_document(data: bytes, location: str, max_bytes: int = MAX_METADATA_BYT
         keys = ", ".join(list(map(str, document))[:8]) or "none"
         raise _not_metadata(f"its JSON has no format-version with a schema or location; its keys are {keys}", location)
     return document, tuple(notes)
-
-
-_HOW_TO_RAISE = "properties={'iceexplore.max-metadata-bytes': …} raises the limit"
 
 
 def is_table_metadata(document: Any) -> bool:
@@ -74,23 +76,50 @@ def _gunzip(data: bytes, location: str, max_bytes: int) -> bytes:
     rest = data
     while rest[:2] == _GZIP:
         decoder = zlib.decompressobj(wbits=31)
-        while not decoder.eof:
+        while True:
             try:
                 part = decoder.decompress(rest, _STEP)
             except zlib.error as e:
-                raise FormatError(f"the gzip stream is damaged: {e}", location=location, code="file-corrupt") from e
-            rest = decoder.unconsumed_tail if not decoder.eof else decoder.unused_data
+                raise FormatError(f"the gzip stream is damaged: {e}", location=location) from e
             total += len(part)
             parts.append(part)
             if total > max_bytes:
-                raise FormatError(
-                    f"the metadata file decompresses to more than {max_bytes:,} bytes: {_HOW_TO_RAISE}", location=location
-                )
-            if not decoder.eof and not rest and not part:
+                raise _too_large(max_bytes, location)
+            if decoder.eof:
+                rest = decoder.unused_data
+                break
+            rest = decoder.unconsumed_tail
+            if not part and not rest:
                 raise FormatError(
                     "the gzip stream ends too early", location=location, offset=len(data), code="file-truncated"
                 )
     return b"".join(parts)
+
+
+def _unzstd(data: bytes, location: str, max_bytes: int) -> bytes:
+    """Zstandard is in no version of the spec, but iceberg-go writes it."""
+    import pyarrow as pa
+
+    parts: list[bytes] = []
+    total = 0
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            while part := stream.read(_STEP):
+                total += len(part)
+                if total > max_bytes:
+                    raise _too_large(max_bytes, location)
+                parts.append(part)
+    except OSError as e:
+        raise FormatError(f"the zstd stream is damaged: {e}", location=location) from e
+    return b"".join(parts)
+
+
+def _too_large(max_bytes: int, location: str) -> FormatError:
+    return FormatError(
+        f"the metadata file has more than {max_bytes:,} bytes after decompression; "
+        "properties={'iceexplore.max-metadata-bytes': …} raises the limit",
+        location=location,
+    )
 
 
 def _json(data: bytes, location: str) -> Any:

@@ -9,8 +9,20 @@ from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreErr
 
 __all__ = ["translate"]
 
-_DENIED = {"403", "401", "AccessDenied", "Forbidden", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch",
-           "ExpiredToken", "InvalidToken", "AuthorizationFailure", "AuthenticationFailed", "AuthorizationPermissionMismatch"}
+_DENIED = {
+    "403",
+    "401",
+    "AccessDenied",
+    "Forbidden",
+    "AllAccessDisabled",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+    "AuthorizationFailure",
+    "AuthenticationFailed",
+    "AuthorizationPermissionMismatch",
+}
 _MISSING = {"404", "NoSuchKey", "NoSuchBucket", "NotFound", "BlobNotFound", "ContainerNotFound", "PathNotFound"}
 
 # pyarrow's file systems speak only in text: "AWS Error ACCESS_DENIED during HeadObject", "HTTP status 403".

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterator
 
 from iceexplore.errors import (
@@ -25,15 +26,21 @@ _MOST_LOOSE = 64
 
 
 def table_folder(metadata_file: str) -> str:
-    """A table's folder by its metadata file: the parent of ``metadata/`` (or ``…metadata/``), else the file's own folder."""
+    """A table's folder by its metadata file: the parent of ``metadata/``, else the file's own folder.
+
+    Also the parent of a local ``…metadata/`` with a ``data/`` beside it, as people name copies.
+    """
     folder = dirname(metadata_file)
-    return dirname(folder) if basename(folder).endswith("metadata") else folder
+    parent, name = dirname(folder), basename(folder)
+    if name == "metadata" or (name.endswith("metadata") and is_local(parent) and os.path.isdir(join(parent, "data"))):
+        return parent
+    return folder
 
 
 def find_table(storage: Storage, picker: Picker, root: str, version: int | str | None) -> tuple[str, Pick]:
     """The table in a folder: (its own folder, the metadata file taken).
 
-    The folder may be a table's, its metadata folder, one with loose metadata files, or one with a single table below it.
+    The folder may be a table's, its metadata folder, one with loose metadata files, or one with a single table in it.
 
     Raises
     ------
@@ -61,7 +68,8 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
         folder, pick = find_table(storage, picker, tables[0], version)
         note = f"{relative_to(folder, root) or basename(folder)} is the only table under the folder that was opened."
         return folder, Pick(pick.real, pick.document, (*pick.notes, note))
-    raise MetadataNotFoundError(_what_is_there(root, entries, tables))
+    inside = next((e for e in entries if e.is_folder and basename(e.real) == "metadata"), None)
+    raise MetadataNotFoundError(_what_is_there(root, entries, storage.entries(inside.real) if inside else [], tables))
 
 
 def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> Pick | None:
@@ -74,14 +82,15 @@ def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> P
         return None
     try:
         return picker.among(files)
-    except (FormatError, UnsupportedError):
-        if isinstance(version, str) or len(files) == 1:
-            raise
-        return None
+    except (FormatError, UnsupportedError) as e:
+        # Damaged JSON and views are worth saying; JSON of another kind is just not what is sought.
+        if isinstance(e, FormatError) and e.code == "metadata-invalid" and not isinstance(version, str):
+            return None
+        raise
 
 
 def _tables_below(storage: Storage, root: str, entries: list[Entry]) -> Iterator[str]:
-    """Folders under ``root`` that look like tables, nearest first; bounded, more tightly where listing costs a request."""
+    """Folders under ``root`` that look like tables, nearest first; fewer where listing costs a request."""
     depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
     level = [e for e in entries if e.is_folder]
     for _ in range(depth):
@@ -121,8 +130,6 @@ def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
     """The error for a path that does not exist; it lists the nearest names where listing is free."""
     text = f"{place} does not exist"
     if is_local(place):
-        import os
-
         parent = dirname(place)
         while not os.path.isdir(parent) and dirname(parent) != parent:
             parent = dirname(parent)
@@ -138,7 +145,7 @@ def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
     return MetadataNotFoundError(text)
 
 
-def _what_is_there(root: str, entries: list[Entry], tables: list[str]) -> str:
+def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], tables: list[str]) -> str:
     if tables:
         names = ", ".join(relative_to(t, root) or t for t in tables[:20]) + (" …" if len(tables) > 20 else "")
         return f"{root} is no table, it looks like a warehouse with {len(tables)} tables: open one of them: {names}"
@@ -147,6 +154,9 @@ def _what_is_there(root: str, entries: list[Entry], tables: list[str]) -> str:
     for mark, kind in (("_delta_log/", "a Delta Lake table"), (".hoodie/", "a Hudi table")):
         if mark in names_there:
             return f"{start}: this is {kind} ({mark} is there, metadata/ is not)"
+    if metadata:
+        some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
+        return f"{start}: metadata/ is there, without a *.metadata.json; it has {len(metadata)} files: {some}"
     for end, kind in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
         count = sum(n.lower().endswith(end) for n in names_there)
         if count:

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, join, path_only, relative_to
+from iceexplore.storage._location import (
+    basename,
+    canonical,
+    dirname,
+    is_absolute,
+    is_local,
+    join,
+    path_only,
+    relative_to,
+)
 
 __all__ = ["FolderIndex", "Moves", "find_moves", "root_properties"]
 
@@ -193,7 +202,8 @@ def find_moves(
     given = bool(moves.shown)
     proven = False
     if not given and any(dirname(canonical(w)) == metadata_folder for w in named):
-        # The metadata folder is where it was written: nothing moved, even if `location` is elsewhere (write.metadata.path).
+        # The metadata folder is where it was written: nothing moved, though `location` may be elsewhere
+        # (write.metadata.path).
         return ()
     if written is not None and moves.apply(canonical(written)) is None:
         moves.add(written, folder)
@@ -204,6 +214,8 @@ def find_moves(
     for path in named:
         place = canonical(path)
         now = moves.apply(place)
+        if now is None and not is_absolute(place):
+            now = join(folder, place)  # relative to the table, as `Storage.resolve` takes it
         if now is not None and exists(now):
             proven = True
             continue
@@ -213,15 +225,19 @@ def find_moves(
         was = dirname(path)
         if basename(was) == "metadata" and metadata_folder != folder:
             moves.add(dirname(was), folder)
-        else:
+        if moves.apply(place) != join(metadata_folder, basename(place)):
             moves.add(was, metadata_folder)
     for path in root_properties(document).values():
         _find_root(path, written, folder, moves, index)
     shown = moves.shown
     if not shown:
         return ()
-    how = "as moved= says" if given else "found by the files beside the metadata file" if proven else (
-        "assumed, none of the files that could prove it is here"
+    how = (
+        "as moved= says"
+        if given
+        else "found by the files beside the metadata file"
+        if proven
+        else ("assumed, none of the files that could prove it is here")
     )
     pairs = "; ".join(f"{was} is now {now}" for was, now in sorted(shown.items()))
     return (f"Moved: {pairs} ({how}).",)
@@ -265,7 +281,7 @@ def _without_common_end(a: str, b: str) -> tuple[str, str]:
 
 
 def _named_files(document: Mapping[str, Any]) -> Iterator[str]:
-    snapshots = [s for s in _records(document.get("snapshots"))]
+    snapshots = list(_records(document.get("snapshots")))
     current = document.get("current-snapshot-id")
     snapshots.sort(key=lambda s: (s.get("snapshot-id") == current, _number(s.get("timestamp-ms"))), reverse=True)
     lists = (s.get("manifest-list") for s in snapshots)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from iceexplore.errors import (
+    AccessDeniedError,
     FileMissingError,
     FormatError,
     MetadataNotFoundError,
@@ -22,7 +23,7 @@ from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, 
 from iceexplore.storage._choose import Pick, Picker, nearest_versions
 from iceexplore.storage._document import MAX_METADATA_BYTES
 from iceexplore.storage._find import find_table, missing_path, table_folder
-from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, is_uri, join, same_location
+from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, is_uri, same_location
 from iceexplore.storage._moved import Moves, find_moves, root_properties
 from iceexplore.storage._remote import FileIOBackend
 from iceexplore.storage._storage import Storage
@@ -88,7 +89,7 @@ def open_source(
     catalog: Any = None,
     moved: Mapping[str, str] | None = None,
     version: int | str | None = None,
-    allow: tuple[str, ...] = (),
+    allow: Iterable[str] = (),
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Opened:
@@ -108,7 +109,7 @@ def open_source(
     allow
         Locations that may be read besides the table's own (see the module `_storage` for the rule).
     properties
-        Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. Those that begin with ``iceexplore.`` set limits:
+        Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. ``iceexplore.`` ones set limits:
         ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``.
     strict
         Raise the first fault met instead of noting it as a `Problem`.
@@ -124,15 +125,15 @@ def open_source(
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
         The storage or the catalog refused or failed, or an argument makes no sense.
     """
-    if isinstance(allow, str):
-        allow = (allow,)
     if not is_table(source) and catalog is None:
         if not isinstance(source, (str, os.PathLike)):
             raise OptionError(
-                f"a table is opened by a path, a URI, a name with catalog=, or a PyIceberg Table, not by {type(source).__name__}"
+                "a table is opened by a path, a URI, a name with catalog=, or a PyIceberg Table, "
+                f"not by {type(source).__name__}"
             )
         source = _spelled(os.fspath(source))
-    return _open(Source(source, catalog, moved, version, tuple(allow), properties, strict), fresh=False)
+    allowed = (allow,) if isinstance(allow, str) else tuple(allow)
+    return _open(Source(source, catalog, moved, version, allowed, properties, strict), fresh=False)
 
 
 def open_version(opened: Opened, version: int | str) -> Opened:
@@ -152,7 +153,11 @@ def open_version(opened: Opened, version: int | str) -> Opened:
         raise nearest_versions(version, files, dirname(opened.metadata_location))
     picker = Picker(opened.storage, problems, _max_bytes(opened.source.properties))
     reals = [opened.storage.resolve(f.location) for f in found]
-    pick = picker.load(reals[0], f"Metadata: {found[0].name}, as version= asks.") if len(reals) == 1 else picker.among(reals, one_table=True)
+    pick = (
+        picker.load(reals[0], f"Metadata: {found[0].name}, as version= asks.")
+        if len(reals) == 1
+        else picker.among(reals, one_table=True)
+    )
     if pick is None:
         raise FormatError(f"version {version}: none of its files is table metadata", code="metadata-invalid")
     if opened.catalog_table is None:
@@ -181,11 +186,11 @@ def list_versions(opened: Opened) -> list[MetadataVersion]:
         pass  # then the log alone tells
     listed = bool(found)
     log = opened.document.get("metadata-log")
-    for entry in log if isinstance(log, list) else []:
-        location = entry.get("metadata-file") if isinstance(entry, dict) else None
+    for item in log if isinstance(log, list) else []:
+        named = item.get("metadata-file") if isinstance(item, dict) else None
         # Files of the listed folder that the log names and the listing has not were removed.
-        if isinstance(location, str) and not (listed and _same_folder(storage, location, folder)):
-            found.setdefault(canonical(location), MetadataVersion(parse_name(location), location))
+        if isinstance(named, str) and not (listed and _same_folder(storage, named, folder)):
+            found.setdefault(canonical(named), MetadataVersion(parse_name(named), named))
     here = opened.metadata_location
     found.setdefault(canonical(here), MetadataVersion(parse_name(here), here))
     return sorted(found.values(), key=lambda f: (-1 if f.number is None else f.number, f.name))
@@ -215,7 +220,11 @@ def _open_path(asked: Source) -> Opened:
         temporary = place = _unzip(storage, place, asked)
         is_file = False
     storage = Storage(
-        dirname(place) if is_file else place, moves=moves, allow=asked.allow, properties=asked.properties, temporary=temporary
+        dirname(place) if is_file else place,
+        moves=moves,
+        allow=asked.allow,
+        properties=asked.properties,
+        temporary=temporary,
     )
     picker = Picker(storage, problems, _max_bytes(asked.properties))
     try:
@@ -245,16 +254,21 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
     metadata_file = canonical(table.metadata_location)
     metadata_file = moves.apply(metadata_file) or metadata_file
     storage = Storage(
-        table_folder(metadata_file), moves=moves, allow=asked.allow, properties=asked.properties, backend=FileIOBackend(table.file_io)
+        table_folder(metadata_file),
+        moves=moves,
+        allow=asked.allow,
+        properties=asked.properties,
+        backend=FileIOBackend(table.file_io),
     )
     picker = Picker(storage, problems, _max_bytes(asked.properties))
     try:
         pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, as the catalog says.")
-    except (FileMissingError, StorageError, PermissionError) as e:
-        if table.table is None or isinstance(e, (FormatError, MetadataNotFoundError)):
+    except (FileMissingError, AccessDeniedError, StorageError) as e:
+        document = table.document()
+        if document is None:
             raise
         problems.add_error(e, table.metadata_location)
-        pick = Pick(metadata_file, table.document(), ("Metadata: as the catalog sent it; its file cannot be read.",))
+        pick = Pick(metadata_file, document, ("Metadata: as the catalog sent it; its file cannot be read.",))
     location = pick.document.get("location")
     if isinstance(location, str) and location.strip():
         folder = canonical(location)
@@ -265,13 +279,21 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         storage.settle(storage.folder, pick.real)
     # The catalog vouches for where its table is; but one on remote storage has no business on the local disk.
     places = [dirname(metadata_file), *_json_roots(storage, pick), *((table.warehouse,) if table.warehouse else ())]
-    storage.trust(*(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file))))
+    storage.trust(
+        *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
+    )
     opened = _opened(storage, pick, (), problems, asked, table.name, table.table)
     return opened if asked.version is None else open_version(opened, asked.version)
 
 
 def _opened(
-    storage: Storage, pick: Pick, notes: tuple[str, ...], problems: Problems, asked: Source, name: str | None, table: Any
+    storage: Storage,
+    pick: Pick,
+    notes: tuple[str, ...],
+    problems: Problems,
+    asked: Source,
+    name: str | None,
+    table: Any,
 ) -> Opened:
     return Opened(
         storage=storage,
@@ -308,7 +330,12 @@ def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | s
             raise MetadataNotFoundError(f"there are no metadata files beside {real}, so no version {version!r}")
         return pick
     head = _head(storage, real, 4)
-    for magic, kind in ((b"Obj\x01", "an Avro file"), (b"PAR1", "a Parquet file"), (b"PFA1", "a Puffin file"), (b"ORC", "an ORC file")):
+    for magic, kind in (
+        (b"Obj\x01", "an Avro file"),
+        (b"PAR1", "a Parquet file"),
+        (b"PFA1", "a Puffin file"),
+        (b"ORC", "an ORC file"),
+    ):
         if head.startswith(magic):
             raise FormatError(
                 f"this is {kind}, not table metadata; ix.open_file(path) shows a file without its table, "

@@ -81,7 +81,7 @@ class ReadLog:
         """One row per read."""
         import pandas as pd
 
-        columns = [f for f in Read.__dataclass_fields__]
+        columns = list(Read.__dataclass_fields__)
         return pd.DataFrame([asdict(r) for r in self], columns=columns)
 
     def __iter__(self) -> Iterator[Read]:
@@ -95,7 +95,7 @@ class ReadLog:
         lines = [self._summary()]
         reads = list(self)
         lines += [
-            f"  {r.kind:<13} {r.length:>12,} B {r.seconds * 1000:>9.1f} ms  {r.location}{' (cached)' if r.cached else ''}"
+            f"  {r.kind:<13} {r.length:>12,} B {r.seconds * 1000:>9.1f} ms  {r.location}" + " (cached)" * r.cached
             for r in reads[-_SHOWN:]
         ]
         if len(reads) > _SHOWN:

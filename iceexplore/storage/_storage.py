@@ -4,21 +4,23 @@ Security
 --------
 A table's metadata is untrusted: it may have been mailed. Whatever it names is read only from these roots:
 
-1. the folder that was opened (the table's folder: the parent of ``metadata/``; of a lone metadata file its own folder),
-   or the temporary folder that a zip was extracted to;
+1. the folder that was opened (the table's: the parent of ``metadata/``; of a lone metadata file its own folder), or
+   the temporary folder that a zip was extracted to;
 2. what ``allow=`` lists;
 3. of a table on remote storage: its ``location`` and the places its properties name (``write.data.path`` and the
    like), if they are in the same bucket (same scheme and authority) as its metadata file;
 4. of a table from a catalog: those places wherever they are, and the catalog's warehouse, because the catalog
    vouches for them; but local places only if the metadata file itself is local.
 
-So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor makes a network
-request: ``"location": "/etc"`` opens nothing. A legitimate ``write.data.path`` outside the table's folder
-needs ``allow=``, and the refusal says so. ``..`` is folded before the check, and a local link must lead back into a root.
+So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor makes a
+network request: ``"location": "/etc"`` opens nothing. A legitimate ``write.data.path`` outside the table's folder
+needs ``allow=``, and the refusal says so. ``..`` is folded before the check, and a local link must lead back into a
+root.
 """
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import os
 import shutil
@@ -49,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """A file: its location as the table spells it, bytes, etag, and last modification in milliseconds since the epoch (UTC)."""
+    """A file: its location as the table spells it, bytes, etag, and when it was last modified (milliseconds, UTC)."""
 
     location: str
     size: int | None
@@ -104,7 +106,9 @@ class Storage:
     def identity(self) -> str:
         """The backend, the folder, and the prefixes that moved as they were known when first asked."""
         text = "\n".join((self.folder, *(f"{a}\t{b}" for a, b in self._moves.pairs)))
-        return f"{self._backend(self.folder).identity}:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
+        return (
+            f"{self._backend(self.folder).identity}:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
+        )
 
     @property
     def moved(self) -> Mapping[str, str]:
@@ -193,7 +197,7 @@ class Storage:
 
     @contextmanager
     def local_path(self, location: str, *, kind: str) -> Iterator[Path]:
-        """A path on the local disk: the file itself, or a temporary copy that is removed afterwards. Raises as `read`."""
+        """A path on the local disk: the file itself, or a temporary copy that is removed after. Raises as `read`."""
         real = self.resolve(location)
         if is_local(real):
             entry = self._file(location, real)
@@ -224,7 +228,7 @@ class Storage:
             return False
         return True
 
-    def list(self, location: str, *, recursive: bool = False) -> list[FileInfo]:
+    def list(self, location: str, *, recursive: bool = False) -> builtins.list[FileInfo]:
         """The files in a folder, or with ``recursive`` all files under it, by name. Raises as `read`."""
         found = self.entries(self.resolve(location), recursive=recursive)
         return [FileInfo(self.unresolve(e.real), e.size, e.etag, e.modified_ms) for e in found if not e.is_folder]
@@ -242,7 +246,7 @@ class Storage:
         except FileMissingError:
             return None
 
-    def entries(self, real: str, *, recursive: bool = False) -> list[Entry]:
+    def entries(self, real: str, *, recursive: bool = False) -> builtins.list[Entry]:
         """What is in a folder, folders too: real locations. Raises as `read`."""
         self._check(real, real)
         return self._ask(self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive), 0)
@@ -271,7 +275,7 @@ class Storage:
         length = 0
         try:
             answer = ask()
-            length = len(answer) if isinstance(answer, (bytes, list)) else 0
+            length = len(answer) if isinstance(answer, (bytes, builtins.list)) else 0
             return answer
         except Exception as e:
             raise translate(e, location, real) from e

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from iceexplore.storage._location import basename
 
-__all__ = ["HINT", "Choice", "MetadataVersion", "choose", "hinted_names", "parse_name", "is_metadata_name", "match_version"]
+__all__ = [
+    "HINT",
+    "Choice",
+    "MetadataVersion",
+    "choose",
+    "hinted_names",
+    "parse_name",
+    "is_metadata_name",
+    "match_version",
+]
 
 HINT = "version-hint.text"
 
 # "v3.metadata.json" of file-system tables, "00003-<uuid>.metadata.json" of catalogs; ".gz" before or, as older Java
 # wrote it, after (spec, "Naming for GZIP compressed Metadata JSON files").
-_SUFFIX = r"(?:\.gz)?\.metadata\.json(?:\.gz)?"
+_SUFFIX = r"(?:\.(?:gz|zstd|zst))?\.metadata\.json(?:\.(?:gz|zstd|zst))?"
 _NAME = re.compile(rf"(?:v(\d{{1,18}})|(\d{{1,18}})-.*?){_SUFFIX}", re.DOTALL)
-_ANY = re.compile(r"[^.].*\.metadata\.json(?:\.gz)?", re.DOTALL)
+_ANY = re.compile(r"[^.].*\.metadata\.json(?:\.(?:gz|zstd|zst))?", re.DOTALL)
+# Java writes "<uuid>.metadata.json" and then renames it to "vN": one that is left was never committed.
+_UNCOMMITTED = re.compile(rf"[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_SUFFIX}")
+_MOST_TIED = 64
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,6 @@ class Choice:
     names: tuple[str, ...]
     reason: str
     tied: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
 
 
 def parse_name(location: str) -> int | None:
@@ -79,41 +91,39 @@ def hinted_names(hint: str) -> tuple[int | None, tuple[str, ...]]:
 
 
 def version_names(number: int) -> tuple[str, ...]:
-    """The names of version ``number`` of a file-system table, in the order in which Java's HadoopTableOperations looks."""
+    """The names of version ``number`` of a file-system table, in the order in which HadoopTableOperations looks."""
     return tuple(f"v{number}{end}" for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"))
 
 
-def choose(names: Iterable[str]) -> Choice:
-    """The newest metadata file by name alone: the largest number; ties are left to who can read the files."""
-    all_names = sorted(n for n in names if is_metadata_name(n))
-    numbered: dict[int, list[str]] = {}
-    for name in all_names:
-        number = parse_name(name)
-        if number is not None:
-            numbered.setdefault(number, []).append(name)
-    if not numbered:
-        return Choice(tuple(all_names), "the only one", tuple(all_names) if len(all_names) > 1 else ())
-    top = max(numbered)
-    # A table has one way to name its files; where both are, a catalog took a file-system table over, or gave it up.
-    best = {kind: max(n for n, names in numbered.items() if any(_is_v(x) == kind for x in names)) for kind in _kinds(numbered)}
-    tied = list(numbered[top])
-    for kind, number in best.items():
-        tied += [n for n in numbered[number] if _is_v(n) == kind and n not in tied]
-    rest = [n for number in sorted(numbered, reverse=True) for n in numbered[number] if n not in tied]
-    unnumbered = [n for n in all_names if parse_name(n) is None]
-    reason = "the only one" if len(all_names) == 1 else f"the largest number of {len(all_names)} metadata files"
-    return Choice((*tied, *rest, *unnumbered), reason, tuple(tied) if len(tied) > 1 else ())
+def choose(names: Iterable[str], modified: Mapping[str, int | None] | None = None) -> Choice:
+    """The newest metadata file by name: the largest number. Where names cannot tell, ``tied`` has what must be read.
+
+    Names cannot tell where both ways of naming are (a catalog took a file-system table over); where any number is there
+    twice, as a table that was dropped and created again starts from 0; and where a file of another name could be newer.
+    ``modified`` picks the latest where that would be too many files.
+    """
+    committed = sorted(n for n in names if is_metadata_name(n))
+    numbered = [(number, n) for n in committed if (number := parse_name(n)) is not None]
+    unnumbered = [n for n in committed if parse_name(n) is None]
+    others = [n for n in unnumbered if not _UNCOMMITTED.fullmatch(n)] or (unnumbered if not numbered else [])
+    numbered.sort(key=lambda pair: -pair[0])
+    ordered = [n for _, n in numbered]
+    counts = Counter((number, name.startswith("v")) for number, name in numbered)
+    if any(count > 1 for count in counts.values()):
+        when = modified or {}
+        tied = sorted(ordered, key=lambda n: -(when.get(n) or 0))[:_MOST_TIED] if len(ordered) > _MOST_TIED else ordered
+    else:
+        tops = {name.startswith("v"): name for _, name in reversed(numbered)}
+        tied = [n for n in ordered if n in tops.values()]
+    tied = [*tied, *others][:_MOST_TIED]
+    rest = [n for n in (*ordered, *unnumbered) if n not in tied]
+    reason = "the only one" if len(committed) == 1 else f"the largest number of {len(committed)} metadata files"
+    return Choice((*tied, *rest), reason, tuple(tied) if len(tied) > 1 else ())
 
 
-def _is_v(name: str) -> bool:
-    return name.startswith("v")
-
-
-def _kinds(numbered: dict[int, list[str]]) -> set[bool]:
-    return {_is_v(n) for names in numbered.values() for n in names}
-
-
-def match_version(version: int | str, files: Iterable[MetadataVersion], same: Callable[[str, str], bool]) -> list[MetadataVersion]:
+def match_version(
+    version: int | str, files: Iterable[MetadataVersion], same: Callable[[str, str], bool]
+) -> list[MetadataVersion]:
     """The files that ``version=`` means: by number, by file name (the ending may be left out), or by location."""
     if isinstance(version, str) and re.fullmatch(r"v?\d{1,18}", version):
         version = int(version.lstrip("v"))

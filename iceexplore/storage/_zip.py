@@ -98,13 +98,13 @@ def _extract(path: str, folder: str, limits: ZipLimits, name: str) -> None:
                 raise FormatError(f"the zip has {member.filename!r} twice", location=name)
             try:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
-                # The sizes that the zip states are not believed: what comes out is counted. zipfile checks the CRC at the end.
+                # The stated sizes are not believed: what comes out is counted. zipfile checks the CRC.
                 with archive.open(member) as source, open(target, "xb") as out:
                     while part := source.read(_STEP):
                         total += len(part)
                         if total > allowed:
                             raise FormatError(
-                                f"the zip extracts to more than {allowed:,} bytes (a limit of {limits.bytes:,} bytes and of "
+                                f"the zip extracts to more than {allowed:,} bytes (the limit is {limits.bytes:,} bytes, and "
                                 f"{limits.ratio} times its size; properties 'iceexplore.zip.max-bytes' and "
                                 "'iceexplore.zip.max-ratio' change them)",
                                 location=name,
@@ -142,7 +142,10 @@ def write_zip(path: str | os.PathLike[str], members: Iterable[tuple[str, bytes]]
         raise FileExistsError(f"{target} is there already; overwrite=True replaces it")
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}-", dir=target.parent)
     try:
-        with os.fdopen(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        with (
+            os.fdopen(handle, "w+b") as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
+        ):
             for name, data in members:
                 # A fixed time, so that the same members make the same bytes.
                 info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
@@ -164,7 +167,7 @@ def write_zip(path: str | os.PathLike[str], members: Iterable[tuple[str, bytes]]
 
 
 def _rename_new(temporary: str, target: Path) -> None:
-    """Rename without replacing a file that came in the meantime; plain rename where the file system has no hard links."""
+    """Rename without replacing a file that came meanwhile; plain rename where the file system has no hard links."""
     try:
         os.link(temporary, target)
     except FileExistsError:
