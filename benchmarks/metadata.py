@@ -72,7 +72,7 @@ def _memory(reset: bool = False) -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _child(who: str, case: str, path: str, cold: bool) -> dict[str, Any]:
+def _child(who: str, case: str, path: str, *, cold: bool) -> dict[str, Any]:
     if not cold:
         for name in IMPORTS[who]:
             import_module(name)
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--cold", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(_child(*options.child, options.cold)))
+        print(json.dumps(_child(*options.child, cold=options.cold)))
         return
     from generate import Shape, generate
 

@@ -3,6 +3,7 @@
 from iceexplore.graph._bundle import REDACTIONS, Bundle, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals
 from iceexplore.graph._diff import Diff, diff
+from iceexplore.graph._nodes import TreeNode, json_safe
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
@@ -17,6 +18,7 @@ __all__ = [
     "RefRecords",
     "TableState",
     "Tree",
+    "TreeNode",
     "build_tree",
     "card_html",
     "card_text",
@@ -25,6 +27,7 @@ __all__ = [
     "format_ms",
     "history",
     "human_bytes",
+    "json_safe",
     "open_state",
     "ref_records",
     "refreshed",
