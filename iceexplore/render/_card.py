@@ -7,7 +7,7 @@ colours that are see-through or inherited, so that it stands on a light page and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iceexplore.render import escape
 
@@ -67,6 +67,7 @@ def card_text(card: Card) -> str:
 
 
 def _text_table(table: CardTable) -> list[str]:
+    table = _without_empty(table)
     rows = [tuple(escape.text(c) for c in r) for r in (table.columns, *table.rows)]
     widths = [min(60, max(len(r[i]) for r in rows)) for i in range(len(table.columns))]
 
@@ -128,12 +129,25 @@ def _problems_html(problems: Sequence[tuple[str, str, str]]) -> str:
     )
 
 
+def _without_empty(table: CardTable) -> CardTable:
+    """A column in which no row says anything is left out."""
+    kept = [i for i in range(len(table.columns)) if any(row[i] for row in table.rows)]
+    return replace(
+        table,
+        columns=tuple(table.columns[i] for i in kept),
+        rows=tuple(tuple(row[i] for i in kept) for row in table.rows),
+        code=frozenset(n for n, i in enumerate(kept) if i in table.code),
+        right=frozenset(n for n, i in enumerate(kept) if i in table.right),
+    )
+
+
 def _table_html(table: CardTable) -> str:
+    table = _without_empty(table)
     e = escape.html
 
     def cell(tag: str, i: int, text: str) -> str:
         style = f"text-align:{'right' if i in table.right else 'left'};padding:2px 12px 2px 0;vertical-align:top;"
-        style += f"{_MONO}font-size:12px;" if tag == "td" and i in table.code else ""
+        style += (f"{_MONO}font-size:12px;" if i in table.code else "font-size:13px;") if tag == "td" else ""
         style += "font-weight:500;opacity:.75;font-size:11px;" if tag == "th" else ""
         return f'<{tag} style="{style}">{e(text)}</{tag}>'
 
