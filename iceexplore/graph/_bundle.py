@@ -153,7 +153,8 @@ class _Collector:
                         data = self.redactor.manifest_list(data, snapshot.manifest_list, lengths)
                     yield snapshot.manifest_list, data
         if not self.redactor:
-            for location in (f.statistics_path for f in (*m.statistics, *m.partition_statistics)):
+            paths = [f.statistics_path for f in m.statistics] + [f.statistics_path for f in m.partition_statistics]
+            for location in paths:
                 data = self._read(location, "puffin")
                 if data is not None:
                     yield location, data

@@ -50,10 +50,11 @@ def _from_root(state: TableState) -> Totals:
         is_data = row["content_type"] == ContentType.DATA_MANIFEST
         sums = (("data_files" if is_data else "delete_files", "files"), *((("records", "rows"),) if is_data else ()))
         for name, unit in sums:
-            pair = stats.get(f"added_{unit}_count"), stats.get(f"existing_{unit}_count")
+            added, existing = stats.get(f"added_{unit}_count"), stats.get(f"existing_{unit}_count")
             total = out[name]
             # A null count is unknown (spec, "Manifest Lists": 504-514 optional in v1), so the total is unknown.
-            out[name] = None if total is None or None in pair else total + pair[0] + pair[1]
+            unknown = total is None or added is None or existing is None
+            out[name] = None if unknown else (total or 0) + (added or 0) + (existing or 0)
     return out
 
 

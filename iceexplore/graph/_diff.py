@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.graph._frame import to_frame
 from iceexplore.graph._state import TableState
 from iceexplore.manifests import ContentType, Manifest, Status
 from iceexplore.metadata import properties_changes, schema_changes, spec_changes
@@ -76,12 +77,12 @@ class Diff:
     @property
     def files(self) -> pd.DataFrame:
         """Files added and removed: content, location, rows, bytes, for a DV its data file and offset."""
-        return _frame(self.files_arrow)
+        return to_frame(self.files_arrow)
 
     @property
     def manifests(self) -> pd.DataFrame:
         """Manifests added, removed and carried over."""
-        return _frame(self.manifests_arrow)
+        return to_frame(self.manifests_arrow)
 
     @cached_property
     def schema(self) -> list[Any]:
@@ -119,7 +120,7 @@ class Diff:
     @property
     def counts(self) -> pd.DataFrame:
         """`counts_arrow` as a data frame."""
-        return _frame(self.counts_arrow)
+        return to_frame(self.counts_arrow)
 
     @property
     def is_empty(self) -> bool:
@@ -267,8 +268,9 @@ def _carried_over(state: TableState, root: Manifest | None, ordinals: Iterable[i
         if row["content_type"] != ContentType.DATA_MANIFEST or None in counts:
             must_read.append(ordinal)
             continue
+        added, existing, added_rows, existing_rows = (c or 0 for c in counts)
         before = out.get("data file", (0, 0))
-        out["data file"] = (before[0] + counts[0] + counts[1], before[1] + counts[2] + counts[3])
+        out["data file"] = (before[0] + added + existing, before[1] + added_rows + existing_rows)
     for content, (n, rows) in _count(_files(state, must_read)).items():
         before = out.get(content, (0, 0))
         out[content] = (before[0] + n, before[1] + rows)
@@ -308,9 +310,3 @@ def _label(state: TableState) -> str:
     snapshot = "no snapshot" if state.snapshot is None else f"snapshot {state.snapshot.snapshot_id}"
     ref = f" ({state.ref})" if state.ref else ""
     return f"{state.name} {snapshot}{ref}"
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    import pandas as pd
-
-    return table.to_pandas(types_mapper=pd.ArrowDtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from iceexplore.graph._frame import to_frame
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
 from iceexplore.metadata import Ref, Snapshot
@@ -112,7 +113,6 @@ def history(state: TableState) -> pd.DataFrame:
     summary added_data_files, deleted_data_files, added_records, deleted_records. One row per change of the current
     snapshot; the clock is the snapshot-log, or without one the snapshots' own times.
     """
-    import pandas as pd
     import pyarrow as pa
 
     m = state.metadata
@@ -156,4 +156,4 @@ def history(state: TableState) -> pd.DataFrame:
             ("deleted_records", pa.int64()),
         ]
     )
-    return pa.Table.from_pylist(rows, schema=schema).to_pandas(types_mapper=pd.ArrowDtype)
+    return to_frame(pa.Table.from_pylist(rows, schema=schema))

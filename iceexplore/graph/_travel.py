@@ -157,8 +157,7 @@ def _snapshot(state: TableState, snapshot: object) -> Snapshot:
         raise OptionError(
             f"snapshot={snapshot!r} is no snapshot id (a whole number); for a branch or tag use ref="
         ) from None
-    # Some writers give ids past 2⁶³; they read as the signed number with the same bits, and are found by either.
-    return snapshot_of(state.metadata, wanted - 2**64 if 2**63 <= wanted < 2**64 else wanted, state.name)
+    return snapshot_of(state.metadata, wanted, state.name)
 
 
 def _showing(

@@ -78,7 +78,7 @@ class Redactor:
 
         def entry(record: dict[str, Any], schema: dict[str, Any]) -> None:
             path = record.get("manifest_path")
-            if path in lengths:
+            if isinstance(path, str) and path in lengths:
                 record["manifest_length"] = lengths[path]
             for summary in record.get("partitions") or ():
                 for name in ("lower_bound", "upper_bound"):
