@@ -49,6 +49,11 @@ class ProblemIndex:
         """The problems of a file with all its parts, or of one part (``location#entry 3``)."""
         return tuple(self._by_file.get(where, ())) if where else ()
 
+    @property
+    def files(self) -> list[str]:
+        """The files that have problems."""
+        return [where for where in self._by_file if "#" not in where]
+
     def ordinals(self, location: str) -> list[int]:
         """The ordinals of a manifest's entries that have problems of their own."""
         heads = [p.where.partition("#entry ")[2] for p in self._by_file.get(location, ()) if "#entry " in p.where]
@@ -82,11 +87,14 @@ class EntryNodes:
         if referenced is not None and len(referenced):
             hit = _bools(pc.is_in(entries["location"], value_set=referenced))
             rank = np.where(hit, np.minimum(rank, 2), rank)
-        damaged = problems.ordinals(manifest.location)
-        if damaged:
-            hit = _bools(pc.is_in(entries["ordinal"], value_set=pa.array(damaged, pa.int64())))
-            rank = np.where(hit, 0, rank)
+        rank = np.where(self.damaged(manifest, problems), 0, rank)
         return np.argsort(rank, kind="stable").astype(np.int64)
+
+    def damaged(self, manifest: Manifest, problems: ProblemIndex) -> npt.NDArray[np.bool_]:
+        """Which rows have problems: of their own, or of the file that they name."""
+        entries = manifest.entries
+        own = pc.is_in(entries["ordinal"], value_set=pa.array(problems.ordinals(manifest.location), pa.int64()))
+        return _bools(pc.or_(own, pc.is_in(entries["location"], value_set=pa.array(problems.files, pa.string()))))
 
     def nodes(
         self,
@@ -127,7 +135,7 @@ class EntryNodes:
             id=f"manifest:{snapshot.snapshot_id}:{row}",
             kind=kind,
             label=name(self._labels, kind, entry["location"]),
-            lines=manifest_lines(entry, self._labels, [_range(s) for s in summaries]),
+            lines=manifest_lines(entry, self._labels, [_range(s) for s in summaries], own="added" in marks),
             badge=f"spec {entry['partition_spec_id']}" if self._several_specs else None,
             level=_LEVEL_OF_MANIFESTS,
             parent=parent,

@@ -55,7 +55,7 @@ def amount(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
+def snapshot_lines(snapshot: Snapshot, *, current: bool) -> tuple[str, ...]:
     """Operation and time; what it changed, as far as its summary says."""
     summary = snapshot.summary or {}
     changes = []
@@ -70,6 +70,8 @@ def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
             signs += [f"−{minus:,}"] if minus else []
             changes.append(f"{' '.join(signs)} {unit if (plus or 0) + (minus or 0) == 1 else unit + 's'}")
     first = f"{snapshot.operation or 'no operation named'} · {short_time(snapshot.timestamp_ms)}"
+    if current:
+        first = f"current · {first}"
     return (first, " · ".join(changes)) if changes else (first,)
 
 
@@ -79,8 +81,11 @@ def _whole(value: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def manifest_lines(entry: Mapping[str, Any], labels: Labels, partitions: list[str]) -> tuple[str, ...]:
-    """Counts of files by status, rows and bytes; what partitions it spans."""
+def manifest_lines(entry: Mapping[str, Any], labels: Labels, partitions: list[str], *, own: bool) -> tuple[str, ...]:
+    """Counts of files by status, rows and bytes; what partitions it spans.
+
+    The counts are those of the commit that wrote the manifest: only in that snapshot (``own``) do they have signs.
+    """
     stats = entry["manifest_stats"] or {}
     parts = []
     for key, sign, word in (
@@ -93,11 +98,16 @@ def manifest_lines(entry: Mapping[str, Any], labels: Labels, partitions: list[st
             parts.append(f"? {word}")  # "assume non-zero" (spec, "Manifest Lists": 504-506)
         elif count:
             parts.append(f"{sign}{count:,} {word}")
+    added, existing, deleted = (stats.get(f"{s}_files_count") for s in ("added", "existing", "deleted"))
+    if not own and added is not None and existing is not None and deleted is not None:
+        parts = [amount(added + existing, "file")] + ([f"{deleted:,} deleted earlier"] if deleted else [])
     rows = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
     size = entry["file_size_in_bytes"]
     second = [] if None in rows else [amount(sum(r for r in rows if r is not None), "row")]
     second += [] if size is None else [human_bytes(size)]
     lines = [" · ".join(parts) or "no files", " · ".join(second)]
+    if len(lines[0]) + len(lines[1]) <= 34:
+        lines = [" · ".join(filter(None, lines))]
     if partitions and labels != "counts":
         lines.append(" · ".join(partitions[: None if labels == "full" else 2]))
     if labels == "full":
@@ -128,7 +138,7 @@ def file_lines(
     if kind == "equality-delete":
         columns = metadata.all_fields()
         names = [columns[i][0] if i in columns else f"#{i}" for i in entry["equality_ids"] or []]
-        lines.append(f"equal {', '.join(names) or '?'}: {_scope(entry, metadata, equality=True)}")
+        lines += [f"where {', '.join(names) or '?'} is equal", _scope(entry, metadata, equality=True)]
     elif kind in ("position-delete", "deletion-vector", "manifest-dv"):
         lines.append(f"in {basename(referenced)}" if referenced else _scope(entry, metadata, equality=False))
     if labels == "full":
@@ -144,8 +154,8 @@ def _scope(entry: Mapping[str, Any], metadata: TableMetadata, *, equality: bool)
     """
     spec = metadata.spec(entry["partition_spec_id"]) if entry["partition_spec_id"] is not None else None
     everywhere = spec is not None and spec.is_unpartitioned
-    where = "" if everywhere and not equality else (" in every partition" if everywhere else " in its partition")
-    return f"data files of sequence {'<' if equality else '≤'} {_text(entry['sequence_number'])}{where}"
+    where = "" if everywhere and not equality else (", all partitions" if everywhere else ", same partition")
+    return f"in files of sequence {'<' if equality else '≤'} {_text(entry['sequence_number'])}{where}"
 
 
 def _text(value: Any) -> str:

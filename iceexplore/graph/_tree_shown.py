@@ -248,9 +248,13 @@ class _Builder:
                 fields,
                 make=lambda o, limit: entries.nodes(root, manifest, snapshot, rest[o : o + limit], problems, at),
                 node_id=fold_id,
-                marks=("carried",),
+                marks=("carried", *self.damage(manifest, rest, problems)),
             )
         return nodes
+
+    def damage(self, manifest: Manifest, rows: Rows, problems: ProblemIndex) -> tuple[Mark, ...]:
+        """The mark of a fold that hides a problem."""
+        return ("problem",) if self.source.entries.damaged(manifest, problems)[rows].any() else ()
 
     def rows(
         self,
@@ -277,6 +281,7 @@ class _Builder:
                 lines,
                 fields,
                 make=lambda o, limit: entries.nodes(parent, manifest, snapshot, rest[o : o + limit], problems, at),
+                marks=self.damage(manifest, rest, problems),
             )
         return nodes
 

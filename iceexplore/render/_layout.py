@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width
 from iceexplore.render._scene import Scene, SceneNode
 from iceexplore.render._style import style
@@ -29,7 +30,11 @@ SIBLING_GAP = 10.0
 SUBTREE_GAP = 18.0
 ATTACHED_GAP = 5.0
 HEADING_HEIGHT = 26.0
-MAX_TEXT = 236.0
+MAX_LABEL = 196.0
+MAX_LINE = 244.0
+#: A label of so many characters is not cut: a snapshot id that lacks digits names nothing.
+WHOLE_LABEL = 30
+WIDEST_LABEL = 300.0
 MIN_WIDTH = 96.0
 #: A parent stands in the middle of its children, but no further than this below the first: it stays in sight.
 DROP = 150.0
@@ -84,9 +89,10 @@ class _Sized:
 
 
 def _size(node: SceneNode) -> _Sized:
-    badge = elide(node.badge, LINE_SIZE, 90.0) if node.badge else None
-    label = elide(node.label, LABEL_SIZE, MAX_TEXT, bold=True)
-    lines = tuple(elide(line, LINE_SIZE, MAX_TEXT + ICON) for line in node.lines if line)
+    badge = elide(escape.visible(node.badge), LINE_SIZE, 90.0) if node.badge else None
+    limit = WIDEST_LABEL if len(node.label) <= WHOLE_LABEL else MAX_LABEL
+    label = elide(escape.visible(node.label), LABEL_SIZE, limit, bold=True)
+    lines = tuple(elide(escape.visible(line), LINE_SIZE, MAX_LINE) for line in node.lines if line)
     first = ICON + 7 + text_width(label, LABEL_SIZE, bold=True)
     if badge:
         first += 12 + text_width(badge, LINE_SIZE) + 10

@@ -16,8 +16,10 @@ def text(scene: Scene) -> str:
     relations: dict[str, list[str]] = {}
     for edge in scene.relations():
         words = "applies to" if edge.kind == "applies-to" else "→"
-        target = escape.text(escape.shorten(scene.by_id[edge.target].label, 80))
-        relations.setdefault(edge.source, []).append(f"{words} {target}")
+        label = scene.by_id[edge.target].label
+        if not any(label in line for line in scene.by_id[edge.source].lines):  # said already
+            target = escape.text(escape.shorten(label, 80))
+            relations.setdefault(edge.source, []).append(f"{words} {target}")
     out: list[str] = []
     # (node, what goes before its children's lines, is it the last of its parent), in the order of writing.
     stack: list[tuple[SceneNode, str, bool | None]] = [
