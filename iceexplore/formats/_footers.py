@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from iceexplore.formats._foreign import foreign
+from iceexplore.formats._helper import orc_footer, parquet_footer
 from iceexplore.formats._rows import field_id
 
 if TYPE_CHECKING:
@@ -104,30 +105,18 @@ def read_parquet_footer(storage: Storage, location: str) -> ParquetFooter:
     FormatError
         No Parquet file, or a damaged footer.
     """
-    import pyarrow.parquet as pq
-
-    with storage.open(location, kind="data-footer") as file, foreign("the Parquet footer", location):
-        found = pq.read_metadata(file)
-        schema: pa.Schema | None
-        try:
-            schema = found.schema.to_arrow_schema()
-        except (pa.ArrowException, ValueError):
-            schema = None
-        leaves = [] if schema is None else [number for f in schema for number in _leaf_ids(f)]
-        ids: list[int | None] = leaves if len(leaves) == found.num_columns else [None] * found.num_columns
-        columns = tuple(_parquet_column(found.schema.column(i), ids[i]) for i in range(found.num_columns))
-        return ParquetFooter(
-            location=location,
-            rows=found.num_rows,
-            row_groups=found.num_row_groups,
-            created_by=found.created_by or "",
-            format_version=found.format_version,
-            footer_size=found.serialized_size,
-            columns=columns,
-            key_values=_texts(found.metadata),
-            schema=schema,
-            chunks=_chunks(found, columns),
+    info, schema = parquet_footer(storage, location, MAX_CHUNKS)
+    with foreign("the Parquet footer", location):
+        known = schema if info.pop("has_schema") else None
+        leaves = [] if known is None else [number for f in known for number in _leaf_ids(f)]
+        found = info.pop("columns")
+        ids: list[int | None] = leaves if len(leaves) == len(found) else [None] * len(found)
+        columns = tuple(
+            FooterColumn(path, number, physical, None if logical == "None" else logical)
+            for number, (path, physical, logical) in zip(ids, found, strict=True)
         )
+        chunks = _chunks(info.pop("chunks"), columns)
+    return ParquetFooter(location=location, columns=columns, schema=known, chunks=chunks, **info)
 
 
 def read_orc_footer(storage: Storage, location: str) -> OrcFooter:
@@ -138,31 +127,10 @@ def read_orc_footer(storage: Storage, location: str) -> OrcFooter:
     FormatError
         No ORC file, or a damaged footer.
     """
-    from pyarrow import orc
-
-    with storage.open(location, kind="data-footer") as file, foreign("the ORC footer", location):
-        found = orc.ORCFile(file)
-        schema = found.schema
-        return OrcFooter(
-            location=location,
-            rows=found.nrows,
-            stripes=found.nstripes,
-            writer=f"{found.writer} {found.software_version or ''}".strip(),
-            file_version=str(found.file_version),
-            compression=str(found.compression),
-            compression_block=found.compression_size,
-            row_index_stride=found.row_index_stride,
-            footer_size=found.file_footer_length + found.file_postscript_length + 1,
-            content_size=found.content_length,
-            columns=tuple(c for f in schema for c in _orc_columns("", f)),
-            key_values=_texts(dict(found.metadata or {})),
-            schema=schema,
-        )
-
-
-def _parquet_column(column: Any, number: int | None) -> FooterColumn:
-    logical = str(column.logical_type)
-    return FooterColumn(column.path, number, column.physical_type, None if logical == "None" else logical)
+    info, schema = orc_footer(storage, location)
+    with foreign("the ORC footer", location):
+        columns = tuple(c for f in schema for c in _orc_columns("", f))
+    return OrcFooter(location=location, columns=columns, schema=schema, **info)
 
 
 def _orc_columns(prefix: str, column: pa.Field) -> Iterator[FooterColumn]:
@@ -195,46 +163,10 @@ def _leaf_ids(column: pa.Field) -> Iterator[int | None]:
         yield from _leaf_ids(child)
 
 
-def _texts(pairs: Mapping[Any, Any] | None) -> dict[str, str]:
-    return {_text(k): _text(v) for k, v in (pairs or {}).items()}
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _chunks(found: Any, columns: tuple[FooterColumn, ...]) -> pa.Table:
-    rows: list[tuple[Any, ...]] = []
-    for group in range(min(found.num_row_groups, MAX_CHUNKS // max(1, found.num_columns))):
-        row_group = found.row_group(group)
-        for index, column in enumerate(columns):
-            chunk = row_group.column(index)
-            stats = chunk.statistics if chunk.is_stats_set else None
-            bounds = stats is not None and stats.has_min_max
-            rows.append(
-                (
-                    group,
-                    column.path,
-                    column.field_id,
-                    chunk.num_values,
-                    stats.null_count if stats is not None and stats.has_null_count else None,
-                    stats.distinct_count if stats is not None and stats.has_distinct_count else None,
-                    _bound(stats, "min") if bounds else None,
-                    _bound(stats, "max") if bounds else None,
-                    list(chunk.encodings),
-                    chunk.compression,
-                    chunk.total_compressed_size,
-                    chunk.total_uncompressed_size,
-                    chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset,
-                )
-            )
-    columns_of_rows = [list(c) for c in zip(*rows, strict=True)] if rows else [[]] * len(CHUNK_SCHEMA)
-    return pa.table(columns_of_rows, schema=CHUNK_SCHEMA)
-
-
-def _bound(stats: Any, which: str) -> str | None:
-    try:
-        value = getattr(stats, which)
-    except (pa.ArrowException, ValueError, OverflowError, TypeError):
-        value = getattr(stats, f"{which}_raw")  # a value outside its logical type, a string that is not UTF-8
-    return value.hex() if isinstance(value, bytes) else None if value is None else str(value)
+def _chunks(rows: list[list[Any]], columns: tuple[FooterColumn, ...]) -> pa.Table:
+    if not rows:
+        return CHUNK_SCHEMA.empty_table()
+    group, index, *rest = (list(values) for values in zip(*rows, strict=True))
+    paths = [columns[i].path for i in index]
+    ids = [columns[i].field_id for i in index]
+    return pa.table([group, paths, ids, *rest], schema=CHUNK_SCHEMA)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._avro_rows import avro_batches
 from iceexplore.formats._foreign import foreign
+from iceexplore.formats._helper import orc_rows
 from iceexplore.formats._sniff import HEAD_BYTES, sniff
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def read_rows(
         if found == "parquet":
             return _collect(_parquet(file, location, limit), "the Parquet file", location, limit)
         if found == "orc":
-            return _collect(_orc(file, location, limit), "the ORC file", location, limit)
+            table = orc_rows(storage, location, kind=kind, limit=limit)
+            return _collect(iter([table.schema, *table.to_batches()]), "the ORC file", location, limit)
         if found == "avro":
             data = file.read()
             return _collect(avro_batches(data, location), "the Avro file", location, limit)
@@ -136,19 +138,3 @@ def _parquet(file: BinaryIO, location: str, limit: int) -> Iterator[Any]:
     _check_rows(reader.metadata.num_rows, reader.metadata.num_columns, location, limit)
     yield reader.schema_arrow
     yield from reader.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
-
-
-def _orc(file: BinaryIO, location: str, limit: int) -> Iterator[Any]:
-    from pyarrow import orc
-
-    reader = orc.ORCFile(file)
-    # Arrow reserves room for all rows of a stripe at once: eight bytes a value, not a bit.
-    _check_rows(reader.nrows * 64, len(reader.schema), location, limit)
-    yield reader.schema
-    rows = 0
-    for index in range(reader.nstripes):
-        batch = reader.read_stripe(index)
-        rows += batch.num_rows
-        yield batch
-    if rows != reader.nrows:
-        raise FormatError(f"the stripes have {rows} rows, the footer says {reader.nrows}", location=location)

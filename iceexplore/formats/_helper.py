@@ -1,0 +1,191 @@
+"""ORC files, and footers of Parquet and ORC, are decoded in a process of their own.
+
+Arrow's ORC library and its accessors of Parquet footers trust their input: a changed byte can end the process, which
+would be the user's kernel. So a helper process decodes; if it dies, that is a fault of the file, and the next file gets
+a new one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.formats._foreign import foreign
+
+if TYPE_CHECKING:
+    from iceexplore.storage import Storage
+
+__all__ = ["orc_footer", "orc_rows", "parquet_footer"]
+
+#: A file that takes longer (seconds) is taken for one that makes the library spin.
+_PATIENCE = 300.0
+_MAX_FOOTER = 1 << 28
+#: Most footers fit into the first read.
+_NEAR = 64 * 1024
+_SMALLEST = 12
+
+
+class _Helper:
+    """The process, started when it is needed; one request at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.owner = 0
+
+    def ask(self, request: dict[str, Any], location: str) -> tuple[dict[str, Any], bytes]:
+        with self.lock:
+            process = self._running()
+            timer = threading.Timer(_PATIENCE, process.kill)
+            timer.start()
+            try:
+                assert process.stdin is not None
+                assert process.stdout is not None
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+                line = process.stdout.readline()
+                head = json.loads(line)
+                length = head.get("length", 0)
+                body = process.stdout.read(length)
+                if len(body) != length:
+                    raise EOFError
+            except (OSError, ValueError, EOFError):
+                self.stop()
+                raise FormatError("the file makes its reader crash or run for ever", location=location) from None
+            finally:
+                timer.cancel()
+        if "error" in head:
+            if head["unsupported"]:
+                raise UnsupportedError(f"{location}: {head['error']}")
+            raise FormatError(f"the file does not read: {head['error']}", location=location)
+        return head["info"], body
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self.owner != os.getpid():  # after a fork the pipes are the parent's
+            self.process, self.owner = None, os.getpid()
+        if self.process is None or self.process.poll() is not None:
+            worker = Path(__file__).with_name("_worker.py")
+            # -P: the working directory may hold anything. What iceexplore can import, the helper can.
+            env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own file
+                [sys.executable, "-P", str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
+            )
+        return self.process
+
+    def stop(self) -> None:
+        process, self.process = self.process, None
+        if process is not None and self.owner == os.getpid():
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+
+_HELPER = _Helper()
+atexit.register(_HELPER.stop)
+
+
+def orc_rows(storage: Storage, location: str, *, kind: str, limit: int) -> pa.Table:
+    """Every row of an ORC file, as Arrow's ORC reader gives it. Raises as `read_rows`."""
+    with storage.local_path(location, kind=kind) as path:
+        _, body = _HELPER.ask({"op": "orc-rows", "path": str(path), "limit": limit}, location)
+    with foreign("the ORC file", location), pa.ipc.open_stream(body) as stream:
+        return stream.read_all()
+
+
+def orc_footer(storage: Storage, location: str) -> tuple[dict[str, Any], pa.Schema]:
+    """What an ORC footer says, and the schema. Only the end of the file is read."""
+    return _footer(storage, location, "orc-footer", b"ORC", _orc_tail, 0)
+
+
+def parquet_footer(storage: Storage, location: str, max_chunks: int) -> tuple[dict[str, Any], pa.Schema]:
+    """What a Parquet footer says, and the schema. Only the end of the file is read."""
+    return _footer(storage, location, "parquet-footer", b"PAR1", _parquet_tail, max_chunks)
+
+
+def _footer(
+    storage: Storage, location: str, op: str, magic: bytes, length_of: Callable[[bytes], int], limit: int
+) -> tuple[dict[str, Any], pa.Schema]:
+    """The helper wants a file: it gets one with a hole where the data is."""
+    with (
+        storage.open(location, kind="data-footer") as file,
+        tempfile.TemporaryDirectory(prefix="iceexplore-") as folder,
+    ):
+        size = file.seek(0, os.SEEK_END)
+        near = min(size, _NEAR)
+        file.seek(size - near)
+        tail = file.read(near)
+        wanted = length_of(tail) if near >= _SMALLEST else 0
+        if not 0 < wanted <= min(size, _MAX_FOOTER):
+            raise FormatError(
+                f"a footer of {wanted:,} bytes in a file of {size:,}: damaged, cut or of another format",
+                location=location,
+                offset=max(0, size - 1),
+                code="file-truncated",
+            )
+        if wanted > near:
+            file.seek(size - wanted)
+            tail = file.read(wanted)
+        path = os.path.join(folder, "footer")
+        with open(path, "wb") as copy:
+            copy.write(magic)
+            copy.truncate(size)
+            copy.seek(size - len(tail))
+            copy.write(tail)
+        info, body = _HELPER.ask({"op": op, "path": path, "limit": limit}, location)
+    with foreign("the footer", location), pa.ipc.open_stream(body) as stream:
+        return info, stream.schema
+
+
+def _parquet_tail(end: bytes) -> int:
+    """The footer, its length and the magic (Parquet specification, "File Format"); 0 without the magic."""
+    return int.from_bytes(end[-8:-4], "little") + 8 if end.endswith((b"PAR1", b"PARE")) else 0
+
+
+def _orc_tail(end: bytes) -> int:
+    """Stripe statistics, footer, postscript and its length (ORC specification, "File Tail")."""
+    length = end[-1]
+    if length + 1 > len(end):
+        return 0
+    numbers = _varint_fields(end[-1 - length : -1])
+    return numbers.get(1, 0) + numbers.get(5, 0) + length + 1  # footerLength, metadataLength
+
+
+def _varint_fields(data: bytes) -> dict[int, int]:
+    """The numbers of a Protocol Buffers message; stops at what it does not understand."""
+    out: dict[int, int] = {}
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while at < len(data) and shift < 64:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+        return value
+
+    while at < len(data):
+        key = number()
+        if key & 7 == 0:
+            out[key >> 3] = number()
+        elif key & 7 == 2:
+            at += number()
+        else:
+            break
+    return out

@@ -1,0 +1,155 @@
+"""The process in which foreign bytes meet decoders that may crash, run by its path: it imports nothing of iceexplore.
+
+Its protocol: a line of JSON on standard input, ``{"op": …, "path": …, "limit": …}``; on standard output
+a line of JSON, ``{"error": …, "unsupported": …}`` or ``{"length": …, "info": …}``, and that many bytes of an Arrow IPC
+stream. It ends with its input.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from typing import Any
+
+__all__ = ["serve"]
+
+
+class _TooLargeError(Exception):
+    """More rows than the limit allows."""
+
+
+def serve() -> None:
+    """Answer requests until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)  # the libraries print warnings of their own
+    os.dup2(quiet, 2)
+    for line in sys.stdin:
+        request = json.loads(line)
+        body = b""
+        try:
+            info, body = _OPERATIONS[request["op"]](request["path"], request["limit"])
+            head: dict[str, Any] = {"length": len(body), "info": info}
+        except Exception as error:
+            unsupported = isinstance(error, (NotImplementedError, _TooLargeError))
+            head = {"error": str(error)[:500] or type(error).__name__, "unsupported": unsupported}
+        answers.write(json.dumps(head).encode() + b"\n" + body)
+        answers.flush()
+
+
+def _orc_rows(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
+    import pyarrow as pa
+    from pyarrow import orc
+
+    file = orc.ORCFile(path)
+    # Arrow reserves room for all rows of a stripe at once, so their claimed number is checked before.
+    if file.nrows < 0 or file.nrows * max(1, len(file.schema)) > limit:
+        raise _TooLargeError(f"{file.nrows:,} rows do not fit {limit:,} bytes of memory")
+    sink = io.BytesIO()
+    total = rows = 0
+    with pa.ipc.new_stream(sink, file.schema) as stream:
+        for index in range(file.nstripes):
+            batch = file.read_stripe(index)
+            total += batch.nbytes
+            rows += batch.num_rows
+            if total > limit:
+                raise _TooLargeError(f"the rows take more than {limit:,} bytes of memory")
+            stream.write_batch(batch)
+    if rows != file.nrows:
+        raise ValueError(f"the stripes have {rows} rows, the footer says {file.nrows}")
+    return {}, sink.getvalue()
+
+
+def _orc_footer(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
+    import pyarrow as pa
+    from pyarrow import orc
+
+    file = orc.ORCFile(path)
+    pairs = {_text(k): _text(v) for k, v in dict(file.metadata or {}).items()}
+    info = {
+        "rows": file.nrows,
+        "stripes": file.nstripes,
+        "writer": f"{file.writer} {file.software_version or ''}".strip(),
+        "file_version": str(file.file_version),
+        "compression": str(file.compression),
+        "compression_block": file.compression_size,
+        "row_index_stride": file.row_index_stride,
+        "footer_size": file.file_footer_length + file.file_postscript_length + 1,
+        "content_size": file.content_length,
+        "key_values": pairs,
+    }
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, file.schema):
+        pass
+    return info, sink.getvalue()
+
+
+def _parquet_footer(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = pq.read_metadata(path)
+    try:
+        schema = found.schema.to_arrow_schema()
+    except (pa.ArrowException, ValueError):
+        schema = None
+    columns = [found.schema.column(i) for i in range(found.num_columns)]
+    groups = min(found.num_row_groups, limit // max(1, found.num_columns))
+    chunks = [_chunk(found.row_group(g).column(i), g, i, c) for g in range(groups) for i, c in enumerate(columns)]
+    info = {
+        "rows": found.num_rows,
+        "row_groups": found.num_row_groups,
+        "created_by": found.created_by or "",
+        "format_version": found.format_version,
+        "footer_size": found.serialized_size,
+        "key_values": {_text(k): _text(v) for k, v in (found.metadata or {}).items()},
+        "columns": [(c.path, c.physical_type, str(c.logical_type)) for c in columns],
+        "chunks": chunks,
+        "has_schema": schema is not None,
+    }
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, schema if schema is not None else pa.schema([])):
+        pass
+    return info, sink.getvalue()
+
+
+def _chunk(chunk: Any, group: int, index: int, column: Any) -> list[Any]:
+    # Of a chunk whose type is not its column's, pyarrow's statistics end the process (seen in 26.0).
+    trusted = chunk.physical_type == column.physical_type
+    stats = chunk.statistics if trusted and chunk.is_stats_set else None
+    bounds = stats is not None and stats.has_min_max
+    return [
+        group,
+        index,
+        chunk.num_values,
+        stats.null_count if stats is not None and stats.has_null_count else None,
+        stats.distinct_count if stats is not None and stats.has_distinct_count else None,
+        _bound(stats, "min") if bounds else None,
+        _bound(stats, "max") if bounds else None,
+        list(chunk.encodings),
+        chunk.compression,
+        chunk.total_compressed_size,
+        chunk.total_uncompressed_size,
+        chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset,
+    ]
+
+
+def _bound(stats: Any, which: str) -> str | None:
+    try:
+        value = getattr(stats, which)
+    except Exception:
+        value = getattr(stats, f"{which}_raw")  # a value outside its logical type, a string that is not UTF-8
+    return value.hex() if isinstance(value, bytes) else None if value is None else str(value)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+_OPERATIONS = {"orc-rows": _orc_rows, "orc-footer": _orc_footer, "parquet-footer": _parquet_footer}
+
+
+if __name__ == "__main__":
+    serve()
