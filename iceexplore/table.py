@@ -259,7 +259,7 @@ class Table:
         self,
         path: str | Path,
         *,
-        redact: str | Iterable[str] = ("credentials",),
+        redact: bool | str | Iterable[str] = ("credentials",),
         deletes: bool = False,
         overwrite: bool = False,
     ) -> graph.Bundle:

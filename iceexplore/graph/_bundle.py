@@ -65,7 +65,7 @@ def write_bundle(
     state: TableState,
     path: Path,
     *,
-    redact: str | Iterable[str] = ("credentials",),
+    redact: bool | str | Iterable[str] = ("credentials",),
     deletes: bool = False,
     overwrite: bool = False,
 ) -> Bundle:
@@ -74,7 +74,7 @@ def write_bundle(
     Parameters
     ----------
     redact
-        Any of `REDACTIONS`. ``credentials`` (the default) blanks property values whose key or form is that of a
+        Any of `REDACTIONS`; True is all of them, False none. ``credentials`` (the default) blanks property values whose key or form is that of a
         secret; ``bounds`` blanks column bounds and partition summaries; ``partitions`` also blanks partition values,
         in paths too (equal ones stay equal). With bounds blanked, statistics files stay out:
         their sketches are made of values.
@@ -90,6 +90,8 @@ def write_bundle(
     FileExistsError
         The file is there and ``overwrite`` is false.
     """
+    if isinstance(redact, bool):
+        redact = REDACTIONS if redact else ()
     kinds = {redact} if isinstance(redact, str) else set(redact)
     unknown = kinds - set(REDACTIONS)
     if unknown:
