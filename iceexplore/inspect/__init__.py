@@ -1,0 +1,8 @@
+"""The metadata tables."""
+
+from __future__ import annotations
+
+from iceexplore.inspect._inspect import DEFINITIONS, Inspect
+from iceexplore.inspect._metadata_table import Definition, MetadataTable
+
+__all__ = ["DEFINITIONS", "Definition", "Inspect", "MetadataTable"]

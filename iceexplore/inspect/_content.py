@@ -1,0 +1,159 @@
+"""``content_entries``, ``deletion_vectors`` and ``column_stats``: what Spark's tables leave out or hide in maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.inspect._files import live_rows
+from iceexplore.inspect._partition import partition_union
+from iceexplore.inspect._shown import as_text
+from iceexplore.inspect._source import ALL, DELETES, snapshot_leaves
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest
+
+__all__ = [
+    "COLUMN_STATS_SCHEMA",
+    "build_column_stats",
+    "build_content_entries",
+    "build_deletion_vectors",
+    "content_entries_schema",
+    "deletion_vectors_schema",
+]
+
+COLUMN_STATS_SCHEMA = pa.schema(
+    [
+        pa.field("content", pa.int32()),
+        pa.field("file_path", pa.string()),
+        pa.field("field_id", pa.int32()),
+        pa.field("column", pa.string()),
+        pa.field("type", pa.string()),
+        pa.field("column_size", pa.int64()),
+        pa.field("value_count", pa.int64()),
+        pa.field("null_value_count", pa.int64()),
+        pa.field("nan_value_count", pa.int64()),
+        pa.field("lower_bound", pa.string()),
+        pa.field("upper_bound", pa.string()),
+        pa.field("lower_bound_bytes", pa.binary()),
+        pa.field("upper_bound_bytes", pa.binary()),
+    ]
+)
+
+
+def content_entries_schema(state: TableState) -> pa.Schema:
+    """The columns of ``content_entries``."""
+    union = partition_union(state.metadata)
+    return pa.schema(
+        [
+            pa.field("manifest", pa.string()),
+            *[pa.field(f.name, f.type) for f in ENTRY_SCHEMA],
+            *([pa.field("partition", union.type)] if union else []),
+        ]
+    )
+
+
+def build_content_entries(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Every row of the root and of every leaf manifest of the snapshot, in the one shape of all format versions."""
+    union = partition_union(state.metadata)
+    root = state.root()
+    if root is None:
+        return
+
+    def rows(manifest: Manifest) -> pa.Table:
+        place = pa.repeat(pa.scalar(manifest.location, pa.string()), len(manifest))
+        own = [manifest.entries.column(f.name) for f in ENTRY_SCHEMA]
+        if not union:
+            return pa.Table.from_arrays([place, *own], schema=schema)
+        partition = pa.nulls(len(manifest), union.type) if manifest.is_root else union.struct(manifest)
+        return pa.Table.from_arrays([place, *own, partition], schema=schema)
+
+    yield rows(root)
+    for leaf in snapshot_leaves(state, ALL, ("entries", "partition")):
+        yield rows(leaf)
+
+
+def deletion_vectors_schema(state: TableState) -> pa.Schema:
+    """The columns of ``deletion_vectors``."""
+    union = partition_union(state.metadata)
+    return pa.schema(
+        [
+            pa.field("referenced_data_file", pa.string()),
+            pa.field("cardinality", pa.int64()),
+            pa.field("file_path", pa.string()),
+            pa.field("content_offset", pa.int64()),
+            pa.field("content_size_in_bytes", pa.int64()),
+            pa.field("snapshot_id", pa.int64()),
+            pa.field("sequence_number", pa.int64()),
+            pa.field("spec_id", pa.int32()),
+            *([pa.field("partition", union.type)] if union else []),
+        ]
+    )
+
+
+def build_deletion_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The live deletion vectors of the snapshot, as the manifests describe them (no blob is read)."""
+    union = partition_union(state.metadata)
+    for leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
+        rows = leaf.entries
+        if union:
+            rows = rows.append_column("partition", union.struct(leaf))
+        live = live_rows(leaf)
+        rows = rows if live is None else rows.filter(live)
+        vector = pc.struct_field(rows.column("deletion_vector"), "offset")
+        wanted = pc.and_(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)), pc.is_valid(vector))
+        rows = rows.filter(pc.fill_null(wanted, False))
+        vector = rows.column("deletion_vector")
+        columns = [
+            rows.column("referenced_file"),
+            rows.column("record_count"),
+            rows.column("location"),
+            pc.struct_field(vector, "offset"),
+            pc.struct_field(vector, "size_in_bytes"),
+            rows.column("snapshot_id"),
+            rows.column("sequence_number"),
+            rows.column("partition_spec_id"),
+            *([rows.column("partition")] if union else []),
+        ]
+        yield pa.Table.from_arrays(columns, schema=schema)
+
+
+def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """One row per live file and column that has statistics; bounds as text (binary in hexadecimal) and as written."""
+    fields = state.metadata.all_fields()
+    for leaf in snapshot_leaves(state, ALL, ("entries", "stats")):
+        live = live_rows(leaf)
+        content = leaf.entries.column("content_type").combine_chunks()
+        path = leaf.entries.column("location").combine_chunks()
+        for field_id in leaf.stat_field_ids():
+            s = leaf.stats(field_id)
+            name, field = fields.get(field_id, (None, None))
+
+            def same(value: object, kind: pa.DataType, count: int = len(leaf)) -> pa.Array:
+                return pa.repeat(pa.scalar(value, kind), count)
+
+            counts = [s.column_size, s.value_count, s.null_count, s.nan_count]
+            arrays = [
+                content,
+                path,
+                same(field_id, pa.int32()),
+                same(name, pa.string()),
+                same(None if field is None else str(field.type), pa.string()),
+                *counts,
+                as_text(s.lower),
+                as_text(s.upper),
+                s.lower_raw,
+                s.upper_raw,
+            ]
+            made = pa.Table.from_arrays(arrays, schema=schema)
+            here = _any_valid([*counts, s.lower_raw, s.upper_raw])
+            yield made.filter(here if live is None else pc.and_(here, live))
+
+
+def _any_valid(arrays: list[pa.Array]) -> pa.Array:
+    """Where at least one of the arrays has a value."""
+    out = pc.is_valid(arrays[0])
+    for array in arrays[1:]:
+        out = pc.or_(out, pc.is_valid(array))
+    return out

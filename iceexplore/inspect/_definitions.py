@@ -1,0 +1,143 @@
+"""``schemas``, ``specs``, ``sort_orders``, ``properties``: the definitions in table metadata, a row each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.graph import TableState
+from iceexplore.inspect._log import rows_table
+from iceexplore.metadata import default_to_json, result_type
+
+__all__ = [
+    "PROPERTIES_SCHEMA",
+    "SCHEMAS_SCHEMA",
+    "SORT_ORDERS_SCHEMA",
+    "SPECS_SCHEMA",
+    "build_properties",
+    "build_schemas",
+    "build_sort_orders",
+    "build_specs",
+]
+
+SCHEMAS_SCHEMA = pa.schema(
+    [
+        pa.field("schema_id", pa.int64()),
+        pa.field("is_current", pa.bool_()),
+        pa.field("field_id", pa.int64()),
+        pa.field("name", pa.string()),
+        pa.field("type", pa.string()),
+        pa.field("required", pa.bool_()),
+        pa.field("identifier", pa.bool_()),
+        pa.field("doc", pa.string()),
+        pa.field("initial_default", pa.string()),
+        pa.field("write_default", pa.string()),
+    ]
+)
+SPECS_SCHEMA = pa.schema(
+    [
+        pa.field("spec_id", pa.int64()),
+        pa.field("is_default", pa.bool_()),
+        pa.field("field_id", pa.int64()),
+        pa.field("name", pa.string()),
+        pa.field("transform", pa.string()),
+        pa.field("source_ids", pa.list_(pa.int64())),
+        pa.field("source_columns", pa.list_(pa.string())),
+        pa.field("type", pa.string()),
+    ]
+)
+SORT_ORDERS_SCHEMA = pa.schema(
+    [
+        pa.field("order_id", pa.int64()),
+        pa.field("is_default", pa.bool_()),
+        pa.field("position", pa.int64()),
+        pa.field("transform", pa.string()),
+        pa.field("source_ids", pa.list_(pa.int64())),
+        pa.field("source_columns", pa.list_(pa.string())),
+        pa.field("direction", pa.string()),
+        pa.field("null_order", pa.string()),
+    ]
+)
+PROPERTIES_SCHEMA = pa.schema([pa.field("key", pa.string()), pa.field("value", pa.string())])
+
+
+def build_schemas(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Every field of every schema, nested ones by their full names."""
+    rows: list[dict[str, Any]] = []
+    for s in state.metadata.schemas:
+        for name, field in s.walk():
+            rows.append(
+                {
+                    "schema_id": s.schema_id,
+                    "is_current": s.schema_id == state.metadata.current_schema_id,
+                    "field_id": field.field_id,
+                    "name": name,
+                    "type": str(field.type),
+                    "required": field.required,
+                    "identifier": field.field_id in s.identifier_field_ids,
+                    "doc": field.doc,
+                    "initial_default": _json(field.type, field.initial_default),
+                    "write_default": _json(field.type, field.write_default),
+                }
+            )
+    yield rows_table(rows, schema)
+
+
+def _json(kind: Any, value: Any) -> str | None:
+    """A default as its single-value JSON (spec, Appendix D)."""
+    return None if value is None else json.dumps(default_to_json(kind, value), ensure_ascii=False)
+
+
+def build_specs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Every field of every partition spec; an unpartitioned spec is a row without a field."""
+    columns = state.metadata.all_fields()
+    rows: list[dict[str, Any]] = []
+    for spec in state.metadata.partition_specs:
+        head = {"spec_id": spec.spec_id, "is_default": spec.spec_id == state.metadata.default_spec_id}
+        for field in spec.fields:
+            source = columns.get(field.source_id) if field.source_ids else None
+            rows.append(
+                {
+                    **head,
+                    "field_id": field.field_id,
+                    "name": field.name,
+                    "transform": field.transform,
+                    "source_ids": list(field.source_ids),
+                    "source_columns": [columns[i][0] if i in columns else None for i in field.source_ids],
+                    "type": str(result_type(field.transform, None if source is None else source[1].type)),
+                }
+            )
+        if not spec.fields:
+            rows.append({**dict.fromkeys(schema.names), **head})
+    yield rows_table(rows, schema)
+
+
+def build_sort_orders(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Every field of every sort order; the unsorted order is a row without a field."""
+    columns = state.metadata.all_fields()
+    rows: list[dict[str, Any]] = []
+    for order in state.metadata.sort_orders:
+        head = {"order_id": order.order_id, "is_default": order.order_id == state.metadata.default_sort_order_id}
+        for position, field in enumerate(order.fields):
+            rows.append(
+                {
+                    **head,
+                    "position": position,
+                    "transform": field.transform,
+                    "source_ids": list(field.source_ids),
+                    "source_columns": [columns[i][0] if i in columns else None for i in field.source_ids],
+                    "direction": field.direction,
+                    "null_order": field.null_order,
+                }
+            )
+        if not order.fields:
+            rows.append({**dict.fromkeys(schema.names), **head})
+    yield rows_table(rows, schema)
+
+
+def build_properties(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The table's properties, sorted by key."""
+    yield rows_table([{"key": k, "value": v} for k, v in sorted(state.metadata.properties.items())], schema)

@@ -1,0 +1,142 @@
+"""``files``, ``entries`` and their like: manifest entries as Spark shows them, column by column out of the manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.inspect._metrics import metrics_of, metrics_struct, metrics_type
+from iceexplore.inspect._partition import partition_union
+from iceexplore.inspect._source import ALL, DATA, DELETES, reachable_leaves, snapshot_leaves
+from iceexplore.manifests import Manifest, Status
+
+__all__ = ["ENTRIES", "FILES", "build_entries", "build_files", "entries_schema", "files_schema", "live_rows"]
+
+_COUNTS = pa.map_(pa.int32(), pa.int64())
+_BOUNDS = pa.map_(pa.int32(), pa.binary())
+_MAPS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+
+#: The tables of files: whether of every snapshot, and of which manifests.
+FILES: dict[str, tuple[bool, frozenset[int]]] = {
+    "files": (False, ALL),
+    "data_files": (False, DATA),
+    "delete_files": (False, DELETES),
+    "all_files": (True, ALL),
+    "all_data_files": (True, DATA),
+    "all_delete_files": (True, DELETES),
+}
+#: The tables of entries: whether of every snapshot.
+ENTRIES = {"entries": False, "all_entries": True}
+
+
+def _file_fields(state: TableState) -> list[pa.Field]:
+    """The columns of a file (Java: ``DataFile.getType``)."""
+    union = partition_union(state.metadata)
+    return [
+        pa.field("content", pa.int32()),
+        pa.field("file_path", pa.string()),
+        pa.field("file_format", pa.string()),
+        pa.field("spec_id", pa.int32()),
+        *([pa.field("partition", union.type)] if union else []),
+        pa.field("record_count", pa.int64()),
+        pa.field("file_size_in_bytes", pa.int64()),
+        *[pa.field(name, _BOUNDS if name.endswith("bounds") else _COUNTS) for name in _MAPS],
+        pa.field("key_metadata", pa.binary()),
+        pa.field("split_offsets", pa.list_(pa.int64())),
+        pa.field("equality_ids", pa.list_(pa.int32())),
+        pa.field("sort_order_id", pa.int32()),
+        pa.field("first_row_id", pa.int64()),
+        pa.field("referenced_data_file", pa.string()),
+        pa.field("content_offset", pa.int64()),
+        pa.field("content_size_in_bytes", pa.int64()),
+    ]
+
+
+def _metrics_field(state: TableState) -> pa.Field:
+    return pa.field("readable_metrics", metrics_type(metrics_of(state.metadata.schema())))
+
+
+def files_schema(state: TableState) -> pa.Schema:
+    """The columns of ``files``."""
+    return pa.schema([*_file_fields(state), _metrics_field(state)])
+
+
+def entries_schema(state: TableState) -> pa.Schema:
+    """The columns of ``entries``."""
+    return pa.schema(
+        [
+            pa.field("status", pa.int32()),
+            pa.field("snapshot_id", pa.int64()),
+            pa.field("sequence_number", pa.int64()),
+            pa.field("file_sequence_number", pa.int64()),
+            pa.field("data_file", pa.struct(_file_fields(state))),
+            _metrics_field(state),
+        ]
+    )
+
+
+def live_rows(leaf: Manifest) -> pa.Array | None:
+    """Which entries are live, as a mask; None where all are."""
+    live = pc.fill_null(pc.not_equal(leaf.entries.column("status"), int(Status.DELETED)), True).combine_chunks()
+    return None if bool(np.asarray(live).all()) else live
+
+
+class _Builder:
+    """Makes the columns of one manifest after another."""
+
+    def __init__(self, state: TableState) -> None:
+        self.fields = _file_fields(state)
+        self.union = partition_union(state.metadata)
+        self.metrics = metrics_of(state.metadata.schema())
+
+    def file(self, leaf: Manifest) -> list[pa.Array]:
+        """The columns of the files."""
+        entries = leaf.entries
+
+        def own(name: str) -> pa.Array:
+            return entries.column(name).combine_chunks()
+
+        maps = leaf.stat_maps()
+        vector = own("deletion_vector")
+        columns: dict[str, pa.Array] = {
+            "content": own("content_type"),
+            "file_path": own("location"),
+            "file_format": pc.utf8_upper(own("file_format")),
+            "spec_id": own("partition_spec_id"),
+            "referenced_data_file": own("referenced_file"),
+            "content_offset": pc.struct_field(vector, "offset"),
+            "content_size_in_bytes": pc.struct_field(vector, "size_in_bytes"),
+        }
+        columns |= {name: maps.column(name).combine_chunks() for name in _MAPS}
+        if self.union:
+            columns["partition"] = self.union.struct(leaf)
+        return [columns[f.name] if f.name in columns else own(f.name) for f in self.fields]
+
+    def readable(self, leaf: Manifest) -> pa.StructArray:
+        """``readable_metrics``."""
+        return metrics_struct(leaf, self.metrics)
+
+
+_PARTS = ("entries", "partition", "stats")
+
+
+def build_files(state: TableState, schema: pa.Schema, every: bool, contents: frozenset[int]) -> Iterator[pa.Table]:
+    """The live files, a table per manifest."""
+    builder = _Builder(state)
+    for leaf in (reachable_leaves if every else snapshot_leaves)(state, contents, _PARTS):
+        made = pa.Table.from_arrays([*builder.file(leaf), builder.readable(leaf)], schema=schema)
+        live = live_rows(leaf)
+        yield made if live is None else made.filter(live)
+
+
+def build_entries(state: TableState, schema: pa.Schema, every: bool) -> Iterator[pa.Table]:
+    """Every entry, deleted ones too, a table per manifest."""
+    builder = _Builder(state)
+    for leaf in (reachable_leaves if every else snapshot_leaves)(state, ALL, _PARTS):
+        own = [leaf.entries.column(n).combine_chunks() for n in ("status", "snapshot_id", "sequence_number", "file_sequence_number")]
+        file = pa.StructArray.from_arrays(builder.file(leaf), fields=list(schema.field("data_file").type))
+        yield pa.Table.from_arrays([*own, file, builder.readable(leaf)], schema=schema)

@@ -1,0 +1,200 @@
+"""``t.inspect``: the metadata tables of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState
+from iceexplore.inspect import _content, _definitions, _files, _log, _manifests, _partitions, _position_deletes, _puffin
+from iceexplore.inspect._metadata_table import Definition, MetadataTable
+from iceexplore.render import html_table
+
+__all__ = ["DEFINITIONS", "Inspect"]
+
+
+def _fixed(schema: pa.Schema) -> Any:
+    return lambda state: schema
+
+
+def _files_table(name: str, doc: str) -> Definition:
+    every, contents = _files.FILES[name]
+    build = partial(_files.build_files, every=every, contents=contents)
+    return Definition(name, doc, _files.files_schema, build, travels=not every)
+
+
+def _entries_table(name: str, doc: str) -> Definition:
+    every = _files.ENTRIES[name]
+    return Definition(name, doc, _files.entries_schema, partial(_files.build_entries, every=every), travels=not every)
+
+
+#: Every metadata table: Spark's sixteen, then ours.
+DEFINITIONS: dict[str, Definition] = {
+    d.name: d
+    for d in (
+        Definition("snapshots", "Every snapshot in the metadata.", _fixed(_log.SNAPSHOTS_SCHEMA), _log.build_snapshots, False),
+        Definition("history", "Which snapshot became current when.", _fixed(_log.HISTORY_SCHEMA), _log.build_history, False),
+        Definition("refs", "Branches and tags.", _fixed(_log.REFS_SCHEMA), _log.build_refs, False),
+        Definition(
+            "metadata_log_entries",
+            "Earlier metadata files, and this one last.",
+            _fixed(_log.METADATA_LOG_SCHEMA),
+            _log.build_metadata_log,
+            False,
+        ),
+        Definition(
+            "manifests", "The manifests of the snapshot.", _fixed(_manifests.MANIFESTS_SCHEMA), _manifests.build_manifests, True
+        ),
+        Definition(
+            "all_manifests",
+            "The manifests of every snapshot, once for each that refers to them.",
+            _fixed(_manifests.ALL_MANIFESTS_SCHEMA),
+            _manifests.build_all_manifests,
+            False,
+        ),
+        _files_table("files", "The live data files and delete files of the snapshot."),
+        _files_table("data_files", "The live data files of the snapshot."),
+        _files_table("delete_files", "The live delete files and deletion vectors of the snapshot."),
+        _files_table("all_files", "Data and delete files live in a manifest of any snapshot; one may be there twice."),
+        _files_table("all_data_files", "Data files live in a manifest of any snapshot; one may be there twice."),
+        _files_table("all_delete_files", "Delete files live in a manifest of any snapshot; one may be there twice."),
+        _entries_table("entries", "The manifest entries of the snapshot, those that delete a file too."),
+        _entries_table("all_entries", "The manifest entries of every snapshot's manifests, those that delete a file too."),
+        Definition(
+            "partitions",
+            "The live files of the snapshot, added up by partition.",
+            _partitions.partitions_schema,
+            _partitions.build_partitions,
+            True,
+        ),
+        Definition(
+            "position_deletes",
+            "Every position that a delete file or deletion vector of the snapshot deletes; reads these files.",
+            _position_deletes.position_deletes_schema,
+            _position_deletes.build_position_deletes,
+            True,
+        ),
+        Definition(
+            "content_entries",
+            "Every row of the snapshot's root and manifests in the one shape of all format versions.",
+            _content.content_entries_schema,
+            _content.build_content_entries,
+            True,
+            spark=False,
+        ),
+        Definition(
+            "deletion_vectors",
+            "The live deletion vectors of the snapshot.",
+            _content.deletion_vectors_schema,
+            _content.build_deletion_vectors,
+            True,
+            spark=False,
+        ),
+        Definition(
+            "puffin_blobs",
+            "The blobs in statistics files and in the snapshot's deletion-vector files; reads their footers.",
+            _fixed(_puffin.PUFFIN_BLOBS_SCHEMA),
+            _puffin.build_puffin_blobs,
+            True,
+            spark=False,
+        ),
+        Definition(
+            "column_stats",
+            "One row for each live file and column with statistics.",
+            _fixed(_content.COLUMN_STATS_SCHEMA),
+            _content.build_column_stats,
+            True,
+            spark=False,
+        ),
+        Definition(
+            "schemas", "Every field of every schema.", _fixed(_definitions.SCHEMAS_SCHEMA), _definitions.build_schemas, False, False
+        ),
+        Definition(
+            "specs", "Every field of every partition spec.", _fixed(_definitions.SPECS_SCHEMA), _definitions.build_specs, False, False
+        ),
+        Definition(
+            "sort_orders",
+            "Every field of every sort order.",
+            _fixed(_definitions.SORT_ORDERS_SCHEMA),
+            _definitions.build_sort_orders,
+            False,
+            False,
+        ),
+        Definition(
+            "properties", "The table's properties.", _fixed(_definitions.PROPERTIES_SCHEMA), _definitions.build_properties, False, False
+        ),
+    )
+}
+
+
+class Inspect:
+    """The metadata tables of a table: Spark's, with its names, columns and values, and some more.
+
+    ``t.inspect.files()`` is a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table; also ``t.inspect["files"]``.
+    Of a time-travelled table those show the snapshot that travel in Spark (``VERSION AS OF``); the others show the
+    metadata file.
+    """
+
+    # Named for editors and type checkers; `__getattr__` makes them.
+    snapshots: MetadataTable
+    history: MetadataTable
+    refs: MetadataTable
+    metadata_log_entries: MetadataTable
+    manifests: MetadataTable
+    all_manifests: MetadataTable
+    files: MetadataTable
+    data_files: MetadataTable
+    delete_files: MetadataTable
+    all_files: MetadataTable
+    all_data_files: MetadataTable
+    all_delete_files: MetadataTable
+    entries: MetadataTable
+    all_entries: MetadataTable
+    partitions: MetadataTable
+    position_deletes: MetadataTable
+    content_entries: MetadataTable
+    deletion_vectors: MetadataTable
+    puffin_blobs: MetadataTable
+    column_stats: MetadataTable
+    schemas: MetadataTable
+    specs: MetadataTable
+    sort_orders: MetadataTable
+    properties: MetadataTable
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> MetadataTable:
+        if name in DEFINITIONS:
+            return MetadataTable(self._state, DEFINITIONS[name])
+        raise AttributeError(f"no metadata table {name!r}; there are {', '.join(DEFINITIONS)}")
+
+    def __getitem__(self, name: str) -> MetadataTable:
+        if name not in DEFINITIONS:
+            raise OptionError(f"no metadata table {name!r}; there are {', '.join(DEFINITIONS)}")
+        return MetadataTable(self._state, DEFINITIONS[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(DEFINITIONS)
+
+    def __len__(self) -> int:
+        return len(DEFINITIONS)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *DEFINITIONS]
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [(d.name, "snapshot" if d.travels else "metadata file", d.doc) for d in DEFINITIONS.values()]
+
+    def __repr__(self) -> str:
+        width = max(map(len, DEFINITIONS))
+        lines = [f"  .{name:{width}}()  {scope:13}  {doc}" for name, scope, doc in self._rows()]
+        return "\n".join([f"Metadata tables of {self._state.name}; (flat=True) for plain columns, .arrow() for Arrow:", *lines])
+
+    def _repr_html_(self) -> str:
+        caption = f"Metadata tables of {self._state.name}: .inspect.files() is pandas, .inspect.files.arrow() is Arrow"
+        return str(html_table(("table", "shows", "what it is"), self._rows(), caption))

@@ -1,0 +1,127 @@
+"""``manifests`` and ``all_manifests``: the entries of manifest lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, Manifest
+from iceexplore.metadata import TableMetadata, decode_values, human_value, result_type
+
+__all__ = ["ALL_MANIFESTS_SCHEMA", "MANIFESTS_SCHEMA", "build_all_manifests", "build_manifests"]
+
+_SUMMARY = pa.struct(
+    [
+        pa.field("contains_null", pa.bool_()),
+        pa.field("contains_nan", pa.bool_()),
+        pa.field("lower_bound", pa.string()),
+        pa.field("upper_bound", pa.string()),
+    ]
+)
+MANIFESTS_SCHEMA = pa.schema(
+    [
+        pa.field("content", pa.int32()),
+        pa.field("path", pa.string()),
+        pa.field("length", pa.int64()),
+        pa.field("partition_spec_id", pa.int32()),
+        pa.field("added_snapshot_id", pa.int64()),
+        *[pa.field(f"{what}_{kind}_files_count", pa.int32()) for kind in ("data", "delete") for what in ("added", "existing", "deleted")],
+        pa.field("partition_summaries", pa.list_(_SUMMARY)),
+    ]
+)
+ALL_MANIFESTS_SCHEMA = pa.schema(
+    [*MANIFESTS_SCHEMA, pa.field("reference_snapshot_id", pa.int64()), pa.field("key_metadata", pa.binary())]
+)
+
+
+def build_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The manifests of the state's snapshot."""
+    root = state.root()
+    if root is not None:
+        yield pa.Table.from_arrays(_columns(root, state.metadata), schema=schema)
+
+
+def build_all_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The manifests of every snapshot, once for each snapshot that refers to them."""
+    for snapshot in state.metadata.snapshots:
+        root = state.root(snapshot)
+        if root is not None:
+            rows = _rows(root)
+            own = pa.repeat(pa.scalar(snapshot.snapshot_id, pa.int64()), rows.num_rows)
+            keys = rows.column("key_metadata").combine_chunks()
+            yield pa.Table.from_arrays([*_columns(root, state.metadata), own, keys], schema=schema)
+
+
+def _rows(root: Manifest) -> pa.Table:
+    """The manifests among a root's entries."""
+    kinds = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
+    return root.entries.filter(pc.is_in(root.entries.column("content_type"), kinds))
+
+
+def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
+    rows = _rows(root)
+
+    def own(name: str) -> pa.Array:
+        return rows.column(name).combine_chunks()
+
+    deletes = pc.equal(own("content_type"), int(ContentType.DELETE_MANIFEST))
+    stats = own("manifest_stats")
+    counts = []
+    for wanted in (pc.invert(deletes), deletes):
+        for what in ("added", "existing", "deleted"):
+            count = pc.struct_field(stats, f"{what}_files_count")
+            counts.append(pc.if_else(wanted, count, pa.scalar(0, pa.int64())).cast(pa.int32(), safe=False))
+    return [
+        deletes.cast(pa.int32()),
+        own("location"),
+        own("file_size_in_bytes"),
+        own("partition_spec_id"),
+        own("snapshot_id"),
+        *counts,
+        _summaries(rows, metadata),
+    ]
+
+
+def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:
+    """Partition summaries with bounds as Java's ``Transform.toHumanString`` prints them; a missing bound is ``null``."""
+    lists = rows.column("partition_summaries").combine_chunks()
+    items = lists.flatten()
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    starts = np.cumsum(lengths) - lengths
+    position = np.arange(len(items)) - np.repeat(starts, lengths)  # the field in the spec
+    spec_ids = np.repeat(np.asarray(pc.fill_null(rows.column("partition_spec_id").combine_chunks(), -1)), lengths)
+    bounds: dict[str, Any] = {}
+    for name in ("lower_bound", "upper_bound"):
+        raw = pc.struct_field(items, name)
+        texts = np.full(len(items), None, dtype=object)  # one value per manifest and partition field, not per file
+        for spec_id in np.unique(spec_ids):
+            for at in np.unique(position[spec_ids == spec_id]):
+                here = (spec_ids == spec_id) & (position == at)
+                texts[here] = _texts(raw.filter(pa.array(here)), metadata, int(spec_id), int(at))
+        bounds[name] = pa.array(texts, pa.string())
+    children = [pc.struct_field(items, "contains_null"), pc.struct_field(items, "contains_nan"), *bounds.values()]
+    made = pa.StructArray.from_arrays(children, fields=list(_SUMMARY))
+    offsets = pa.array(np.concatenate([starts, [len(items)]]).astype(np.int32))
+    mask = lists.is_null() if lists.null_count else None
+    return pa.ListArray.from_arrays(offsets, made, type=pa.list_(_SUMMARY), mask=mask)
+
+
+def _texts(raw: pa.Array, metadata: TableMetadata, spec_id: int, position: int) -> list[str | None]:
+    spec = next((s for s in metadata.partition_specs if s.spec_id == spec_id), None)
+    if spec is None or position >= len(spec.fields):
+        return [None] * len(raw)
+    field = spec.fields[position]
+    source = metadata.schema().find(field.source_id) if field.source_ids else None
+    # A column that is not in the current schema has no type there: Java prints its bounds as null
+    kind = result_type(field.transform, None if source is None else source.type)
+    values, _ = decode_values(kind, raw)
+    if not pa.types.is_temporal(values.type):
+        return [human_value(kind, field.transform, v) for v in values.to_pylist()]
+    # years outside 1 to 9999 are no Python dates: by the stored integer
+    numbers = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    return [human_value(kind, field.transform, v) for v in numbers.to_pylist()]

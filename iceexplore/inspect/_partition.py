@@ -1,0 +1,75 @@
+"""The partition column: one struct for every spec of the table, as Java's ``Partitioning.partitionType``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from iceexplore.inspect._shown import conform, shown_type
+from iceexplore.manifests import Manifest
+from iceexplore.metadata import PartitionSpec, TableMetadata, is_known_transform, result_type
+
+__all__ = ["PartitionUnion", "partition_union"]
+
+
+@dataclass(frozen=True)
+class PartitionUnion:
+    """The fields of the partition struct: ids, names and Arrow types, by ascending id. Without fields: unpartitioned."""
+
+    ids: tuple[int, ...]
+    type: pa.StructType
+
+    def __bool__(self) -> bool:
+        return bool(self.ids)
+
+    def struct(self, leaf: Manifest) -> pa.StructArray:
+        """A manifest's partition tuples as this struct; null where its spec has no such field."""
+        count = len(leaf)
+        own = leaf.partition()
+        names = [] if own is None else [own.type.field(i).name for i in range(own.type.num_fields)]
+        arrays = []
+        for field_id, field in zip(self.ids, self.type, strict=True):
+            if own is not None and str(field_id) in names:
+                arrays.append(conform(own.field(names.index(str(field_id))), field.type))
+            else:
+                arrays.append(pa.nulls(count, field.type))
+        return pa.StructArray.from_arrays(arrays, fields=list(self.type))
+
+    def width(self, spec: PartitionSpec | None) -> int:
+        """How many of the fields a spec has (Java tells partitions of narrower specs from null ones by it)."""
+        return 0 if spec is None else len({f.field_id for f in spec.fields} & set(self.ids))
+
+
+def partition_union(metadata: TableMetadata) -> PartitionUnion:
+    """The union of all specs' fields.
+
+    As in Java: the newest spec names a field, a void field takes the type of what it voided, and a field whose source
+    column is not in the current schema is left out. Unlike Java, an unknown transform does not fail (its values show as
+    text), and of two fields with one name the later is called ``<name>_<id>``.
+    """
+    columns = metadata.schema().by_id()
+    names: dict[int, str] = {}
+    types: dict[int, pa.DataType] = {}
+    void: dict[int, bool] = {}
+    for spec in sorted(metadata.partition_specs, key=lambda s: -s.spec_id):
+        for field in spec.fields:
+            source = columns.get(field.source_id) if field.source_ids else None
+            if source is None:
+                continue
+            names.setdefault(field.field_id, field.name)
+            if field.field_id in types and not (void[field.field_id] and field.transform != "void"):
+                continue
+            void[field.field_id] = field.transform == "void"
+            known = is_known_transform(field.transform)
+            types[field.field_id] = shown_type(result_type(field.transform, source[1].type)) if known else pa.string()
+    ids = tuple(sorted(types))
+    taken: set[str] = set()
+    fields = []
+    for field_id in ids:
+        name = names[field_id]
+        while name in taken:
+            name = f"{name}_{field_id}"
+        taken.add(name)
+        fields.append(pa.field(name, types[field_id]))
+    return PartitionUnion(ids, pa.struct(fields))

@@ -1,0 +1,105 @@
+"""``position_deletes``: the rows of position delete files and deletion vectors (Java: ``PositionDeletesTable``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.deletes import read_deletion_vector, read_position_deletes
+from iceexplore.errors import IceexploreError, problem
+from iceexplore.formats import field_id
+from iceexplore.graph import TableState
+from iceexplore.inspect._files import live_rows
+from iceexplore.inspect._partition import partition_union
+from iceexplore.inspect._shown import conform, shown_type
+from iceexplore.inspect._source import DELETES, snapshot_leaves
+from iceexplore.manifests import ContentType
+from iceexplore.metadata import StructType
+
+__all__ = ["MAX_POSITIONS", "build_position_deletes", "position_deletes_schema"]
+
+#: Positions of one deletion vector that are spelt out: a few bytes can claim 2**60 of them.
+MAX_POSITIONS = 20_000_000
+
+
+def position_deletes_schema(state: TableState) -> pa.Schema:
+    """The columns of ``position_deletes``."""
+    union = partition_union(state.metadata)
+    vector = [pa.field("content_offset", pa.int64()), pa.field("content_size_in_bytes", pa.int64())]
+    return pa.schema(
+        [
+            pa.field("file_path", pa.string()),
+            pa.field("pos", pa.int64()),
+            pa.field("row", shown_type(StructType(state.metadata.schema().fields))),
+            *([pa.field("partition", union.type)] if union else []),
+            pa.field("spec_id", pa.int32()),
+            pa.field("delete_file_path", pa.string()),
+            *(vector if state.metadata.format_version >= 3 else []),
+        ]
+    )
+
+
+def build_position_deletes(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Every deleted position of the state's snapshot; a delete file that cannot be read is a `Problem`."""
+    union = partition_union(state.metadata)
+    for leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
+        rows = leaf.entries
+        if union:
+            rows = rows.append_column("partition", union.struct(leaf))
+        live = live_rows(leaf)
+        rows = rows if live is None else rows.filter(live)
+        rows = rows.filter(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)))
+        for at in range(rows.num_rows):  # each is a file (or a part of one) to read
+            try:
+                yield from _of_file(state, schema, rows.slice(at, 1))
+            except IceexploreError as error:
+                state.problems.add_error(error, rows.column("location")[at].as_py() or leaf.location)
+
+
+def _of_file(state: TableState, schema: pa.Schema, row: pa.Table) -> Iterator[pa.Table]:
+    location = row.column("location")[0].as_py()
+    vector = row.column("deletion_vector")[0].as_py() or {}
+    offset, size = vector.get("offset"), vector.get("size_in_bytes")
+    if offset is not None and size is not None:
+        bitmap = read_deletion_vector(state.storage, location, offset, size)
+        if len(bitmap) > MAX_POSITIONS:
+            text = f"The deletion vector at byte {offset} has {len(bitmap)} positions; they are not listed."
+            state.problems.add(problem("unsupported", location, text, found=len(bitmap), expected=MAX_POSITIONS))
+            return
+        pos = pa.array(bitmap.to_array(), pa.uint64()).cast(pa.int64())
+        referenced = row.column("referenced_file")[0]
+        columns: dict[str, pa.Array] = {"file_path": pa.repeat(referenced, len(pos)), "pos": pos}
+        count = len(pos)
+    else:
+        table = read_position_deletes(state.storage, location, row.column("file_format")[0].as_py())
+        count = table.num_rows
+        columns = {"file_path": table.column("file_path").combine_chunks(), "pos": table.column("pos").combine_chunks()}
+        if "row" in table.column_names:
+            columns["row"] = _deleted_row(table.column("row").combine_chunks(), state, schema.field("row").type)
+    same = {"spec_id": "partition_spec_id", "partition": "partition", "delete_file_path": "location"}
+    for name, source in same.items():
+        if name in schema.names:
+            columns[name] = _repeat(row.column(source).combine_chunks(), count)
+    columns["content_offset"] = pa.repeat(pa.scalar(offset, pa.int64()), count)
+    columns["content_size_in_bytes"] = pa.repeat(pa.scalar(size, pa.int64()), count)
+    yield pa.table([columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema], schema=schema)
+
+
+def _repeat(array: pa.Array, count: int) -> pa.Array:
+    """The one value of an array, of any type, many times."""
+    return array.take(pa.repeat(pa.scalar(0, pa.int64()), count))
+
+
+def _deleted_row(row: pa.Array, state: TableState, target: pa.StructType) -> pa.Array:
+    """The deleted rows that a file may keep, by the ids of the table's columns; what does not fit is null."""
+    if not pa.types.is_struct(row.type):
+        return pa.nulls(len(row), target)
+    by_id = {field_id(row.type.field(i)): i for i in range(row.type.num_fields)}
+    children = []
+    for column, field in zip(state.metadata.schema().fields, target, strict=True):
+        at = by_id.get(column.field_id)
+        children.append(pa.nulls(len(row), field.type) if at is None else conform(row.field(at), field.type))
+    mask = row.is_null() if row.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)

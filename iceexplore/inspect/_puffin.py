@@ -1,0 +1,80 @@
+"""``puffin_blobs``: the blobs of the table's Puffin files, statistics and deletion vectors, by their footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.deletes import read_puffin_footer
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState
+from iceexplore.inspect._content import build_deletion_vectors, deletion_vectors_schema
+from iceexplore.inspect._log import rows_table
+
+__all__ = ["PUFFIN_BLOBS_SCHEMA", "build_puffin_blobs"]
+
+PUFFIN_BLOBS_SCHEMA = pa.schema(
+    [
+        pa.field("file_path", pa.string()),
+        pa.field("used_as", pa.string()),
+        pa.field("ordinal", pa.int64()),
+        pa.field("type", pa.string()),
+        pa.field("fields", pa.list_(pa.int32())),
+        pa.field("columns", pa.list_(pa.string())),
+        pa.field("snapshot_id", pa.int64()),
+        pa.field("sequence_number", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("length", pa.int64()),
+        pa.field("compression_codec", pa.string()),
+        pa.field("ndv", pa.int64()),
+        pa.field("cardinality", pa.int64()),
+        pa.field("referenced_data_file", pa.string()),
+        pa.field("properties", pa.map_(pa.string(), pa.string())),
+    ]
+)
+
+
+def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The statistics files of the metadata and the deletion-vector files of the snapshot; reads each one's footer."""
+    for file in state.metadata.statistics:
+        yield from _blobs(state, schema, file.statistics_path, "statistics", file.file_size_in_bytes)
+    places: dict[str, None] = {}
+    for table in build_deletion_vectors(state, deletion_vectors_schema(state)):
+        places |= dict.fromkeys(pc.unique(table.column("file_path")).to_pylist())
+    for place in places:
+        yield from _blobs(state, schema, place, "deletion vectors", None)
+
+
+def _blobs(state: TableState, schema: pa.Schema, location: str, used_as: str, size: int | None) -> Iterator[pa.Table]:
+    try:
+        file = read_puffin_footer(state.storage, location, size)
+    except IceexploreError as error:
+        state.problems.add_error(error, location)
+        return
+    for item in file.problems:
+        state.problems.add(item)
+    names = state.metadata.all_fields()
+    rows: list[dict[str, Any]] = [
+        {
+            "file_path": location,
+            "used_as": used_as,
+            "ordinal": blob.ordinal,
+            "type": blob.type,
+            "fields": list(blob.fields),
+            "columns": [names[i][0] if i in names else None for i in blob.fields],
+            "snapshot_id": blob.snapshot_id,
+            "sequence_number": blob.sequence_number,
+            "offset": blob.offset,
+            "length": blob.length,
+            "compression_codec": blob.compression_codec,
+            "ndv": blob.ndv,
+            "cardinality": blob.cardinality,
+            "referenced_data_file": blob.referenced_data_file,
+            "properties": list(blob.properties.items()),
+        }
+        for blob in file.blobs
+    ]
+    yield rows_table(rows, schema)

@@ -1,0 +1,106 @@
+"""How values show in the metadata tables: their Arrow types and texts, as Spark has them, without Python objects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, arrow_type
+
+__all__ = ["as_text", "binary_hex", "conform", "micros_of", "shown", "shown_type"]
+
+_UUID = pa.binary(16)
+_HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+
+
+def shown_type(kind: Type) -> pa.DataType:
+    """The Arrow type in which values show: as `arrow_type`, and a uuid as text (as in Spark)."""
+    match kind:
+        case StructType(fields):
+            return pa.struct([_field(f) for f in fields])
+        case ListType(element):
+            return pa.list_(_field(element))
+        case MapType(key, value):
+            return pa.map_(shown_type(key.type), shown_type(value.type))
+    found = arrow_type(kind)
+    return pa.string() if found == _UUID else found
+
+
+def _field(field: NestedField) -> pa.Field:
+    return pa.field(field.name, shown_type(field.type))
+
+
+def shown(array: pa.Array) -> pa.Array:
+    """Values as they show: a uuid as text, the rest as it is."""
+    return _uuid_text(array) if array.type == _UUID else array
+
+
+def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """An array of another type; where a value does not fit, as text or null, never an error."""
+    array = shown(array)
+    if array.type == target:
+        return array
+    try:
+        return array.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return as_text(array) if pa.types.is_string(target) else pa.nulls(len(array), target)
+
+
+def as_text(array: pa.Array) -> pa.Array:
+    """Any array of primitives as strings; binary as hexadecimal digits."""
+    array = shown(array)
+    if pa.types.is_string(array.type):
+        return array
+    if pa.types.is_binary(array.type) or pa.types.is_fixed_size_binary(array.type):
+        return binary_hex(array.cast(pa.binary()))
+    if pa.types.is_timestamp(array.type) and array.type.tz is not None:
+        plain = array.cast(pa.timestamp(array.type.unit)).cast(pa.string())  # rendering a zone needs a zone database
+        return pc.binary_join_element_wise(plain, "Z", "")
+    try:
+        return array.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(array), pa.string())
+
+
+def micros_of(ms: int | None) -> int | None:
+    """Microseconds of milliseconds; None for a time that no 64 bits of microseconds hold."""
+    return None if ms is None or abs(ms) >= 2**63 // 1000 else ms * 1000
+
+
+def _buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and bytes of a large binary array."""
+    _, offsets, data = array.buffers()
+    if offsets is None or len(array) == 0:
+        return np.zeros(len(array) + 1, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    ends = np.frombuffer(offsets, dtype=np.int64, count=len(array) + 1, offset=array.offset * 8)
+    return ends, np.empty(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+
+
+def _digits(cells: np.ndarray) -> np.ndarray:
+    """Two hexadecimal digits a byte, along the last axis."""
+    return np.stack([_HEX[cells >> 4], _HEX[cells & 15]], axis=-1).reshape(*cells.shape[:-1], -1)
+
+
+def binary_hex(array: pa.Array) -> pa.Array:
+    """Binary values as hexadecimal digits."""
+    array = array.cast(pa.large_binary())
+    ends, data = _buffers(array)
+    digits = _digits(data[ends[0] : ends[-1]])
+    valid = None if not array.null_count else pa.array(np.asarray(array.is_valid())).buffers()[1]
+    offsets = pa.py_buffer(np.ascontiguousarray((ends - ends[0]) * 2))
+    made = pa.LargeStringArray.from_buffers(len(array), offsets, pa.py_buffer(np.ascontiguousarray(digits)), valid)
+    return made.cast(pa.string())
+
+
+def _uuid_text(array: pa.Array) -> pa.Array:
+    count = len(array)
+    data = array.buffers()[1]
+    cells = np.frombuffer(data, dtype=np.uint8)[array.offset * 16 : (array.offset + count) * 16] if count else np.empty(0, np.uint8)
+    digits = _digits(cells.reshape(count, 16))
+    text = np.full((count, 36), ord("-"), dtype=np.uint8)
+    for start, end, at in ((0, 8, 0), (8, 12, 9), (12, 16, 14), (16, 20, 19), (20, 32, 24)):
+        text[:, at : at + end - start] = digits[:, start:end]
+    offsets = pa.py_buffer(np.arange(count + 1, dtype=np.int64) * 36)
+    valid = None if not array.null_count else pa.array(np.asarray(array.is_valid())).buffers()[1]
+    return pa.LargeStringArray.from_buffers(count, offsets, pa.py_buffer(text), valid).cast(pa.string())
