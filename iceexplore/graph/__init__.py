@@ -3,6 +3,7 @@
 from iceexplore.graph._bundle import REDACTIONS, Bundle, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals
 from iceexplore.graph._diff import Diff, diff
+from iceexplore.graph._frame import to_frame
 from iceexplore.graph._nodes import TreeNode, json_safe
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
@@ -36,6 +37,7 @@ __all__ = [
     "snapshot_records",
     "state_of",
     "table_card",
+    "to_frame",
     "to_ms",
     "totals",
     "travel",

@@ -27,6 +27,16 @@ class TableKey:
     title: str
 
 
+_MANIFEST_COUNTS = (
+    "added_files_count",
+    "existing_files_count",
+    "deleted_files_count",
+    "added_rows_count",
+    "existing_rows_count",
+    "deleted_rows_count",
+    "file_size_in_bytes",
+    "sequence_number",
+)
 _FILES = {"data-file", "position-delete", "equality-delete", "deletion-vector"}
 _TABLES: dict[str, tuple[TableKey, ...]] = {
     "table": (
@@ -55,6 +65,30 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
     "delete-manifest": (TableKey("leaf", "Entries"),),
     "statistics": (TableKey("puffin_blobs", "Puffin blobs"),),
     **dict.fromkeys(_FILES, (TableKey("columns", "Columns"),)),
+}
+
+
+_ENTRY = ("record_count", "file_size_in_bytes", "sequence_number")
+#: The fields that are seen at once; the others are one click away.
+_FIRST: dict[str, tuple[str, ...]] = {
+    "table": ("format-version", "last-sequence-number", "current-snapshot-id"),
+    "metadata": ("last-updated-ms", "snapshots", "refs", "schemas", "partition-specs", "current-schema-id"),
+    "snapshot": (
+        "timestamp-ms",
+        "operation",
+        "sequence-number",
+        "total-data-files",
+        "total-records",
+        "total-delete-files",
+        "total-files-size",
+        "added-data-files",
+        "deleted-data-files",
+        "added-records",
+        "deleted-records",
+    ),
+    "data-manifest": (*_MANIFEST_COUNTS, "snapshot_id"),
+    "delete-manifest": (*_MANIFEST_COUNTS, "snapshot_id"),
+    **dict.fromkeys(_FILES, (*_ENTRY, "status", "snapshot_id", "referenced_file")),
 }
 
 
@@ -95,6 +129,10 @@ def load_table(state: TableState, node: TreeNode, key: str) -> pd.DataFrame:
 def detail_of(node: TreeNode) -> dict[str, Any]:
     """What the detail pane shows of a node, JSON-safe."""
     facts = [(name, text) for name, text in _facts(node) if text][:_MAX_FACTS]
+    first = [f for name in _FIRST.get(node.kind, ()) for f in facts if f[0] == name]
+    if not first:
+        first = facts[:6]
+    rest = [f for f in facts if f not in first]
     problems = [
         {
             "severity": p.severity,
@@ -113,7 +151,8 @@ def detail_of(node: TreeNode) -> dict[str, Any]:
         "kind_title": " · ".join([style(node.kind).title, *sorted(node.marks - {"folded", "problem"})]),
         "title": json_safe(node.label[:400]),
         "path": json_safe(node.location or "")[:2000],
-        "facts": [[json_safe(name), json_safe(text)] for name, text in facts],
+        "facts": [[json_safe(name), json_safe(text)] for name, text in first],
+        "more": [[json_safe(name), json_safe(text)] for name, text in rest],
         "problems": problems,
         "tables": [{"key": t.key, "title": t.title} for t in tables_of(node)],
     }

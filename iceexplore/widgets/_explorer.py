@@ -83,11 +83,9 @@ class Explorer(anywidget.AnyWidget):
     answered = traitlets.Int().tag(sync=True)
 
     def __init__(self, table: Any) -> None:
-        state = table if isinstance(table, TableState) else getattr(table, "state", None)
-        if not isinstance(state, TableState):
-            raise OptionError(f"Explorer takes a Table (ix.open(...)), not {type(table).__name__}")
-        self._state = state
+        state = self._state = _state_of(table)
         self._forest = Forest(state)
+        self._work = Work(self._fail, self._idle)
         self._limits: dict[str, int] = {}
         self._frames: OrderedDict[tuple[str, str], pd.DataFrame] = OrderedDict()
         self._lock = threading.Lock()
@@ -107,7 +105,6 @@ class Explorer(anywidget.AnyWidget):
             selected_id=chosen,
             detail=detail_of(self._forest.node(chosen)),
         )
-        self._work = Work(self._fail, self._idle)
         self.observe(self._on_snapshot, "snapshot_id")
         self.observe(self._on_expanded, "expanded")
         self.observe(self._on_selected, "selected_id")
@@ -137,7 +134,8 @@ class Explorer(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Take the widget away, and stop reading."""
-        self._work.close()
+        if hasattr(self, "_work"):  # ipywidgets closes what was never made, too
+            self._work.close()
         super().close()
 
     # What the browser asks -------------------------------------------------------------------------------------------
@@ -266,6 +264,13 @@ class Explorer(anywidget.AnyWidget):
 def explore(table: Any) -> Explorer:
     """The explorer of a table, or of a table's state."""
     return Explorer(table)
+
+
+def _state_of(table: Any) -> TableState:
+    state = table if isinstance(table, TableState) else getattr(table, "state", None)
+    if not isinstance(state, TableState):
+        raise OptionError(f"Explorer takes a Table (ix.open(...)), not {type(table).__name__}")
+    return state
 
 
 def _id(text: Any) -> int | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe
 
-__all__ = ["Forest", "Growth"]
+__all__ = ["Forest", "Growth", "short"]
 
 #: Children shown at first, and added by each "more".
 STEP = 100
@@ -131,10 +132,18 @@ def _more(parent: str, label: str) -> dict[str, Any]:
         "kind": "more",
         "label": label,
         "note": "",
-        "badge": None,
         "marks": [],
     }
     return {**node, "tooltip": None, "leaf": True, "children": None}
+
+
+_UUID = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID = re.compile(r"(?<![0-9a-f])(\d{4})\d{7,11}(\d{4})(?![0-9a-f])")
+
+
+def short(label: str) -> str:
+    """A label that fits a narrow pane: of UUIDs and snapshot ids only the ends, which tell them apart."""
+    return _ID.sub(r"\1…\2", _UUID.sub(r"\1…", label[:300]))[:120]
 
 
 def _sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
@@ -142,9 +151,8 @@ def _sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
     lines = [node.location or node.label, *node.lines]
     return {
         "kind": node.kind,
-        "label": json_safe(node.label[:200]),
-        "note": json_safe((node.lines[0] if node.lines else "")[:120]),
-        "badge": json_safe(node.badge and node.badge[:40]),
+        "label": json_safe(short(node.label)),
+        "note": json_safe(" · ".join([*([node.badge] if node.badge else []), *node.lines[:1]])[:160]),
         "marks": sorted(node.marks - {"folded"}),
         "tooltip": json_safe("\n".join(lines)[:600]),
         "leaf": node.child_count == 0,

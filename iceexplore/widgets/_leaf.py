@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, TreeNode
+from iceexplore.graph import TableState, TreeNode, to_frame
 from iceexplore.manifests import CONTENT_NAMES, Manifest, Status
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def leaf_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     ):  # fmt: skip
         if name in ("location", "file_format") or entries[name].null_count < len(entries):
             columns[name] = entries[name]
-    return _pandas(pa.table(columns))
+    return to_frame(pa.table(columns))
 
 
 def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
@@ -116,10 +116,3 @@ def _python(value: Any) -> Any:
         return value.as_py()
     except (ValueError, OverflowError):  # beyond Python's calendar
         return value.value
-
-
-def _pandas(table: pa.Table) -> pd.DataFrame:
-    import pandas as pd
-
-    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return frame

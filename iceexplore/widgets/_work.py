@@ -88,7 +88,7 @@ class Work:
             self._idle()
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until nothing is left to do, and hand it all over; False if that takes longer than ``timeout`` seconds."""
+        """Wait until nothing is left to do, and hand it over; False if that takes longer than ``timeout`` seconds."""
         while self._pending:
             _, left = wait(set(self._pending), timeout)
             self.deliver()

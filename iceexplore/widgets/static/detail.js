@@ -31,9 +31,9 @@ export function detailView(model) {
         el("div", { class: "ice-advice" }, problem.advice),
       ),
     );
-    const facts = (detail.facts ?? []).map(([name, value]) =>
-      el("div", { class: value.length > 48 ? "ice-wide" : null }, el("dt", {}, name), el("dd", {}, value)),
-    );
+    const list = (facts) =>
+      el("dl", { class: "ice-facts" }, ...facts.map(([name, value]) => el("div", { class: value.length > 48 ? "ice-wide" : null }, el("dt", {}, name), el("dd", {}, value))));
+    const more = detail.more ?? [];
     head.replaceChildren(
       el(
         "div",
@@ -41,9 +41,10 @@ export function detailView(model) {
         icon(model.get("styles"), detail.kind, 20),
         el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, detail.kind_title), el("h3", {}, detail.title)),
       ),
-      detail.path ? el("div", { class: "ice-path" }, detail.path) : el("span"),
+      detail.path ? el("div", { class: "ice-path" }, detail.path) : "",
       ...problems,
-      facts.length ? el("dl", { class: "ice-facts" }, ...facts) : el("span"),
+      list(detail.facts ?? []),
+      more.length ? el("details", { class: "ice-rest" }, el("summary", {}, `${more.length} more field${more.length > 1 ? "s" : ""}`), list(more)) : "",
     );
   }
 

@@ -5,8 +5,10 @@ const SVG = "http://www.w3.org/2000/svg";
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
-    if (value === undefined || value === null || value === false) continue;
-    if (key === "class") node.className = value;
+    if (value === undefined || value === null) continue;
+    if (key.startsWith("aria-")) node.setAttribute(key, String(value));
+    else if (value === false) continue;
+    else if (key === "class") node.className = value;
     else if (key === "style") for (const [name, v] of Object.entries(value)) node.style.setProperty(name, v);
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else node.setAttribute(key, value === true ? "" : String(value));

@@ -64,17 +64,20 @@ export function treeView(model) {
         "aria-posinset": index + 1,
         "aria-setsize": of,
         "aria-selected": selected,
-        "aria-expanded": open,
+        "aria-expanded": open, // null for a leaf: no attribute
         "aria-busy": waiting || null,
         "data-id": id,
         style: { "--level": level - 1 },
       },
       el("span", { class: "ice-twisty", "aria-hidden": "true" }),
       icon(styles, node.kind),
-      el("span", { class: "ice-label" }, node.label),
-      node.badge ? el("span", { class: "ice-badge" }, node.badge) : null,
+      el(
+        "span",
+        { class: "ice-words" },
+        el("span", { class: "ice-label" }, node.label),
+        node.note ? el("span", { class: "ice-note" }, node.note) : null,
+      ),
       marks,
-      node.note ? el("span", { class: "ice-note" }, node.note) : null,
     );
   }
 

@@ -1,0 +1,357 @@
+"""The explorer's Python side: plain traits that say everything, and no error passed over in silence."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer, explore
+from iceexplore.widgets._assets import script, style_sheet
+from iceexplore.widgets._cells import cell, page_of
+from iceexplore.widgets._forest import short
+from iceexplore.widgets._work import Work
+
+SYNCED = (
+    "title", "badges", "styles", "snapshots", "snapshot_id", "nodes", "roots", "expanded",
+    "selected_id", "detail", "query", "page", "busy", "error", "answered",
+)  # fmt: skip
+
+
+@pytest.fixture
+def table() -> ix.Table:
+    return ix.sample("trips")
+
+
+@pytest.fixture
+def widget(table: ix.Table) -> Iterator[Explorer]:
+    made = explore(table)
+    assert made.settle(60)
+    yield made
+    made.close()
+
+
+def state_of(widget: Explorer) -> dict[str, Any]:
+    return {name: getattr(widget, name) for name in SYNCED}
+
+
+def manifest(widget: Explorer, kind: str = "data-manifest") -> str:
+    return next(i for i, node in widget.nodes.items() if node["kind"] == kind)
+
+
+def test_starts_at_the_current_snapshot(table: ix.Table, widget: Explorer) -> None:
+    assert table.snapshot is not None
+    assert widget.snapshot_id == str(table.snapshot.snapshot_id)
+    assert widget.selected_id == f"snapshot:{table.snapshot.snapshot_id}"
+    assert widget.selected.kind == "snapshot"
+    assert [s["id"] for s in widget.snapshots] == [str(s.snapshot_id) for s in table.snapshots]
+    kinds = [node["kind"] for node in widget.nodes.values()]
+    assert kinds.count("snapshot") == 1
+    assert "data-manifest" in kinds
+    assert not any(kind.endswith("file") and kind != "metadata" for kind in kinds)
+    assert widget.busy == ""
+    assert widget.error == {}
+
+
+def test_state_is_plain_json(widget: Explorer) -> None:
+    for node in (manifest(widget), "table"):
+        widget.selected_id = node
+        assert widget.settle(60)
+        text = json.dumps(state_of(widget), allow_nan=False)
+        assert json.loads(text) == state_of(widget)
+        numbers: list[int] = []
+        json.loads(text, parse_int=lambda digits: numbers.append(int(digits)))
+        assert max(map(abs, numbers)) < 2**53, "JavaScript would lose digits"
+
+
+def test_opening_reads_no_manifest(table: ix.Table) -> None:
+    made = Explorer(table)
+    first = {read.kind for read in table.reads}
+    made.close()
+    assert first <= {"metadata", "manifest-list", "stat", "list"}
+
+
+def test_unfolding_a_manifest_shows_its_files(widget: Explorer) -> None:
+    chosen = manifest(widget)
+    assert widget.nodes[chosen]["children"] is None
+    widget.expanded = [*widget.expanded, chosen]
+    assert widget.settle(60)
+    children = widget.nodes[chosen]["children"]
+    assert children
+    assert {widget.nodes[c]["kind"] for c in children} == {"data-file"}
+    assert all(widget.nodes[c]["leaf"] for c in children)
+    before = widget.nodes
+    widget.expanded = [i for i in widget.expanded if i != chosen]
+    assert widget.settle(60)
+    assert widget.nodes == before, "what has been read stays, so folding and unfolding again asks for nothing"
+
+
+def test_the_entries_of_a_manifest(widget: Explorer) -> None:
+    widget.selected_id = manifest(widget)
+    assert widget.settle(60)
+    assert widget.error == {}
+    assert widget.page["table"] == "leaf"
+    frame = widget.selected_table
+    assert frame is not None
+    assert widget.page["total"] == len(frame) > 0
+    columns = [c["name"] for c in widget.page["columns"]]
+    assert columns[:4] == ["file", "content", "status", "record_count"]
+    assert [row[columns.index("location")] for row in widget.page["rows"]] == frame["location"].tolist()
+    assert set(frame["status"]) <= {"ADDED", "EXISTING", "DELETED"}
+
+
+def test_the_columns_of_a_file(widget: Explorer) -> None:
+    chosen = manifest(widget)
+    widget.expanded = [*widget.expanded, chosen]
+    assert widget.settle(60)
+    widget.selected_id = widget.nodes[chosen]["children"][0]
+    assert widget.settle(60)
+    frame = widget.selected_table
+    assert frame is not None
+    trip = frame[frame["column"] == "trip_id"].iloc[0]
+    assert trip["type"] == "long"
+    assert trip["lower"] <= trip["upper"]
+    assert trip["value_count"] == dict(widget.detail["facts"])["record_count"] or trip["value_count"] > 0
+
+
+@pytest.mark.parametrize("kind", ["snapshot", "table", "metadata", "manifest-list"])
+def test_every_table_of_every_kind(widget: Explorer, kind: str) -> None:
+    widget.selected_id = next(i for i, node in widget.nodes.items() if node["kind"] == kind)
+    assert widget.settle(60)
+    assert widget.detail["tables"]
+    for number, tab in enumerate(widget.detail["tables"], 1):
+        widget.query = {"n": number, "node": widget.selected_id, "table": tab["key"], "page": 0}
+        assert widget.settle(60)
+        assert widget.error == {}, tab
+        assert (widget.page["n"], widget.page["table"]) == (number, tab["key"])
+        frame = widget.selected_table
+        assert frame is not None
+        assert widget.page["total"] == len(frame)
+
+
+def test_another_snapshot(widget: Explorer) -> None:
+    first = widget.snapshots[0]["id"]
+    widget.selected_id = next(i for i in widget.nodes if i.startswith("root:"))
+    assert widget.settle(60)
+    widget.snapshot_id = first
+    assert widget.settle(60)
+    assert widget.error == {}
+    assert widget.selected_id == f"root:{first}"
+    assert {i.split(":")[1] for i in widget.nodes if i.startswith("manifest:")} == {first}
+    assert widget.page["node"] == f"root:{first}"
+
+
+def test_a_carried_manifest_stays_selected(widget: Explorer) -> None:
+    carried = next(
+        i for i, node in widget.nodes.items() if node["kind"] == "data-manifest" and "carried" in node["marks"]
+    )
+    widget.selected_id = carried
+    location = widget.selected.location
+    widget.snapshot_id = widget.snapshots[-2]["id"]
+    assert widget.settle(60)
+    assert widget.selected_id != carried
+    assert widget.selected.location == location
+
+
+def test_the_newest_request_wins(widget: Explorer) -> None:
+    for snapshot in widget.snapshots:
+        widget.snapshot_id = snapshot["id"]
+    assert widget.settle(60)
+    assert {i.split(":")[1] for i in widget.nodes if i.startswith("root:")} == {widget.snapshots[-1]["id"]}
+
+
+def test_earlier_metadata_files_unfold(widget: Explorer, table: ix.Table) -> None:
+    assert "more:log" in widget.nodes
+    widget.expanded = [*widget.expanded, "more:log"]
+    assert widget.settle(60)
+    assert sum(n["kind"] == "metadata" for n in widget.nodes.values()) == 1 + len(table.metadata.metadata_log)
+    assert "more:log" not in widget.expanded
+
+
+@pytest.mark.parametrize(
+    ("trait", "value"),
+    [
+        ("snapshot_id", "17"),
+        ("snapshot_id", "x"),
+        ("selected_id", "manifest:1:2"),
+        ("selected_id", "<img src=x onerror=alert(1)>"),
+        ("query", {"n": 1, "table": "no such table", "page": 0}),
+        ("query", {"n": 1, "table": ["files"], "page": 0}),
+        ("query", {"n": 1, "table": "files", "page": "0"}),
+    ],
+)
+def test_nonsense_from_the_browser_is_shown(widget: Explorer, trait: str, value: Any) -> None:
+    answered = widget.answered
+    setattr(widget, trait, value)
+    assert widget.settle(60)
+    assert widget.error["text"]
+    assert "fault in iceexplore" not in widget.error["advice"]
+    assert widget.busy == ""
+    assert widget.answered > answered
+    widget.selected_id = "table"
+    assert widget.settle(60)
+    assert widget.error == {}, "the next answer takes the error away"
+
+
+def test_an_error_while_reading_is_shown(widget: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr("iceexplore.widgets._explorer.load_table", broken)
+    widget.selected_id = manifest(widget)
+    assert widget.settle(60)
+    assert widget.error["text"] == "ZeroDivisionError: on purpose"
+    assert "fault in iceexplore" in widget.error["advice"]
+    assert widget.detail["kind"] == "data-manifest", "what could be read is shown"
+
+
+def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
+    import shutil
+
+    from iceexplore._samples import sample_path
+
+    source = Path(sample_path("trips"))
+    folder = tmp_path / "trips"
+    if source.is_dir():
+        shutil.copytree(source, folder)
+    else:
+        shutil.unpack_archive(source, folder)
+    whole = Explorer(ix.open(folder))
+    wanted = Path(whole._forest.node(manifest(whole)).location or "").name
+    whole.close()
+    for path in folder.rglob(wanted):
+        path.unlink()
+    widget = Explorer(ix.open(folder))
+    chosen = manifest(widget)
+    widget.expanded = [*widget.expanded, chosen]
+    widget.selected_id = chosen
+    assert widget.settle(60)
+    assert [p["severity"] for p in widget.detail["problems"]] == ["error"]
+    assert "missing" in widget.detail["problems"][0]["title"]
+    widget.close()
+
+
+def test_without_a_kernel_there_is_html(widget: Explorer, table: ix.Table) -> None:
+    data, _ = widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "trips" in data["text/html"]
+    assert data["text/plain"] == repr(table)
+    for stripped in ("<style", "<script", "<svg", "onclick"):
+        assert stripped not in data["text/html"]
+
+
+def test_only_tables(table: ix.Table) -> None:
+    assert Explorer(table.state).title == "trips"
+    with pytest.raises(ix.OptionError, match=r"ix\.open"):
+        Explorer("trips")
+
+
+def test_assets_are_small_and_fetch_nothing() -> None:
+    module = script("dom.js", "detail.js", "timeline.js", "tree.js", "explorer.js")
+    css = style_sheet("explorer.css")
+    assert len(module) + len(css) < 100_000
+    assert Explorer._esm == module
+    assert "\nimport " not in module
+    assert module.count("export") == 1
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "import("):
+        assert word not in module
+    assert "http" not in module.replace("http://www.w3.org/2000/svg", "")
+    assert "url(" not in css
+    assert "@import" not in css
+
+
+def test_cells_lose_nothing() -> None:
+    frame = pd.DataFrame(
+        {
+            "id": pd.array([2**63 - 1, None], dtype="Int64"),
+            "when": pd.to_datetime(pd.Series(["2024-01-01T00:00:00Z", None])),
+            "blob": pd.Series([b"\x00\xff", None], dtype=object),
+            "nested": pd.Series([{"a": [1, 2**60]}, None], dtype=object),
+            "text": pd.Series(["\ud800<b>", ""], dtype=object),
+        }
+    )
+    page = page_of(frame, 0)
+    assert page["rows"] == [
+        [str(2**63 - 1), "2024-01-01 00:00:00+00:00", "0x00ff", f'{{"a": [1, "{2**60}"]}}', "\\ud800<b>"],
+        [None, None, None, None, ""],
+    ]
+    assert [c["right"] for c in page["columns"]] == [True, False, False, False, False]
+    json.dumps(page).encode()
+
+
+def test_pages() -> None:
+    frame = pd.DataFrame({"n": range(120)})
+    assert [page_of(frame, p, 50)["rows"][0] for p in (0, 1, 2)] == [["0"], ["50"], ["100"]]
+    assert page_of(frame, 99, 50)["page"] == 2
+    assert page_of(frame, -1, 50)["page"] == 0
+    assert page_of(frame.head(0), 0)["pages"] == 1
+    assert cell("x" * 1000) == "x" * 299 + "…"
+
+
+def test_short_labels_keep_what_tells_them_apart() -> None:
+    assert short("ee1b7b11-de7c-4ec7-917e-5981d58b8cd6-m0.avro") == "ee1b…-m0.avro"
+    assert short("Snapshot 7137812319701696493") == "Snapshot 7137…6493"
+    assert short("v23.metadata.json") == "v23.metadata.json"
+
+
+def test_work_delivers_on_its_owners_thread() -> None:
+    failures: list[Exception] = []
+    threads: dict[str, threading.Thread] = {}
+    work = Work(failures.append, lambda: None)
+    done = []
+
+    def run() -> int:
+        threads["run"] = threading.current_thread()
+        return 7
+
+    def show(value: int) -> None:
+        threads["show"] = threading.current_thread()
+        done.append(value)
+
+    work.submit("a", run, show)
+    assert work.settle(10)
+    assert done == [7]
+    assert threads["run"] is not threads["show"] is threading.current_thread()
+    work.submit("a", lambda: 1 // 0, done.append)
+    assert work.settle(10)
+    assert [type(e) for e in failures] == [ZeroDivisionError]
+    work.submit("a", run, lambda _: done.append(1 // 0))
+    assert work.settle(10)
+    assert len(failures) == 2, "an error while showing is told as well"
+    work.close()
+
+
+def test_work_drops_what_is_out_of_date() -> None:
+    gate = threading.Event()
+    work = Work(lambda error: pytest.fail(str(error)), lambda: None)
+    shown: list[int] = []
+    work.submit("a", lambda: gate.wait(10), lambda _: shown.append(0))
+    work.submit("a", lambda: shown.append(-1) or 1, shown.append)
+    work.submit("a", lambda: 2, shown.append)
+    gate.set()
+    assert work.settle(10)
+    assert shown == [2]
+    work.close()
+
+
+def test_work_in_a_running_loop_delivers_by_itself() -> None:
+    import asyncio
+
+    async def notebook() -> list[int]:
+        shown: list[int] = []
+        work = Work(lambda error: pytest.fail(str(error)), lambda: None)
+        work.submit("a", lambda: 5, shown.append)
+        for _ in range(200):
+            if shown:
+                break
+            await asyncio.sleep(0.01)
+        work.close()
+        return shown
+
+    assert asyncio.run(notebook()) == [5]
