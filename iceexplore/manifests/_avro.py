@@ -21,10 +21,10 @@ __all__ = [
     "AvroHeader",
     "Block",
     "BlockIndex",
+    "container",
     "decompress_block",
     "index_blocks",
     "read_header",
-    "rewrite",
 ]
 
 AVRO_MAGIC = b"Obj\x01"
@@ -284,11 +284,12 @@ def _snappy(body: bytes) -> bytes:
     return plain
 
 
-def rewrite(data: bytes, header: AvroHeader, schema: Any) -> tuple[bytes, memoryview]:
-    """Another header for the same blocks: the new head, and the untouched rest of ``data``."""
-    pairs = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": header.codec.encode()}
+def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
+    """A container file, uncompressed, of one block: its parts, to be written one after the other."""
+    pairs = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
     head = bytearray(AVRO_MAGIC + _write_long(len(pairs)))
     for key, value in pairs.items():
         head += _write_long(len(key)) + key + _write_long(len(value)) + value
-    head += b"\x00" + header.sync
-    return bytes(head), memoryview(data)[header.end :]
+    sync = bytes(16)
+    head += b"\x00" + sync + _write_long(count) + _write_long(sum(map(len, plain)))
+    return [bytes(head), *plain, sync]

@@ -69,10 +69,18 @@ def _one(pairs: pa.ListArray, field_id: int) -> pa.Array:
     low, high = int(offsets[0]) if len(offsets) else 0, int(offsets[-1]) if len(offsets) else 0
     keys, values = pairs.values.flatten()
     keys, values = keys.slice(low, high - low), values.slice(low, high - low)
-    hits = np.flatnonzero(np.asarray(pc.fill_null(keys, -1)) == field_id)
-    rows = np.searchsorted(offsets, hits + low, side="right") - 1
-    if len(hits) == len(pairs) and not pairs.null_count and np.array_equal(rows, np.arange(len(pairs))):
+    if keys.null_count:
+        keys = pc.fill_null(keys, -1)
+    hits = np.flatnonzero(np.asarray(keys) == field_id)
+    # The usual case is one value in every row; it is worth not searching which row a value is in.
+    places = hits + low
+    if (
+        len(hits) == len(pairs)
+        and not pairs.null_count
+        and bool(np.all((offsets[:-1] <= places) & (places < offsets[1:])))
+    ):
         return values.take(pa.array(hits))
+    rows = np.searchsorted(offsets, places, side="right") - 1
     at = np.full(len(pairs), -1, dtype=np.int64)
     at[rows] = hits  # a key given twice: the last one counts, as in a map
     return values.take(pa.array(at, mask=(at < 0) | np.asarray(pairs.is_null())))
