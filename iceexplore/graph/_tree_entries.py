@@ -169,7 +169,6 @@ class EntryNodes:
             marks.add("carried")
         if found:
             marks.add("problem")
-        text = ", ".join(f"{k}={v}" for k, v in partition.items())
         fields = {**_fields(entry), "partition": partition}
         if path is not None and entry["referenced_file"] is None:
             fields["referenced_file"] = path
@@ -177,7 +176,7 @@ class EntryNodes:
             id="file:" + ":".join(map(str, at)),
             kind=kind,
             label=name(self._labels, kind, entry["location"]),
-            lines=file_lines(entry, kind, self._labels, text, self._state.metadata, path),
+            lines=file_lines(entry, kind, self._labels, partition, self._state.metadata, path),
             level=_LEVEL_OF_FILES if len(at) == 3 else _LEVEL_OF_MANIFESTS,
             parent=parent,
             marks=frozenset(marks),
@@ -254,11 +253,12 @@ class EntryNodes:
         if open_:
             stats = manifest.stats(_FILE_PATH_ID)
             wanted = take.take(pa.array(open_, pa.int64()))
-            for i, lower, upper in zip(
-                open_, stats.lower.take(wanted).to_pylist(), stats.upper.take(wanted).to_pylist(), strict=True
-            ):
-                if isinstance(lower, str) and lower == upper:
-                    paths[i] = lower
+            # As written: the reserved columns are in no schema of the table, so these bounds may stay binary.
+            lower, upper = stats.lower_raw.take(wanted).to_pylist(), stats.upper_raw.take(wanted).to_pylist()
+            for i, low, high in zip(open_, lower, upper, strict=True):
+                if low is not None and low == high:
+                    with suppress(UnicodeDecodeError):
+                        paths[i] = bytes(low).decode("utf-8")
         return paths
 
 

@@ -25,6 +25,9 @@ __all__ = [
 
 Labels = Literal["short", "full", "counts"]
 
+#: Characters of a line that a drawing shows without cutting it.
+_LINE = 40
+
 
 def basename(location: str | None) -> str:
     """The last part of a location."""
@@ -109,14 +112,19 @@ def manifest_lines(entry: Mapping[str, Any], labels: Labels, partitions: list[st
     if len(lines[0]) + len(lines[1]) <= 34:
         lines = [" · ".join(filter(None, lines))]
     if partitions and labels != "counts":
-        lines.append(" · ".join(partitions[: None if labels == "full" else 2]))
+        lines += _wrap(partitions[: None if labels == "full" else 2], " · ")
     if labels == "full":
         lines.append(f"sequence {_text(entry['sequence_number'])} · added by snapshot {_text(entry['snapshot_id'])}")
     return tuple(filter(None, lines))
 
 
 def file_lines(
-    entry: Mapping[str, Any], kind: str, labels: Labels, partition: str, metadata: TableMetadata, referenced: str | None
+    entry: Mapping[str, Any],
+    kind: str,
+    labels: Labels,
+    partition: Mapping[str, str],
+    metadata: TableMetadata,
+    referenced: str | None,
 ) -> tuple[str, ...]:
     """Partition, rows, bytes; of a delete what it applies to, exactly or as a scope."""
     counts = []
@@ -131,10 +139,11 @@ def file_lines(
     text = " · ".join(counts)
     if labels == "counts":
         lines = [text]
-    elif partition and len(partition) + len(text) <= 44:
-        lines = [f"{partition} · {text}" if text else partition]
     else:
-        lines = [partition, text]
+        pairs = [f"{k}={v}" for k, v in partition.items()]
+        lines = [*_wrap(pairs, ", "), text]
+        if len(lines) == 2 and len(lines[0]) + len(text) <= _LINE - 3:
+            lines = [" · ".join(lines)]
     if kind == "equality-delete":
         columns = metadata.all_fields()
         names = [columns[i][0] if i in columns else f"#{i}" for i in entry["equality_ids"] or []]
@@ -144,6 +153,17 @@ def file_lines(
     if labels == "full":
         lines.append(f"sequence {_text(entry['sequence_number'])} · snapshot {_text(entry['snapshot_id'])}")
     return tuple(filter(None, lines))
+
+
+def _wrap(parts: list[str], between: str) -> list[str]:
+    """Parts in lines of about so many characters as a drawing has room for."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(between) + len(part) <= _LINE:
+            lines[-1] += between + part
+        else:
+            lines.append(part)
+    return lines
 
 
 def _scope(entry: Mapping[str, Any], metadata: TableMetadata, *, equality: bool) -> str:

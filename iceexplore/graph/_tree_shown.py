@@ -325,17 +325,32 @@ class _Builder:
             self.paths.setdefault(snapshot.snapshot_id, []).extend(named)
 
     def applies(self) -> None:
-        """An edge from each delete that names its data file to that file, where both are shown."""
-        places: dict[str, dict[str, str]] = {}
-        for node in self.shown.nodes.values():
+        """An edge from each live delete that names its data file to that file, where both are shown.
+
+        Spec, "Scan Planning": the data file's sequence number is the delete's or less, and position deletes are
+        ignored for a file that has a deletion vector.
+        """
+        live = [n for n in self.shown.nodes.values() if n.id.startswith("file:") and "removed" not in n.marks]
+        places: dict[str, dict[str, TreeNode]] = {}
+        vectors: set[tuple[str, str]] = set()
+        for node in live:
+            snapshot = node.id.split(":")[1]
             if node.kind == "data-file" and node.location:
-                places.setdefault(node.location, {})[node.id.split(":")[1]] = node.id
-        for node in self.shown.nodes.values():
-            path = node.fields.get("referenced_file") if node.kind in ("deletion-vector", "position-delete") else None
-            if isinstance(path, str) and (found := places.get(path)):
-                # The same snapshot's node of the file; another's where this one's is folded as carried over.
-                target = found.get(node.id.split(":")[1]) or next(iter(found.values()))
-                self.shown.edges.append(SceneEdge(node.id, target, "applies-to", f"applies to {basename(path)}"))
+                places.setdefault(node.location, {})[snapshot] = node
+            elif node.kind == "deletion-vector":
+                vectors.add((snapshot, str(node.fields.get("referenced_file"))))
+        for node in live:
+            path = node.fields.get("referenced_file")
+            if node.kind not in ("deletion-vector", "position-delete") or not isinstance(path, str):
+                continue
+            snapshot = node.id.split(":")[1]
+            found = places.get(path)
+            if not found or (node.kind == "position-delete" and (snapshot, path) in vectors):
+                continue
+            # The same snapshot's node of the file; another's where this one's is folded as carried over.
+            target = found.get(snapshot) or next(iter(found.values()))
+            if (target.fields.get("sequence_number") or 0) <= (node.fields.get("sequence_number") or 0):
+                self.shown.edges.append(SceneEdge(node.id, target.id, "applies-to", f"applies to {basename(path)}"))
 
 
 def _chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -86,12 +86,13 @@ class NodeSource:
         """The metadata file that is shown."""
         m, location = self.state.metadata, self.state.metadata_location
         found = self.problems().at(location)
+        words = ["current"] if self.state.travel is None else []
+        words += [short_time(m.last_updated_ms)] if m.last_updated_ms is not None else []
         return TreeNode(
             id="metadata",
             kind="metadata",
             label=name(self.labels, "metadata", location),
-            lines=(short_time(m.last_updated_ms),) if m.last_updated_ms is not None else (),
-            badge="current" if self.state.travel is None else None,
+            lines=(" · ".join(words),) if words else (),
             level=1,
             parent="table",
             marks=frozenset[Mark]({"problem"} if found else ()),

@@ -31,7 +31,7 @@ SUBTREE_GAP = 18.0
 ATTACHED_GAP = 5.0
 HEADING_HEIGHT = 26.0
 MAX_LABEL = 196.0
-MAX_LINE = 244.0
+MAX_LINE = 268.0
 #: A label of so many characters is not cut: a snapshot id that lacks digits names nothing.
 WHOLE_LABEL = 30
 WIDEST_LABEL = 300.0

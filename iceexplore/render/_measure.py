@@ -22,7 +22,7 @@ for _chars, _width in (
     for _c in _chars:
         _WIDTHS[_c] = _width
 
-_BOLD = 1.09
+_BOLD = 1.13
 
 
 def _char(c: str) -> float:
