@@ -39,6 +39,7 @@ _FRAME = len(PUFFIN_MAGIC) + _TRAILER.size
 _SMALLEST = len(PUFFIN_MAGIC) + _FRAME
 _FIRST_READ = 8192
 _LONG = range(-(1 << 63), 1 << 63)
+_INT = range(-(1 << 31), 1 << 31)
 
 
 @dataclass(frozen=True)
@@ -221,9 +222,9 @@ def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Probl
     if offset < len(PUFFIN_MAGIC) or length < 0 or offset + length > end:
         report("the blob lies outside the part of the file that holds blobs", "offset", (offset, length), f"4 to {end}")
     ids = item.get("fields")
-    if not isinstance(ids, list) or not all(_is_long(i) for i in ids):
+    if not isinstance(ids, list) or not all(_is_long(i) and i in _INT for i in ids):
         report("the blob's fields are no list of whole numbers", "fields", ids, "a list of ints")
-        ids = [i for i in ids if _is_long(i)] if isinstance(ids, list) else []
+        ids = [i for i in ids if _is_long(i) and i in _INT] if isinstance(ids, list) else []
     codec = item.get("compression-codec")
     if codec is not None and codec not in CODECS:
         report("unknown compression codec", "compression-codec", codec, " or ".join(CODECS))
@@ -255,7 +256,10 @@ def _is_long(value: Any) -> bool:
 
 
 def _digits(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) <= 19 else None
+    if text is None or not text.isascii() or not text.isdecimal() or len(text) > 19:
+        return None
+    value = int(text)
+    return value if value in _LONG else None
 
 
 def _short(value: object) -> str | None:

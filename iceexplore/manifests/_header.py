@@ -60,4 +60,7 @@ class ManifestHeader:
 
 def _number(metadata: Mapping[str, str], key: str) -> int | None:
     text = metadata.get(key, "").strip()
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 20 and text.count("-") <= 1 else None
+    if not text.lstrip("-").isdecimal() or len(text) > 20 or text.count("-") > 1:
+        return None
+    value = int(text)
+    return value if -(1 << 63) <= value < 1 << 63 else None  # a long: what is larger fits no column

@@ -1,0 +1,311 @@
+"""What a loose file of each format says: its kind, header, schema and records."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.deletes import POS_ID, bare_vector_problem, decode_deletion_vector, read_puffin_footer
+from iceexplore.errors import FormatError, IceexploreError, Problem, Problems, UnsupportedError
+from iceexplore.formats import (
+    field_id,
+    index_blocks,
+    read_header,
+    read_orc_footer,
+    read_parquet_footer,
+    read_rows,
+)
+from iceexplore.manifests import Manifest, open_manifest
+from iceexplore.metadata import TableMetadata, parse_table_metadata
+from iceexplore.storage import Storage, parse_document
+
+__all__ = ["MAX_POSITIONS", "READERS", "Content", "vector_content"]
+
+#: Positions that are listed: 800 MB. A few bytes of runs can set 65,536 of them.
+MAX_POSITIONS = 100_000_000
+#: A loose Avro file is read as a whole, a metadata file too.
+MAX_FILE_BYTES = 1 << 31
+
+_MANIFEST_LIST_ID = 500  # manifest_path
+_DATA_FILE_ID = 2
+_FILE_PATH_ID = 100
+
+BLOBS = pa.schema(
+    [
+        pa.field("ordinal", pa.int64()),
+        pa.field("type", pa.string()),
+        pa.field("fields", pa.list_(pa.int32())),
+        pa.field("snapshot_id", pa.int64()),
+        pa.field("sequence_number", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("length", pa.int64()),
+        pa.field("compression_codec", pa.string()),
+        pa.field("ndv", pa.int64()),
+        pa.field("cardinality", pa.int64()),
+        pa.field("referenced_data_file", pa.string()),
+        pa.field("properties", pa.map_(pa.string(), pa.string())),
+    ]
+)
+SNAPSHOTS = pa.schema(
+    [
+        pa.field("snapshot_id", pa.int64()),
+        pa.field("parent_snapshot_id", pa.int64()),
+        pa.field("sequence_number", pa.int64()),
+        pa.field("timestamp", pa.timestamp("ms", "UTC")),
+        pa.field("operation", pa.string()),
+        pa.field("schema_id", pa.int64()),
+        pa.field("manifest_list", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is shown of a file; ``records`` reads them, ``entries`` too where they are content entries."""
+
+    kind: str
+    header: Mapping[str, Any]
+    schema: Any
+    problems: tuple[Problem, ...]
+    records: Callable[[], pa.Table]
+    entries: Callable[[], pa.Table] | None = None
+
+
+def vector_content(bitmap: Any, offset: int, size: int, problems: Iterable[Problem]) -> Content:
+    """The positions of a deletion vector."""
+    count = len(bitmap)
+    header = {"cardinality": count, "offset": offset, "size_in_bytes": size}
+    if count:
+        header |= {"first_position": bitmap.min(), "last_position": bitmap.max()}
+
+    def records() -> pa.Table:
+        import numpy as np
+
+        if count > MAX_POSITIONS:
+            raise UnsupportedError(f"{count:,} positions are not listed ({MAX_POSITIONS:,} at most); see `header`")
+        return pa.table({"pos": pa.array(np.asarray(bitmap.to_array(), dtype=np.int64))})
+
+    return Content("deletion vector", header, pa.schema([pa.field("pos", pa.int64())]), tuple(problems), records)
+
+
+def _bare_vector(storage: Storage, location: str) -> Content:
+    blob = _whole(storage, location, "puffin")
+    bitmap = decode_deletion_vector(blob, location)
+    found = bare_vector_problem(location, 0)
+    return vector_content(bitmap, 0, len(blob), [found] if found else [])
+
+
+def _whole(storage: Storage, location: str, kind: str) -> bytes:
+    size = storage.stat(location).size
+    if size is not None and size > MAX_FILE_BYTES:
+        raise UnsupportedError(f"{location} has {size:,} bytes; a file of this kind is read up to {MAX_FILE_BYTES:,}")
+    return storage.read(location, kind=kind)
+
+
+def _puffin(storage: Storage, location: str) -> Content:
+    file = read_puffin_footer(storage, location)
+    header = {
+        "blobs": len(file.blobs),
+        "properties": dict(file.properties),
+        "footer_size": file.footer_size,
+        "footer_compressed": file.footer_compressed,
+    }
+
+    def records() -> pa.Table:
+        rows = [
+            {
+                **asdict(b),
+                "ndv": b.ndv,
+                "cardinality": b.cardinality,
+                "referenced_data_file": b.referenced_data_file,
+                "properties": list(b.properties.items()),
+            }
+            for b in file.blobs
+        ]
+        return pa.Table.from_pylist(rows, schema=BLOBS)
+
+    return Content("puffin", header, None, file.problems, records)
+
+
+def _json(storage: Storage, location: str) -> Content:
+    data = _whole(storage, location, "metadata")
+    try:
+        document, notes = parse_document(data, location)
+    except (FormatError, UnsupportedError):
+        other = _other_json(data)
+        if other is None:
+            raise
+        kind = "view metadata" if "view-uuid" in other else "json"
+        return Content(kind, other, None, (), lambda: pa.table({"key": list(other)}))
+    problems = Problems()
+    header = {**document, **({"notes": list(notes)} if notes else {})}
+    try:
+        metadata = parse_table_metadata(document, location, problems)
+    except (FormatError, UnsupportedError) as error:
+        problems.add_error(error, location)
+        return Content("table metadata", header, None, tuple(problems), lambda: pa.table({"key": list(document)}))
+    return Content("table metadata", header, metadata.schema(), tuple(problems), lambda: _snapshots(metadata))
+
+
+def _other_json(data: bytes) -> dict[str, Any] | None:
+    """A JSON object that does not even claim to be table metadata."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = json.loads(data)
+        if isinstance(document, dict) and ("format-version" not in document or "view-uuid" in document):
+            return {str(k): v for k, v in document.items()}
+    return None
+
+
+def _snapshots(metadata: TableMetadata) -> pa.Table:
+    rows = [
+        {
+            "snapshot_id": s.snapshot_id,
+            "parent_snapshot_id": s.parent_snapshot_id,
+            "sequence_number": s.sequence_number,
+            "timestamp": s.timestamp_ms,
+            "operation": s.operation,
+            "schema_id": s.schema_id,
+            "manifest_list": s.manifest_list,
+        }
+        for s in metadata.snapshots
+    ]
+    return pa.Table.from_pylist(rows, schema=SNAPSHOTS)
+
+
+def _avro(storage: Storage, location: str) -> Content:
+    data = _whole(storage, location, "manifest")
+    header = read_header(data, location)
+    fields = header.schema.get("fields") if isinstance(header.schema, dict) else None
+    if _is_manifest([_avro_shape(f) for f in fields or () if isinstance(f, dict)]):
+        return _manifest(storage, location, header.schema)
+    index = index_blocks(data, header, location)
+    problems = Problems()
+    for fault in index.faults:
+        problems.add_error(fault, location)
+    said = {
+        "codec": header.codec,
+        "blocks": len(index.blocks),
+        "rows": index.rows,
+        "metadata": dict(header.metadata),
+    }
+    return Content("avro", said, header.schema, tuple(problems), lambda: read_rows(storage, location, kind="other"))
+
+
+def _manifest(storage: Storage, location: str, schema: Any) -> Content:
+    try:
+        found = open_manifest(storage, location)
+    except UnsupportedError as error:  # a dialect that is not read yet: its rows still show
+        problems = Problems()
+        problems.add_error(error, location)
+        return Content("manifest", {}, schema, tuple(problems), lambda: read_rows(storage, location, kind="manifest"))
+    header = {
+        "dialect": found.dialect,
+        "format": found.header.format,
+        "codec": found.header.codec,
+        "entries": found.entries.num_rows,
+        "metadata": dict(found.header.metadata),
+    }
+    kind = "manifest list" if found.is_root else "manifest"
+    return Content(kind, header, schema, found.problems, lambda: _as_written(storage, found), lambda: found.entries)
+
+
+def _as_written(storage: Storage, found: Manifest) -> pa.Table:
+    """Every column of the file under its own name; of a damaged file what the manifest reader saved."""
+    if found.problems:
+        with contextlib.suppress(IceexploreError):
+            return read_rows(storage, found.location, kind="manifest")
+        return found.entries
+    return read_rows(storage, found.location, kind="manifest")
+
+
+_Shape = tuple[int | None, str, list[tuple[int | None, str]]]  # a field's id, name, and its children's
+
+
+def _is_manifest(fields: list[_Shape]) -> bool:
+    """Whether these are fields of a manifest or manifest list: by id, with a child's, as other tables have ids, too."""
+    for number, name, children in fields:
+        if number == _MANIFEST_LIST_ID and name == "manifest_path":
+            return True
+        if number == _DATA_FILE_ID and any(child == _FILE_PATH_ID for child, _ in children):
+            return True
+        if number is None and (name == "manifest_path" or (name == "data_file" and children)):
+            return True
+    return False
+
+
+def _avro_shape(found: dict[str, Any]) -> _Shape:
+    kind = found.get("type")
+    if isinstance(kind, list):
+        kind = next((k for k in kind if isinstance(k, dict)), None)
+    inner = kind.get("fields") if isinstance(kind, dict) else None
+    children = [(_whole_number(f.get("field-id")), str(f.get("name"))) for f in inner or () if isinstance(f, dict)]
+    return _whole_number(found.get("field-id")), str(found.get("name")), children
+
+
+def _whole_number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _arrow_shape(found: pa.Field) -> _Shape:
+    struct = pa.types.is_struct(found.type)
+    children = [found.type.field(i) for i in range(found.type.num_fields)] if struct else []
+    return field_id(found), found.name, [(field_id(c), c.name) for c in children]
+
+
+def _parquet(storage: Storage, location: str) -> Content:
+    footer = read_parquet_footer(storage, location)
+    if footer.schema is not None and _is_manifest([_arrow_shape(f) for f in footer.schema]):
+        return _manifest(storage, location, footer.schema)
+    header = {
+        "rows": footer.rows,
+        "row_groups": footer.row_groups,
+        "columns": len(footer.columns),
+        "created_by": footer.created_by,
+        "format_version": footer.format_version,
+        "footer_size": footer.footer_size,
+        **_content(c.field_id for c in footer.columns),
+        "metadata": dict(footer.key_values),
+    }
+    return Content("parquet", header, footer.schema, (), lambda: footer.chunks)
+
+
+def _orc(storage: Storage, location: str) -> Content:
+    footer = read_orc_footer(storage, location)
+    header = {
+        "rows": footer.rows,
+        "stripes": footer.stripes,
+        "columns": len(footer.columns),
+        "writer": footer.writer,
+        "file_version": footer.file_version,
+        "compression": footer.compression,
+        "footer_size": footer.footer_size,
+        **_content(c.field_id for c in footer.columns),
+        "metadata": dict(footer.key_values),
+    }
+    return Content("orc", header, footer.schema, (), lambda: pa.Table.from_pylist([asdict(c) for c in footer.columns]))
+
+
+def _content(ids: Iterable[int | None]) -> dict[str, str]:
+    return {"content": "position deletes"} if POS_ID in ids else {}
+
+
+def _encrypted(storage: Storage, location: str) -> Content:
+    raise UnsupportedError(f"{location} is a Parquet file with an encrypted footer; its key is not here")
+
+
+#: By what `sniff` says.
+READERS: dict[str, Callable[[Storage, str], Content]] = {
+    "avro": _avro,
+    "deletion-vector": _bare_vector,
+    "gzip": _json,
+    "json": _json,
+    "orc": _orc,
+    "parquet": _parquet,
+    "parquet-encrypted": _encrypted,
+    "puffin": _puffin,
+}
