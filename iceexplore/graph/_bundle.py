@@ -74,9 +74,9 @@ def write_bundle(
     Parameters
     ----------
     redact
-        Any of `REDACTIONS`; True is all of them, False none. ``credentials`` (the default) blanks property values whose key or form is that of a
-        secret; ``bounds`` blanks column bounds and partition summaries; ``partitions`` also blanks partition values,
-        in paths too (equal ones stay equal). With bounds blanked, statistics files stay out:
+        Any of `REDACTIONS`; True is all of them, False none. ``credentials`` (the default) blanks property values whose
+        key or form is that of a secret; ``bounds`` blanks column bounds and partition summaries; ``partitions`` also
+        blanks partition values, in paths too (equal ones stay equal). With bounds blanked, statistics files stay out:
         their sketches are made of values.
     deletes
         Add delete files and deletion vectors. They are not rewritten, so not together with ``bounds``.
