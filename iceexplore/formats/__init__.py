@@ -7,10 +7,10 @@ from iceexplore.formats._avro import (
     AvroHeader,
     Block,
     BlockIndex,
+    container,
     decompress_block,
     index_blocks,
     read_header,
-    rewrite,
 )
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
@@ -28,6 +28,7 @@ __all__ = [
     "MAX_TABLE_BYTES",
     "OrcFooter",
     "ParquetFooter",
+    "container",
     "decompress_block",
     "field_id",
     "foreign",
@@ -37,6 +38,5 @@ __all__ = [
     "read_orc_footer",
     "read_parquet_footer",
     "read_rows",
-    "rewrite",
     "sniff",
 ]

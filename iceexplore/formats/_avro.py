@@ -21,10 +21,10 @@ __all__ = [
     "AvroHeader",
     "Block",
     "BlockIndex",
+    "container",
     "decompress_block",
     "index_blocks",
     "read_header",
-    "rewrite",
 ]
 
 AVRO_MAGIC = b"Obj\x01"
@@ -162,12 +162,8 @@ def read_header(data: bytes, location: str) -> AvroHeader:
         if len(data) - at < 16:
             raise _TruncatedError
     except _TruncatedError:
-        raise FormatError(
-            f"the Avro header goes on past the file's {len(data)} bytes",
-            location=location,
-            offset=4,
-            code="file-truncated",
-        ) from None
+        text = f"the Avro header goes on past the file's {len(data)} bytes"
+        raise FormatError(text, location=location, offset=4, code="file-truncated") from None
     except ValueError as error:
         raise FormatError(f"the Avro header is damaged: {error}", location=location, offset=4) from None
     if b"avro.schema" not in pairs:
@@ -246,7 +242,8 @@ def decompress_block(data: bytes, block: Block, codec: str, location: str) -> by
             inflater = zlib.decompressobj(-15)
             plain = inflater.decompress(body, MAX_BLOCK_BYTES)
             if not inflater.eof:
-                raise ValueError("it inflates past 256 MiB" if inflater.unconsumed_tail else "the stream is cut")
+                bomb = bool(inflater.unconsumed_tail)
+                raise ValueError("it inflates past 256 MiB" if bomb else "the deflate stream is cut")
             return plain
         if codec == "snappy":
             return _snappy(body)
@@ -287,11 +284,12 @@ def _snappy(body: bytes) -> bytes:
     return plain
 
 
-def rewrite(data: bytes, header: AvroHeader, schema: Any) -> tuple[bytes, memoryview]:
-    """Another header for the same blocks: the new head, and the untouched rest of ``data``."""
-    pairs = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": header.codec.encode()}
+def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
+    """A container file, uncompressed, of one block: its parts, to be written one after the other."""
+    pairs = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
     head = bytearray(AVRO_MAGIC + _write_long(len(pairs)))
     for key, value in pairs.items():
         head += _write_long(len(key)) + key + _write_long(len(value)) + value
-    head += b"\x00" + header.sync
-    return bytes(head), memoryview(data)[header.end :]
+    sync = bytes(16)
+    head += b"\x00" + sync + _write_long(count) + _write_long(sum(map(len, plain)))
+    return [bytes(head), *plain, sync]

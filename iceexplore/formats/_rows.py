@@ -99,8 +99,8 @@ def read_rows(
         if found == "avro":
             data = file.read()
             return _collect(avro_batches(data, location), "the Avro file", location, limit)
-    if found == "parquet-encrypted":
-        raise UnsupportedError(f"{location} is an encrypted Parquet file; its keys are not here")
+    if found in ("parquet-encrypted", "encrypted"):
+        raise UnsupportedError(f"{location} is encrypted; its key is not here")
     claim = f", though its manifest says {said}" if said else ""
     raise FormatError(f"not Parquet, ORC or Avro, but {found or 'unknown content'}{claim}", location=location, offset=0)
 

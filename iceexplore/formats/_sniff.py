@@ -12,6 +12,7 @@ _MAGIC = {
     b"PAR1": "parquet",
     b"PARE": "parquet-encrypted",
     b"PFA1": "puffin",
+    b"AGS1": "encrypted",  # AES GCM stream (Iceberg's gcm-stream-spec)
     b"ORC": "orc",
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
@@ -26,8 +27,8 @@ def sniff(head: bytes) -> str | None:
     Returns
     -------
     str or None
-        ``avro``, ``parquet``, ``parquet-encrypted``, ``puffin``, ``orc``, ``gzip``, ``zip``, ``json``,
-        ``deletion-vector``; None for anything else.
+        ``avro``, ``parquet``, ``parquet-encrypted``, ``encrypted``, ``puffin``, ``orc``, ``gzip``, ``zip``,
+        ``json``, ``deletion-vector``; None for anything else.
     """
     for magic, name in _MAGIC.items():
         if head.startswith(magic):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,6 +31,8 @@ __all__ = ["MAX_POSITIONS", "READERS", "Content", "vector_content"]
 MAX_POSITIONS = 100_000_000
 #: A loose Avro file is read as a whole, a metadata file too.
 MAX_FILE_BYTES = 1 << 31
+#: Other JSON than table metadata, after decompression.
+MAX_JSON_BYTES = 1 << 28
 
 _MANIFEST_LIST_ID = 500  # manifest_path
 _DATA_FILE_ID = 2
@@ -153,10 +156,11 @@ def _json(storage: Storage, location: str) -> Content:
 
 
 def _other_json(data: bytes) -> dict[str, Any] | None:
-    """A JSON object that does not even claim to be table metadata."""
-    with contextlib.suppress(ValueError, RecursionError):
-        document = json.loads(data)
-        if isinstance(document, dict) and ("format-version" not in document or "view-uuid" in document):
+    """A JSON object that is no table metadata, gzipped or not."""
+    with contextlib.suppress(ValueError, RecursionError, zlib.error):
+        plain = zlib.decompressobj(31).decompress(data, MAX_JSON_BYTES) if data[:2] == b"\x1f\x8b" else data
+        document = json.loads(plain)
+        if isinstance(document, dict):
             return {str(k): v for k, v in document.items()}
     return None
 
@@ -295,12 +299,13 @@ def _content(ids: Iterable[int | None]) -> dict[str, str]:
 
 
 def _encrypted(storage: Storage, location: str) -> Content:
-    raise UnsupportedError(f"{location} is a Parquet file with an encrypted footer; its key is not here")
+    raise UnsupportedError(f"{location} is encrypted; its key is not here")
 
 
 #: By what `sniff` says.
 READERS: dict[str, Callable[[Storage, str], Content]] = {
     "avro": _avro,
+    "encrypted": _encrypted,
     "deletion-vector": _bare_vector,
     "gzip": _json,
     "json": _json,

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
-from iceexplore.manifests._avro import AvroHeader, BlockIndex, container, decompress_block, index_blocks
+from iceexplore.formats import AvroHeader, BlockIndex, container, decompress_block, index_blocks
 from iceexplore.manifests._layout import Layout
 
 __all__ = ["Decoded", "decode", "decode_bulk", "decode_blocks"]

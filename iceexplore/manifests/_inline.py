@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, Problem, Problems
-from iceexplore.manifests._avro import read_header
+from iceexplore.formats import read_header
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA, ContentType, Status
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._manifest import Manifest

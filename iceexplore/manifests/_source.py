@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, Problem, Problems, UnsupportedError, problem
+from iceexplore.formats import AvroHeader, read_header
 from iceexplore.manifests._adapters import leaf_entries, root_entries
-from iceexplore.manifests._avro import AvroHeader, read_header
 from iceexplore.manifests._columns import unnest
 from iceexplore.manifests._decode import BULK_BYTES, decode
 from iceexplore.manifests._dialects import dialect_of
