@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from iceexplore.storage._cache import CACHE, Cache
 from iceexplore.storage._document import parse_document
+from iceexplore.storage._history import list_versions, open_version
 from iceexplore.storage._location import canonical, path_only, same_location
-from iceexplore.storage._open import Opened, Source, list_versions, open_source, open_version
+from iceexplore.storage._open import open_source
+from iceexplore.storage._opened import Opened, Source
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._storage import FileInfo, Storage
 from iceexplore.storage._versions import MetadataVersion

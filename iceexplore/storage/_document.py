@@ -16,6 +16,7 @@ MAX_METADATA_BYTES = 1 << 30
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _STEP = 1 << 20
+_WORDS = ("true", "false", "null")
 
 
 def parse_document(
@@ -131,7 +132,9 @@ def _json(data: bytes, location: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as e:
         offset = len(text[: e.pos].encode())
-        code = "file-truncated" if e.pos >= len(text.rstrip()) and text.strip() else "file-corrupt"
+        rest = text[e.pos :].rstrip()
+        ends = not rest or e.msg.startswith("Unterminated string") or any(w.startswith(rest) for w in _WORDS)
+        code = "file-truncated" if ends and text.strip() else "file-corrupt"
         raise FormatError(
             f"invalid JSON: {e.msg} (line {e.lineno}, column {e.colno})", location=location, offset=offset, code=code
         ) from e

@@ -30,6 +30,7 @@ ROOT_PROPERTIES = (
     "write.object-storage.path",
 )
 _CHECKED_PER_KIND = 3
+_COMMON = frozenset({"data", "metadata"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +137,20 @@ class FolderIndex:
         return self._by_name.get(name, [])
 
     def find(self, place: str) -> tuple[str, str] | None:
-        """The longest end of a path that exists under the root: (prefix of ``place``, the folder it is now)."""
+        """The longest end of a path that exists under the root, once: (prefix of ``place``, the folder it is now).
+
+        It must begin with a folder of a telling name: every table has a ``data``, and many a ``p=1``, so those prove nothing.
+        """
         head, parts = place.partition("://")[0] + "://" if "://" in place else "", path_only(place).split("/")
         if head:
             parts = [place.partition("://")[2].partition("/")[0], *parts[1:]]
-        for i in range(len(parts) - 1):
+        for i, name in enumerate(parts[:-1]):
+            if not name or name in _COMMON or "=" in name:
+                continue
             tail = "/".join(parts[i + 1 :])
-            for folder in self.folders(parts[i]):
-                if os.path.isfile(os.path.join(folder, tail)):
-                    return head + "/".join(parts[: i + 1]), folder
+            found = [f for f in self.folders(name) if os.path.isfile(os.path.join(f, tail))]
+            if len(found) == 1:
+                return head + "/".join(parts[: i + 1]), found[0]
         return None
 
     def _walk(self) -> dict[str, list[str]]:
@@ -201,13 +207,14 @@ def find_moves(
     metadata_folder = dirname(metadata_file)
     given = bool(moves.shown)
     proven = False
-    if not given and any(dirname(canonical(w)) == metadata_folder for w in named):
-        # The metadata folder is where it was written: nothing moved, though `location` may be elsewhere
-        # (write.metadata.path).
-        return ()
     if written is not None and moves.apply(canonical(written)) is None:
+        here = written_is_here(written, folder)
+        if not here and not given and any(dirname(canonical(w)) == metadata_folder for w in named):
+            # The metadata folder is where it was written, so nothing moved: the table's folder is elsewhere
+            # (write.metadata.path).
+            return ()
         moves.add(written, folder)
-        if written_is_here(written, folder) and not any(_strays(w, moves, folder) for w in named):
+        if here and not any(_strays(w, moves, folder) for w in named):
             return ()
     # A metadata file's siblings are known by name: where one stands beside it, the folder it was written to is
     # this one. Which folder that was can differ from `location`, which people and engines edit by hand.
@@ -285,7 +292,7 @@ def _named_files(document: Mapping[str, Any]) -> Iterator[str]:
     current = document.get("current-snapshot-id")
     snapshots.sort(key=lambda s: (s.get("snapshot-id") == current, _number(s.get("timestamp-ms"))), reverse=True)
     lists = (s.get("manifest-list") for s in snapshots)
-    inline = (m for s in snapshots[:1] for m in (s.get("manifests") or ()) if isinstance(s.get("manifests"), list))
+    inline = (m for s in snapshots[:1] if isinstance(ms := s.get("manifests"), list) for m in ms)
     log = (e.get("metadata-file") for e in reversed(list(_records(document.get("metadata-log")))))
     statistics = (s.get("statistics-path") for s in _records(document.get("statistics")))
     for kind in (lists, inline, log, statistics):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import urllib.parse
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from iceexplore.errors import (
@@ -14,73 +13,21 @@ from iceexplore.errors import (
     FormatError,
     MetadataNotFoundError,
     OptionError,
-    Problem,
     Problems,
     StorageError,
-    UnsupportedError,
 )
 from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, is_table
-from iceexplore.storage._choose import Pick, Picker, nearest_versions
-from iceexplore.storage._document import MAX_METADATA_BYTES
+from iceexplore.storage._choose import Pick, Picker
 from iceexplore.storage._find import find_table, missing_path, table_folder
-from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, is_uri, same_location
-from iceexplore.storage._moved import Moves, find_moves, root_properties
+from iceexplore.storage._history import open_version
+from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, is_uri
+from iceexplore.storage._moved import Moves, root_properties
+from iceexplore.storage._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
 from iceexplore.storage._remote import FileIOBackend
 from iceexplore.storage._storage import Storage
-from iceexplore.storage._versions import MetadataVersion, is_metadata_name, match_version, parse_name
 from iceexplore.storage._zip import ZipLimits, extract_zip, is_zip
 
-__all__ = ["Opened", "Source", "list_versions", "open_source", "open_version"]
-
-
-@dataclass(frozen=True)
-class Source:
-    """What was asked for, so that it can be asked again."""
-
-    source: Any
-    catalog: Any = None
-    moved: Mapping[str, str] | None = None
-    version: int | str | None = None
-    allow: tuple[str, ...] = ()
-    properties: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
-    strict: bool = False
-
-    def reopen(self) -> Opened:
-        """The same again, as it is now. Raises as `open_source`."""
-        return _open(self, fresh=True)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A table's metadata file, found and parsed.
-
-    Attributes
-    ----------
-    metadata_location
-        As the table would spell it.
-    document
-        The JSON as written.
-    name
-        The catalog's identifier, or the folder's name.
-    notes
-        Sentences for people: which metadata file was taken and why, which prefixes moved.
-    version
-        The number of the metadata file, from its name.
-    catalog_table
-        The PyIceberg Table that it came from, if it came from one.
-    source
-        What was asked for.
-    """
-
-    storage: Storage
-    metadata_location: str
-    document: dict[str, Any] = field(repr=False)
-    name: str | None
-    notes: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    version: int | None
-    catalog_table: Any | None
-    source: Source
+__all__ = ["open_again", "open_source"]
 
 
 def open_source(
@@ -136,67 +83,12 @@ def open_source(
     return _open(Source(source, catalog, moved, version, allowed, properties, strict), fresh=False)
 
 
-def open_version(opened: Opened, version: int | str) -> Opened:
-    """Another metadata file of the same table, by number, name or location, through the same storage.
-
-    Raises
-    ------
-    SnapshotNotFoundError
-        There is none; the nearest ones are listed.
-    FormatError, FileMissingError, AccessDeniedError, StorageError
-        It is damaged, gone (the metadata log may name removed files), or the storage failed.
-    """
-    problems = Problems(strict=opened.source.strict)
-    files = list_versions(opened)
-    found = match_version(version, files, same_location)
-    if not found:
-        raise nearest_versions(version, files, dirname(opened.metadata_location))
-    picker = Picker(opened.storage, problems, _max_bytes(opened.source.properties))
-    reals = [opened.storage.resolve(f.location) for f in found]
-    pick = (
-        picker.load(reals[0], f"Metadata: {found[0].name}, as version= asks.")
-        if len(reals) == 1
-        else picker.among(reals, one_table=True)
-    )
-    if pick is None:
-        raise FormatError(f"version {version}: none of its files is table metadata", code="metadata-invalid")
-    if opened.catalog_table is None:
-        _learn_moves(opened.storage, pick)
-    return _opened(opened.storage, pick, (), problems, opened.source, opened.name, opened.catalog_table)
-
-
-def list_versions(opened: Opened) -> list[MetadataVersion]:
-    """The table's metadata files, by number: those in the folder, and what the metadata log names elsewhere.
-
-    Raises
-    ------
-    AccessDeniedError, StorageError
-        The folder cannot be listed for another reason than that the storage knows no listing.
-    """
-    storage = opened.storage
-    found: dict[str, MetadataVersion] = {}
-    folder = dirname(storage.resolve(opened.metadata_location))
-    try:
-        for entry in storage.entries(folder):
-            name = basename(entry.real)
-            if not entry.is_folder and (is_metadata_name(name) or name == basename(opened.metadata_location)):
-                location = storage.unresolve(entry.real)
-                found[canonical(location)] = MetadataVersion(parse_name(name), location, entry.size, entry.modified_ms)
-    except (UnsupportedError, FileMissingError):
-        pass  # then the log alone tells
-    listed = bool(found)
-    log = opened.document.get("metadata-log")
-    for item in log if isinstance(log, list) else []:
-        named = item.get("metadata-file") if isinstance(item, dict) else None
-        # Files of the listed folder that the log names and the listing has not were removed.
-        if isinstance(named, str) and not (listed and _same_folder(storage, named, folder)):
-            found.setdefault(canonical(named), MetadataVersion(parse_name(named), named))
-    here = opened.metadata_location
-    found.setdefault(canonical(here), MetadataVersion(parse_name(here), here))
-    return sorted(found.values(), key=lambda f: (-1 if f.number is None else f.number, f.name))
-
-
 # ----------------------------------------------------------------------------------------------------------------------
+
+
+def open_again(asked: Source) -> Opened:
+    """Ask once more: a catalog's table is loaded anew. Raises as `open_source`."""
+    return _open(asked, fresh=True)
 
 
 def _open(asked: Source, *, fresh: bool) -> Opened:
@@ -226,7 +118,7 @@ def _open_path(asked: Source) -> Opened:
         properties=asked.properties,
         temporary=temporary,
     )
-    picker = Picker(storage, problems, _max_bytes(asked.properties))
+    picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
     try:
         if is_file:
             folder, pick = table_folder(place), _metadata_file(picker, storage, place, asked.version)
@@ -239,13 +131,13 @@ def _open_path(asked: Source) -> Opened:
         storage.close()
         raise
     storage.settle(folder, pick.real)
-    notes = _learn_moves(storage, pick)
+    notes = learn_moves(storage, pick)
     if not is_local(folder):
         bucket = folder.split("/")[:3]
         storage.trust(*(p for p in _json_roots(storage, pick) if p.split("/")[:3] == bucket))
     if temporary is None or folder != temporary:
         name = basename(folder)
-    return _opened(storage, pick, notes, problems, asked, name or None, None)
+    return make_opened(storage, pick, notes, problems, asked, name or None, None)
 
 
 def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
@@ -260,7 +152,7 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         properties=asked.properties,
         backend=FileIOBackend(table.file_io),
     )
-    picker = Picker(storage, problems, _max_bytes(asked.properties))
+    picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
     try:
         pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, as the catalog says.")
     except (FileMissingError, AccessDeniedError, StorageError) as e:
@@ -282,37 +174,8 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
     storage.trust(
         *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
     )
-    opened = _opened(storage, pick, (), problems, asked, table.name, table.table)
+    opened = make_opened(storage, pick, (), problems, asked, table.name, table.table)
     return opened if asked.version is None else open_version(opened, asked.version)
-
-
-def _opened(
-    storage: Storage,
-    pick: Pick,
-    notes: tuple[str, ...],
-    problems: Problems,
-    asked: Source,
-    name: str | None,
-    table: Any,
-) -> Opened:
-    return Opened(
-        storage=storage,
-        metadata_location=storage.unresolve(pick.real),
-        document=pick.document,
-        name=name,
-        notes=(*pick.notes, *notes),
-        problems=tuple(problems),
-        version=parse_name(pick.real),
-        catalog_table=table,
-        source=asked,
-    )
-
-
-def _learn_moves(storage: Storage, pick: Pick) -> tuple[str, ...]:
-    def exists(real: str) -> bool:
-        return any(real.startswith(r) for r in storage.roots) and storage.find(real) is not None
-
-    return find_moves(pick.document, pick.real, storage.folder, storage.moves, exists, storage.index)
 
 
 def _json_roots(storage: Storage, pick: Pick) -> list[str]:
@@ -366,8 +229,9 @@ def _head(storage: Storage, place: str, length: int) -> bytes:
 
 def _unzip(storage: Storage, place: str, asked: Source) -> str:
     with storage.local_path(place, kind="other") as path:
-        if not is_zip(path.open("rb").read(4)):
-            raise FormatError("the name says zip, the content does not", location=asked.source)
+        with path.open("rb") as file:
+            if not is_zip(file.read(4)):
+                raise FormatError("the name or its beginning says zip, the rest does not", location=asked.source)
         return extract_zip(str(path), ZipLimits.of(asked.properties or {}), name=asked.source)
 
 
@@ -383,16 +247,3 @@ def _spelled(source: str) -> str:
     if is_uri(source) and not os.path.exists(place) and os.path.exists(decoded := urllib.parse.unquote(place)):
         place = decoded
     return os.path.abspath(os.path.expanduser(place))
-
-
-def _max_bytes(properties: Mapping[str, str] | None) -> int:
-    value = (properties or {}).get("iceexplore.max-metadata-bytes", MAX_METADATA_BYTES)
-    try:
-        return int(value)
-    except ValueError:
-        raise OptionError(f"iceexplore.max-metadata-bytes is a number of bytes, not {value!r}") from None
-
-
-def _same_folder(storage: Storage, location: str, folder: str) -> bool:
-    place = canonical(location)
-    return dirname(storage.moves.apply(place) or place) == folder

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from iceexplore.storage._location import basename
 
 __all__ = [
-    "HINT",
     "Choice",
+    "HINT",
     "MetadataVersion",
     "choose",
     "hinted_names",
-    "parse_name",
     "is_metadata_name",
     "match_version",
+    "parse_name",
 ]
 
 HINT = "version-hint.text"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
+from iceexplore.errors import FormatError, IceexploreError, StorageError, UnsupportedError
 from iceexplore.storage._location import basename, canonical, dirname, relative_to
 
 if TYPE_CHECKING:
@@ -70,13 +70,20 @@ def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None 
         _extract(path, folder, limits or ZipLimits(), name)
     except BaseException as e:
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(e, (zipfile.BadZipFile, zlib.error, EOFError)):
-            raise FormatError(f"the zip is damaged: {e}", location=name) from e
-        if isinstance(e, (NotImplementedError, RuntimeError)) and not isinstance(e, (IceexploreError, RecursionError)):
-            raise UnsupportedError(f"{name} cannot be extracted: {e}") from e
-        raise
+        raise _fault(e, name) from e
     # The system's temporary folder may itself be a link (macOS): later checks compare with real paths.
     return os.path.realpath(folder)
+
+
+def _fault(error: BaseException, name: str) -> BaseException:
+    """Our error for what zipfile raised: on damaged zips it raises whatever its parts do, EINVAL of a seek included."""
+    if isinstance(error, IceexploreError) or not isinstance(error, Exception):
+        return error
+    if isinstance(error, (NotImplementedError, RuntimeError)):
+        return UnsupportedError(f"{name} cannot be extracted: {error}")
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+        return StorageError(f"{name} cannot be extracted: {error}")
+    return FormatError(f"the zip is damaged: {error}", location=name)
 
 
 def _extract(path: str, folder: str, limits: ZipLimits, name: str) -> None:
@@ -104,7 +111,7 @@ def _extract(path: str, folder: str, limits: ZipLimits, name: str) -> None:
                         total += len(part)
                         if total > allowed:
                             raise FormatError(
-                                f"the zip extracts to more than {allowed:,} bytes (the limit is {limits.bytes:,} bytes, and "
+                                f"the zip extracts to more than {allowed:,} bytes (at most {limits.bytes:,}, and "
                                 f"{limits.ratio} times its size; properties 'iceexplore.zip.max-bytes' and "
                                 "'iceexplore.zip.max-ratio' change them)",
                                 location=name,
