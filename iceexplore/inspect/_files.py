@@ -1,4 +1,4 @@
-"""``files``, ``entries`` and their like: manifest entries as Spark shows them, column by column out of the manifests."""
+"""``files``, ``entries`` and their like: manifest entries as Spark shows them, column by column."""
 
 from __future__ import annotations
 
@@ -137,6 +137,6 @@ def build_entries(state: TableState, schema: pa.Schema, every: bool) -> Iterator
     """Every entry, deleted ones too, a table per manifest."""
     builder = _Builder(state)
     for leaf in (reachable_leaves if every else snapshot_leaves)(state, ALL, _PARTS):
-        own = [leaf.entries.column(n).combine_chunks() for n in ("status", "snapshot_id", "sequence_number", "file_sequence_number")]
+        own = [leaf.entries.column(name).combine_chunks() for name in schema.names[:4]]
         file = pa.StructArray.from_arrays(builder.file(leaf), fields=list(schema.field("data_file").type))
         yield pa.Table.from_arrays([*own, file, builder.readable(leaf)], schema=schema)

@@ -17,8 +17,15 @@ from iceexplore.render import html_table
 __all__ = ["DEFINITIONS", "Inspect"]
 
 
-def _fixed(schema: pa.Schema) -> Any:
-    return lambda state: schema
+def _metadata_file(name: str, doc: str, schema: pa.Schema, build: Any, *, spark: bool = True) -> Definition:
+    """A table of fixed columns that shows the metadata file."""
+    return Definition(name, doc, lambda state: schema, build, travels=False, spark=spark)
+
+
+def _snapshot(name: str, doc: str, schema: Any, build: Any, *, spark: bool = True) -> Definition:
+    """A table that shows the state's snapshot."""
+    columns = (lambda state: schema) if isinstance(schema, pa.Schema) else schema
+    return Definition(name, doc, columns, build, travels=True, spark=spark)
 
 
 def _files_table(name: str, doc: str) -> Definition:
@@ -32,100 +39,105 @@ def _entries_table(name: str, doc: str) -> Definition:
     return Definition(name, doc, _files.entries_schema, partial(_files.build_entries, every=every), travels=not every)
 
 
+_ALL_DOC = "live in a manifest of any snapshot; one may be there twice."
+
 #: Every metadata table: Spark's sixteen, then ours.
 DEFINITIONS: dict[str, Definition] = {
     d.name: d
     for d in (
-        Definition("snapshots", "Every snapshot in the metadata.", _fixed(_log.SNAPSHOTS_SCHEMA), _log.build_snapshots, False),
-        Definition("history", "Which snapshot became current when.", _fixed(_log.HISTORY_SCHEMA), _log.build_history, False),
-        Definition("refs", "Branches and tags.", _fixed(_log.REFS_SCHEMA), _log.build_refs, False),
-        Definition(
+        _metadata_file("snapshots", "Every snapshot in the metadata.", _log.SNAPSHOTS_SCHEMA, _log.build_snapshots),
+        _metadata_file("history", "Which snapshot became current when.", _log.HISTORY_SCHEMA, _log.build_history),
+        _metadata_file("refs", "Branches and tags.", _log.REFS_SCHEMA, _log.build_refs),
+        _metadata_file(
             "metadata_log_entries",
             "Earlier metadata files, and this one last.",
-            _fixed(_log.METADATA_LOG_SCHEMA),
+            _log.METADATA_LOG_SCHEMA,
             _log.build_metadata_log,
-            False,
         ),
-        Definition(
-            "manifests", "The manifests of the snapshot.", _fixed(_manifests.MANIFESTS_SCHEMA), _manifests.build_manifests, True
+        _snapshot(
+            "manifests", "The manifests of the snapshot.", _manifests.MANIFESTS_SCHEMA, _manifests.build_manifests
         ),
-        Definition(
+        _metadata_file(
             "all_manifests",
             "The manifests of every snapshot, once for each that refers to them.",
-            _fixed(_manifests.ALL_MANIFESTS_SCHEMA),
+            _manifests.ALL_MANIFESTS_SCHEMA,
             _manifests.build_all_manifests,
-            False,
         ),
         _files_table("files", "The live data files and delete files of the snapshot."),
         _files_table("data_files", "The live data files of the snapshot."),
         _files_table("delete_files", "The live delete files and deletion vectors of the snapshot."),
-        _files_table("all_files", "Data and delete files live in a manifest of any snapshot; one may be there twice."),
-        _files_table("all_data_files", "Data files live in a manifest of any snapshot; one may be there twice."),
-        _files_table("all_delete_files", "Delete files live in a manifest of any snapshot; one may be there twice."),
-        _entries_table("entries", "The manifest entries of the snapshot, those that delete a file too."),
-        _entries_table("all_entries", "The manifest entries of every snapshot's manifests, those that delete a file too."),
-        Definition(
+        _files_table("all_files", f"Data and delete files {_ALL_DOC}"),
+        _files_table("all_data_files", f"Data files {_ALL_DOC}"),
+        _files_table("all_delete_files", f"Delete files {_ALL_DOC}"),
+        _entries_table("entries", "The manifest entries of the snapshot, also those that delete a file."),
+        _entries_table("all_entries", "The manifest entries of every snapshot, also those that delete a file."),
+        _snapshot(
             "partitions",
             "The live files of the snapshot, added up by partition.",
             _partitions.partitions_schema,
             _partitions.build_partitions,
-            True,
         ),
-        Definition(
+        _snapshot(
             "position_deletes",
             "Every position that a delete file or deletion vector of the snapshot deletes; reads these files.",
             _position_deletes.position_deletes_schema,
             _position_deletes.build_position_deletes,
-            True,
         ),
-        Definition(
+        _snapshot(
             "content_entries",
             "Every row of the snapshot's root and manifests in the one shape of all format versions.",
             _content.content_entries_schema,
             _content.build_content_entries,
-            True,
             spark=False,
         ),
-        Definition(
+        _snapshot(
             "deletion_vectors",
             "The live deletion vectors of the snapshot.",
             _content.deletion_vectors_schema,
             _content.build_deletion_vectors,
-            True,
             spark=False,
         ),
-        Definition(
+        _snapshot(
             "puffin_blobs",
             "The blobs in statistics files and in the snapshot's deletion-vector files; reads their footers.",
-            _fixed(_puffin.PUFFIN_BLOBS_SCHEMA),
+            _puffin.PUFFIN_BLOBS_SCHEMA,
             _puffin.build_puffin_blobs,
-            True,
             spark=False,
         ),
-        Definition(
+        _snapshot(
             "column_stats",
             "One row for each live file and column with statistics.",
-            _fixed(_content.COLUMN_STATS_SCHEMA),
+            _content.COLUMN_STATS_SCHEMA,
             _content.build_column_stats,
-            True,
             spark=False,
         ),
-        Definition(
-            "schemas", "Every field of every schema.", _fixed(_definitions.SCHEMAS_SCHEMA), _definitions.build_schemas, False, False
+        _metadata_file(
+            "schemas",
+            "Every field of every schema.",
+            _definitions.SCHEMAS_SCHEMA,
+            _definitions.build_schemas,
+            spark=False,
         ),
-        Definition(
-            "specs", "Every field of every partition spec.", _fixed(_definitions.SPECS_SCHEMA), _definitions.build_specs, False, False
+        _metadata_file(
+            "specs",
+            "Every field of every partition spec.",
+            _definitions.SPECS_SCHEMA,
+            _definitions.build_specs,
+            spark=False,
         ),
-        Definition(
+        _metadata_file(
             "sort_orders",
             "Every field of every sort order.",
-            _fixed(_definitions.SORT_ORDERS_SCHEMA),
+            _definitions.SORT_ORDERS_SCHEMA,
             _definitions.build_sort_orders,
-            False,
-            False,
+            spark=False,
         ),
-        Definition(
-            "properties", "The table's properties.", _fixed(_definitions.PROPERTIES_SCHEMA), _definitions.build_properties, False, False
+        _metadata_file(
+            "properties",
+            "The table's properties.",
+            _definitions.PROPERTIES_SCHEMA,
+            _definitions.build_properties,
+            spark=False,
         ),
     )
 }
@@ -134,9 +146,9 @@ DEFINITIONS: dict[str, Definition] = {
 class Inspect:
     """The metadata tables of a table: Spark's, with its names, columns and values, and some more.
 
-    ``t.inspect.files()`` is a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table; also ``t.inspect["files"]``.
-    Of a time-travelled table those show the snapshot that travel in Spark (``VERSION AS OF``); the others show the
-    metadata file.
+    ``t.inspect.files()`` is a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table; ``t.inspect["files"]`` is
+    the same as ``t.inspect.files``. Of a time-travelled table those show the snapshot that travel in Spark
+    (``VERSION AS OF``); the others show the metadata file.
     """
 
     # Named for editors and type checkers; `__getattr__` makes them.
@@ -193,7 +205,8 @@ class Inspect:
     def __repr__(self) -> str:
         width = max(map(len, DEFINITIONS))
         lines = [f"  .{name:{width}}()  {scope:13}  {doc}" for name, scope, doc in self._rows()]
-        return "\n".join([f"Metadata tables of {self._state.name}; (flat=True) for plain columns, .arrow() for Arrow:", *lines])
+        head = f"Metadata tables of {self._state.name}; (flat=True) for plain columns, .arrow() for Arrow:"
+        return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
         caption = f"Metadata tables of {self._state.name}: .inspect.files() is pandas, .inspect.files.arrow() is Arrow"

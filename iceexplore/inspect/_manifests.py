@@ -15,6 +15,7 @@ from iceexplore.metadata import TableMetadata, decode_values, human_value, resul
 
 __all__ = ["ALL_MANIFESTS_SCHEMA", "MANIFESTS_SCHEMA", "build_all_manifests", "build_manifests"]
 
+_COUNTS = ("added", "existing", "deleted")
 _SUMMARY = pa.struct(
     [
         pa.field("contains_null", pa.bool_()),
@@ -30,7 +31,7 @@ MANIFESTS_SCHEMA = pa.schema(
         pa.field("length", pa.int64()),
         pa.field("partition_spec_id", pa.int32()),
         pa.field("added_snapshot_id", pa.int64()),
-        *[pa.field(f"{what}_{kind}_files_count", pa.int32()) for kind in ("data", "delete") for what in ("added", "existing", "deleted")],
+        *[pa.field(f"{what}_{kind}_files_count", pa.int32()) for kind in ("data", "delete") for what in _COUNTS],
         pa.field("partition_summaries", pa.list_(_SUMMARY)),
     ]
 )
@@ -73,7 +74,7 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
     stats = own("manifest_stats")
     counts = []
     for wanted in (pc.invert(deletes), deletes):
-        for what in ("added", "existing", "deleted"):
+        for what in _COUNTS:
             count = pc.struct_field(stats, f"{what}_files_count")
             counts.append(pc.if_else(wanted, count, pa.scalar(0, pa.int64())).cast(pa.int32(), safe=False))
     return [
@@ -88,7 +89,7 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
 
 
 def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:
-    """Partition summaries with bounds as Java's ``Transform.toHumanString`` prints them; a missing bound is ``null``."""
+    """Partition summaries, bounds as Java's ``Transform.toHumanString`` prints them; a missing one is ``null``."""
     lists = rows.column("partition_summaries").combine_chunks()
     items = lists.flatten()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))

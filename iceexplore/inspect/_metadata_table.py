@@ -89,7 +89,8 @@ class MetadataTable:
         """The table as a pandas data frame with Arrow-backed columns; see `arrow` for ``flat`` and errors."""
         import pandas as pd
 
-        return self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)
+        frame: pd.DataFrame = self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)
+        return frame
 
     def _rows(self) -> list[tuple[str, str, str]]:
         docs = self.columns

@@ -55,7 +55,8 @@ def metrics_struct(leaf: Manifest, metrics: list[Metric]) -> pa.StructArray:
     for metric in metrics:
         s = leaf.stats(metric.field_id)
         bound = metric.type.field("lower_bound").type
-        children = [s.column_size, s.value_count, s.null_count, s.nan_count, conform(s.lower, bound), conform(s.upper, bound)]
+        counts = [s.column_size, s.value_count, s.null_count, s.nan_count]
+        children = [*counts, conform(s.lower, bound), conform(s.upper, bound)]
         arrays.append(pa.StructArray.from_arrays(children, fields=list(metric.type)))
     if not arrays:  # a struct without fields still has a length
         return pa.Array.from_buffers(pa.struct([]), len(leaf), [None], children=[])

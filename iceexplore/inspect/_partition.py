@@ -15,7 +15,7 @@ __all__ = ["PartitionUnion", "partition_union"]
 
 @dataclass(frozen=True)
 class PartitionUnion:
-    """The fields of the partition struct: ids, names and Arrow types, by ascending id. Without fields: unpartitioned."""
+    """The fields of the partition struct by ascending id: ids, names and types. None of them: unpartitioned."""
 
     ids: tuple[int, ...]
     type: pa.StructType

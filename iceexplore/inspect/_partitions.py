@@ -79,7 +79,7 @@ def _codes(array: pa.Array) -> np.ndarray:
 
 def _groups(rows: pa.Table, union: PartitionUnion) -> tuple[np.ndarray, np.ndarray]:
     """The group of each row, and one row of each group."""
-    group = np.asarray(rows.column("width").combine_chunks()).astype(np.int64) if union else np.zeros(len(rows), np.int64)
+    group = np.asarray(rows.column("width").combine_chunks()).astype(np.int64)
     first = np.unique(group, return_index=True)[1]
     if union:
         for child in rows.column("partition").combine_chunks().flatten():
@@ -116,7 +116,8 @@ def _grouped(rows: pa.Table, union: PartitionUnion, state: TableState, schema: p
 def _last_updates(rows: pa.Table, group: np.ndarray, count: int, state: TableState) -> tuple[Any, Any, Any]:
     """Time, snapshot and spec of the newest entry of each group; null (spec 0) where all its snapshots are expired."""
     times = {s.snapshot_id: micros_of(s.timestamp_ms) for s in state.metadata.snapshots}
-    ids, place = np.unique(np.asarray(pc.fill_null(rows.column("snapshot_id").combine_chunks(), -1)), return_inverse=True)
+    snapshots = np.asarray(pc.fill_null(rows.column("snapshot_id").combine_chunks(), -1))
+    ids, place = np.unique(snapshots, return_inverse=True)
     known = [times.get(int(i)) for i in ids]
     micros = np.array([_NEVER if t is None else t for t in known], dtype=np.int64)[place]
     order = np.lexsort((np.arange(len(group)), micros, group))
@@ -129,4 +130,4 @@ def _last_updates(rows: pa.Table, group: np.ndarray, count: int, state: TableSta
     never = micros[newest] == _NEVER
     at = pa.array(micros[newest], pa.int64(), mask=never).cast(pa.timestamp("us", tz="UTC"))
     specs = np.asarray(pc.fill_null(rows.column("partition_spec_id").combine_chunks(), 0))[newest]
-    return at, pa.array(ids[place][newest], pa.int64(), mask=never), pa.array(np.where(never, 0, specs), pa.int32())
+    return at, pa.array(snapshots[newest], pa.int64(), mask=never), pa.array(np.where(never, 0, specs), pa.int32())

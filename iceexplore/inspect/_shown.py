@@ -95,8 +95,9 @@ def binary_hex(array: pa.Array) -> pa.Array:
 
 def _uuid_text(array: pa.Array) -> pa.Array:
     count = len(array)
-    data = array.buffers()[1]
-    cells = np.frombuffer(data, dtype=np.uint8)[array.offset * 16 : (array.offset + count) * 16] if count else np.empty(0, np.uint8)
+    if not count:
+        return pa.array([], pa.string())
+    cells = np.frombuffer(array.buffers()[1], dtype=np.uint8)[array.offset * 16 : (array.offset + count) * 16]
     digits = _digits(cells.reshape(count, 16))
     text = np.full((count, 36), ord("-"), dtype=np.uint8)
     for start, end, at in ((0, 8, 0), (8, 12, 9), (12, 16, 14), (16, 20, 19), (20, 32, 24)):

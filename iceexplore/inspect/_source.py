@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest
 
@@ -41,5 +40,3 @@ def reachable_leaves(state: TableState, contents: frozenset[int], parts: Iterabl
         root = state.root(snapshot)
         if root is not None:
             yield from state.leaves(snapshot, ordinals=_ordinals(root, contents, seen), parts=frozenset(parts))
-
-

@@ -1,0 +1,110 @@
+"""Spark for tests: a session with a catalog in a folder, and what the writers of tables do over and over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+
+Writer = Callable[["Spark"], None]
+TABLES: dict[str, Writer] = {}
+
+
+def table(writer: Writer) -> Writer:
+    """Register a table: its name is the function's."""
+    TABLES[writer.__name__] = writer
+    return writer
+
+
+def start(warehouse: Path) -> Any:
+    """A local Spark session whose catalog ``cat`` is the folder ``warehouse``."""
+    from pyspark.sql import SparkSession
+
+    options = {
+        "spark.jars.packages": RUNTIME,
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.cat": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.cat.type": "hadoop",
+        "spark.sql.catalog.cat.warehouse": str(warehouse),
+        "spark.sql.catalog.cat.cache-enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "2",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.codegen.wholeStage": "false",  # hundreds of small, different plans: compiling each costs more
+    }
+    builder = SparkSession.builder.master("local[2]").appName("iceexplore")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+class Spark:
+    """A session and the few things that the writers do over and over."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def sql(self, *statements: str) -> Any:
+        """Run statements; the last one's data frame."""
+        result = None
+        for statement in statements:
+            result = self.session.sql(statement)
+        return result
+
+    def create(self, name: str, columns: str, partition: str = "", version: int = 2, **properties: str) -> None:
+        """Create ``cat.db.<name>``; underscores in property names are spelt ``__`` for a dot and ``_`` for a dash."""
+        pairs = {"format-version": str(version)}
+        pairs |= {key.replace("__", ".").replace("_", "-"): value for key, value in properties.items()}
+        listed = ", ".join(f"'{key}'='{value}'" for key, value in pairs.items())
+        by = f"PARTITIONED BY ({partition})" if partition else ""
+        self.sql(f"CREATE TABLE cat.db.{name} ({columns}) USING iceberg {by} TBLPROPERTIES ({listed})")
+
+    def insert(self, name: str, *values: str) -> None:
+        """One commit per text of rows."""
+        for rows in values:
+            self.sql(f"INSERT INTO cat.db.{name} VALUES {rows}")
+
+    def alter(self, name: str, *changes: str) -> None:
+        """``ALTER TABLE`` for each change."""
+        for change in changes:
+            self.sql(f"ALTER TABLE cat.db.{name} {change}")
+
+    def call(self, procedure: str) -> Any:
+        """``CALL cat.system.<procedure>``."""
+        return self.sql(f"CALL cat.system.{procedure}")
+
+    def snapshot(self, name: str) -> int:
+        """The current snapshot's id."""
+        rows = self.sql(f"SELECT snapshot_id FROM cat.db.{name}.refs WHERE name = 'main'").collect()
+        return int(rows[0][0])
+
+    def java(self, name: str) -> Any:
+        """The table as the Java API has it."""
+        jvm: Any = self.session._jvm
+        return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.session._jsparkSession, f"cat.db.{name}")
+
+
+#: Deletes, updates and merges write delete files.
+MERGE_ON_READ = {f"write__{what}__mode": "merge-on-read" for what in ("delete", "update", "merge")}
+
+
+def write(session: Any, names: list[str] | None = None, log: Callable[[str], None] | None = None) -> list[str]:
+    """Write the tables into ``cat.db``; their names."""
+    spark = Spark(session)
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS cat.db")
+    written = names or list(TABLES)
+    for name in written:
+        began = time.perf_counter()
+        TABLES[name](spark)
+        if log:
+            log(f"{name:26} {time.perf_counter() - began:5.1f} s  {(TABLES[name].__doc__ or '').strip()}")
+    return written
