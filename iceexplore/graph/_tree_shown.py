@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph._card import human_bytes
 from iceexplore.graph._nodes import TreeNode
-from iceexplore.graph._tree_entries import ProblemIndex, Rows, is_manifest
+from iceexplore.graph._tree_entries import ProblemIndex, Rows
+from iceexplore.graph._tree_folds import summary, whole_column
 from iceexplore.graph._tree_labels import amount, basename
 from iceexplore.graph._tree_source import NodeSource
 from iceexplore.manifests import Manifest
@@ -25,7 +25,6 @@ __all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
 Depth = Literal["snapshots", "manifests", "files"]
 #: A manifest of v1 may not say how many files it has: then so many are assumed when the budget is dealt out.
 _ASSUMED_FILES = 10
-_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,7 @@ class _Builder:
                 out.append((snapshot, manifest))
                 parent = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
                 if parent is not None:
-                    kept = pc.is_in(parent.entries["location"], value_set=_chunk(manifest.entries["location"]))
+                    kept = pc.is_in(parent.entries["location"], value_set=whole_column(manifest.entries["location"]))
                     dropped = parent.entries.num_rows - (pc.sum(kept).as_py() or 0)
                     if dropped:
                         line = f"−{amount(dropped, 'manifest')} of its parent"
@@ -211,11 +210,11 @@ class _Builder:
         groups: list[tuple[Snapshot, Manifest, Rows, Rows]] = []
         for snapshot, manifest in roots:
             order = self.source.entries.rank(manifest, snapshot, problems)
-            location = _chunk(manifest.entries["location"])
+            location = whole_column(manifest.entries["location"])
             old = np.asarray(pc.is_in(location, value_set=seen).to_numpy(zero_copy_only=False))[order]
             groups.append((snapshot, manifest, order[~old], order[old]))
             seen = pa.concat_arrays([seen, location.cast(pa.string())])
-        room = self.room()
+        room = max(1, self.room() - sum(len(old) > 0 for _, _, _, old in groups))
         if self.options.depth == "files":
             room = max(1, room // 3)
         shares = share([len(fresh) for _, _, fresh, _ in groups], room)
@@ -237,7 +236,7 @@ class _Builder:
         nodes = self.source.entries.nodes(root, manifest, snapshot, np.sort(rows[:n]), problems, at)
         self.add(nodes)
         if len(rest := rows[n:]):
-            lines, fields = _summary(manifest, rest, snapshot)
+            lines, fields = summary(manifest, rest, snapshot)
             entries = self.source.entries
             self.fold(
                 root,
@@ -272,7 +271,7 @@ class _Builder:
         nodes = entries.nodes(parent, manifest, snapshot, np.sort(order[:n]), problems, at)
         self.add(nodes)
         if len(rest := np.sort(order[n:])):
-            lines, fields = _summary(manifest, rest, snapshot)
+            lines, fields = summary(manifest, rest, snapshot)
             self.fold(
                 parent,
                 len(rest),
@@ -351,42 +350,3 @@ class _Builder:
             target = found.get(snapshot) or next(iter(found.values()))
             if (target.fields.get("sequence_number") or 0) <= (node.fields.get("sequence_number") or 0):
                 self.shown.edges.append(SceneEdge(node.id, target.id, "applies-to", f"applies to {basename(path)}"))
-
-
-def _chunk(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-
-
-def _summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[str], dict[str, Any]]:
-    """What some rows hold, in sums: files or manifests, rows, bytes, changes of this snapshot; a few names."""
-    part = manifest.entries.take(pa.array(rows, pa.int64()))
-    size = pc.sum(part["file_size_in_bytes"]).as_py()
-    fields: dict[str, Any] = {"names": [basename(v) for v in part["location"].slice(0, _NAMED).to_pylist()]}
-    lines = []
-    types = set(pc.unique(part["content_type"]).to_pylist())
-    if types and all(map(is_manifest, types)):
-        stats = _chunk(part["manifest_stats"])
-        live = [stats.field(f"{s}_files_count") for s in ("added", "existing")]
-        unknown = any(column.null_count for column in live)
-        files = sum(pc.sum(column).as_py() or 0 for column in live)
-        words = [f"{'at least ' if unknown else ''}{amount(files, 'file')}"]
-        fields["files"] = files
-    else:
-        count = pc.sum(part["record_count"]).as_py()
-        words = [] if count is None else [amount(count, "row")]
-        fields["record_count"] = count
-    if size is not None:
-        words.append(human_bytes(size))
-        fields["file_size_in_bytes"] = size
-    lines.append(" · ".join(words))
-    if not manifest.is_root:
-        own = pc.equal(part["snapshot_id"], snapshot.snapshot_id)
-        changes = []
-        for status, sign, word in ((1, "+", "added"), (2, "−", "deleted")):
-            n = pc.sum(pc.and_(own, pc.equal(part["status"], status))).as_py() or 0
-            fields[word] = n
-            if n:
-                changes.append(f"{sign}{n:,} {word}")
-        lines.append(" · ".join(changes))
-    return lines, fields

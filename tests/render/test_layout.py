@@ -23,7 +23,9 @@ def scenes(draw: st.DrawFn) -> Scene:
         level = 0 if parent is None else parent.level + draw(st.integers(1, 2))
         lines = tuple(draw(st.lists(st.text(max_size=30), max_size=3)))
         label = draw(st.text(max_size=60))
-        nodes.append(SceneNode(str(i), "data-file", label, lines, None, frozenset(), parent and parent.id, level))
+        nodes.append(
+            SceneNode(str(i), "data-file", label, lines, None, frozenset(), parent.id if parent else None, level)
+        )
     if len(nodes) > 1:
         for _ in range(draw(st.integers(0, 10))):
             source, target = draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes))
