@@ -43,11 +43,52 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 _LAB_NOISE = ("favicon", "/api/contents/.jupyter", "ResizeObserver loop")
 
 
+# The tracebacks of the cells that raised (JupyterLab draws them like any stderr: ask the model).
+_RAISED = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+  .flatMap(cell => cell.cell_type === "code" ? cell.getOutputs() : [])
+  .filter(output => output.output_type === "error")
+  .map(output => output.traceback.join("\\n"))"""
+
+# Every cell with source has run, or one raised (then JupyterLab runs none of the rest).
+_DONE = f"""() => ({_RAISED})().length > 0 || (
+  window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === "idle"
+  && window.jupyterapp.shell.currentWidget.content.widgets
+    .filter(cell => cell.model.type === "code" && cell.model.sharedModel.source.trim())
+    .every(cell => cell.model.executionCount !== null && cell.model.executionState !== "running")
+)"""
+
+# Text colour and background, each with the opacity and colours of its ancestors painted in.
+_CONTRAST = """element => {
+  const parse = text => {
+    const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
+    return text.startsWith("color(srgb") ? [r * 255, g * 255, b * 255, a] : [r, g, b, a];
+  };
+  const over = ([r, g, b, a], under) => [r, g, b].map((c, i) => c * a + under[i] * (1 - a));
+  const chain = [];
+  for (let node = element; node; node = node.parentElement) chain.unshift(getComputedStyle(node));
+  let background = [255, 255, 255];
+  let opacity = 1;
+  for (const style of chain) {
+    background = over(parse(style.backgroundColor), background);
+    opacity *= Number(style.opacity);
+  }
+  const [r, g, b, a] = parse(getComputedStyle(element).color);
+  const text = over([r, g, b, a * opacity], background);
+  const luminance = colour => {
+    const [x, y, z] = colour.map(c => c / 255).map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const [low, high] = [luminance(text), luminance(background)].sort((p, q) => p - q);
+  return (high + 0.05) / (low + 0.05);
+}"""
+
+
 class LabServer:
     """A JupyterLab of its own: its folder, settings, kernels and port are used by nothing else."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, python_path: Path = ROOT) -> None:
         self.root = folder / "notebooks"
+        self._python_path = python_path
         self.token = secrets.token_hex(16)
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -73,7 +114,7 @@ class LabServer:
             "JUPYTER_DATA_DIR": str(self._folder / "data"),
             "JUPYTER_PLATFORM_DIRS": "1",
             "JUPYTER_RUNTIME_DIR": str(self._folder / "runtime"),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(self._python_path),
             "TZ": "UTC",
         }
         command = [
@@ -101,10 +142,11 @@ class LabServer:
         return f"http://127.0.0.1:{self.port}"
 
     def add(self, notebook: Path) -> str:
-        """Copy a notebook into the server's folder under a name of its own; return that name."""
-        name = f"{notebook.stem}-{secrets.token_hex(4)}.ipynb"
-        shutil.copyfile(notebook, self.root / name)
-        return name
+        """Copy a notebook into a folder of its own under the server's; return its path there."""
+        folder = secrets.token_hex(4)
+        (self.root / folder).mkdir()
+        shutil.copyfile(notebook, self.root / folder / notebook.name)
+        return f"{folder}/{notebook.name}"
 
     def stop_kernels(self) -> None:
         """End every kernel, so that one test's does not slow the next."""
@@ -158,7 +200,7 @@ class NotebookPage:
         self.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.content?.model?.cells", timeout=120_000)
         if single:
             self.page.evaluate("window.jupyterapp.commands.execute('application:set-mode', {mode: 'single-document'})")
-            self.page.evaluate("window.jupyterapp.shell.collapseLeft()")
+            self.page.evaluate("window.jupyterapp.shell.collapseLeft(); window.jupyterapp.shell.collapseRight()")
         self.theme(self._theme)  # the server remembers another tab's
         self.page.wait_for_function(
             "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'", timeout=120_000
@@ -166,20 +208,11 @@ class NotebookPage:
 
     def run_all(self, seconds: float = 240) -> None:
         """Run every cell; a cell that raises fails here, by its traceback."""
-        self.page.set_default_timeout(seconds * 1000)
-        self.page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-        self.page.wait_for_function(
-            "window.jupyterapp.shell.currentWidget.content.widgets"
-            ".filter(cell => cell.model.type === 'code' && cell.model.sharedModel.source.trim())"
-            ".every(cell => cell.model.executionCount !== null && cell.model.executionState !== 'running')"
-            " && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
-            " || document.querySelector('[data-mime-type=\"application/vnd.jupyter.error\"]')",
-            timeout=seconds * 1000,
-        )
-        raised = self.page.locator("[data-mime-type='application/vnd.jupyter.error'], [data-mime-type*=stderr]")
-        if raised.count():
-            raise AssertionError("a cell failed:\n" + "\n".join(raised.all_inner_texts()))
-        self.page.set_default_timeout(30_000)
+        self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")  # not its end
+        self.page.wait_for_function(_DONE, timeout=seconds * 1000)
+        raised = self.page.evaluate(f"({_RAISED})()")
+        if raised:
+            raise AssertionError("a cell failed:\n" + "\n".join(raised))
 
     def theme(self, theme: Theme) -> None:
         """Switch JupyterLab to its light or dark theme."""
@@ -189,9 +222,14 @@ class NotebookPage:
         light = "true" if theme == "light" else "false"
         self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
 
-    def cell(self, number: int) -> Any:
-        """The locator of the cell of that number, as Playwright counts them (from 0)."""
-        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+    def scroll_to_top(self) -> None:
+        """Show the first cell, with no cell selected that would draw its toolbar over a picture."""
+        self.page.evaluate(
+            "() => { const notebook = window.jupyterapp.shell.currentWidget.content;"
+            " notebook.activeCellIndex = 0; notebook.scrollToItem(0, 'start'); }"
+        )
+        self.page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
+        self.page.wait_for_timeout(500)
 
     def output(self, source: str) -> Any:
         """The locator of the output area under the one cell whose source contains ``source``."""
@@ -199,6 +237,10 @@ class NotebookPage:
             has=self.page.locator(".jp-InputArea-editor", has_text=source)
         )
         return found.first.locator(".jp-OutputArea").first
+
+    def contrast(self, locator: Any) -> float:
+        """The contrast of an element's text against what is painted behind it (WCAG 2.2, 1.4.3: 4.5 or more)."""
+        return float(locator.evaluate(_CONTRAST))
 
     def foreign_hosts(self) -> set[str]:
         """The hosts that the page asked for and that are not its own server."""

@@ -32,9 +32,9 @@ def test_runs_and_is_clean(notebook: Any, tmp_path: Path) -> None:
 
 def test_a_failing_cell_fails(lab: LabServer, browser: Any, tmp_path: Path) -> None:
     with notebook_page(lab, browser) as page:
-        page.open(write(tmp_path / "n.ipynb", "1 / 0"))
+        page.open(write(tmp_path / "n.ipynb", "1 / 0", "2"))
         with pytest.raises(AssertionError, match="ZeroDivisionError"):
-            page.run_all()
+            page.run_all(30)
 
 
 def test_another_host_is_noticed(lab: LabServer, browser: Any, tmp_path: Path) -> None:
