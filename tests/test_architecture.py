@@ -134,7 +134,7 @@ def tracked() -> list[Path]:
 FORBIDDEN = re.compile(
     b"|".join(
         [
-            rb"/(?:root|home)/[a-z.]",
+            rb"/root/\.|/home/[a-z]",
             rb"/wo" + rb"rk/(?:main|shared|\.)",
             rb"(?:files\.)?python" + rb"hosted\.org",
             rb"\bpypi\.(?:org|io)" + rb"/simple",
