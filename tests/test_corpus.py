@@ -88,6 +88,8 @@ _METADATA_IS_WHOLE = ("file_size_in_bytes wrong", "pos-delete path", "referenced
 
 # Tables that the catalog calls healthy because everything in them opens, and that break the spec all the same.
 _BREACHES = {
+    "altinity/iceberg_table": {"avro-no-field-ids"},  # made by hand
+    "altinity/iceberg_table_traversal": {"avro-no-field-ids"},  # made by hand
     "duckdb/big_query_error": {"count-mismatch", "metadata-invalid"},  # the list gives manifests another length
     "duckdb/equality_delete_cross_partition": {"metadata-invalid"},  # a snapshot id past 2⁶³
     "duckdb/equality_delete_extra_column": {"metadata-invalid"},  # the same
@@ -189,8 +191,10 @@ def test_totals_match_the_manifests(corpus: Path, name: str) -> None:
         if any(p.severity == "error" for p in then.problems):
             continue
         counts = Counter[int]()
-        for content, count in zip(files["content"].to_pylist(), files["record_count"].to_pylist(), strict=True):
-            counts[content] += count
+        for file in files.select(["content", "file_format", "record_count"]).to_pylist():
+            # duckdb/unknown_puffin: its writer keeps an index of its own as a "data file"; the reader passes it over.
+            if (file["content"], file["file_format"].lower()) != (0, "puffin"):
+                counts[file["content"]] += file["record_count"]
         assert counts[0] >= rows, snapshot_id
         if not counts[1] and not counts[2]:
             assert counts[0] == rows, snapshot_id

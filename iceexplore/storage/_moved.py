@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ ROOT_PROPERTIES = (
 )
 _CHECKED_PER_KIND = 3
 _COMMON = frozenset({"data", "metadata"})
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,10 @@ class Moves:
                     return join(move.real, tail)
         return None
 
+    def inside(self, place: str) -> bool:
+        """Whether a prefix lies below a canonical folder, so that its files may have gone different ways."""
+        return any(relative_to(m.prefix, place) for m in self._by_written)
+
     def unapply(self, real: str) -> str | None:
         """How the table spells a canonical real location, or None where no prefix fits."""
         for move in self._by_real:
@@ -139,13 +145,15 @@ class FolderIndex:
     def find(self, place: str) -> tuple[str, str] | None:
         """The longest end of a path that exists under the root, once: (prefix of ``place``, the folder it is now).
 
-        It must begin with a folder of a telling name: every table has a ``data``, and many a ``p=1``, so those prove nothing.
+        It must begin with a folder of a telling name, or end in a file of one (with a UUID in it): every table has a
+        ``data``, and many a ``p=1``, so those prove nothing.
         """
         head, parts = place.partition("://")[0] + "://" if "://" in place else "", path_only(place).split("/")
         if head:
             parts = [place.partition("://")[2].partition("/")[0], *parts[1:]]
+        telling_file = _UUID.search(parts[-1]) is not None
         for i, name in enumerate(parts[:-1]):
-            if not name or name in _COMMON or "=" in name:
+            if not name or (not telling_file and (name in _COMMON or "=" in name)):
                 continue
             tail = "/".join(parts[i + 1 :])
             found = [f for f in self.folders(name) if os.path.isfile(os.path.join(f, tail))]
