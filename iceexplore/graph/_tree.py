@@ -160,7 +160,7 @@ class Tree:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         scene = self.scene()
         plain = text(scene)
-        image = svg_image(svg(scene), f"{scene.title}: {scene.description}", natural_size=True)
+        image = svg_image(svg(scene), f"{scene.title}: {scene.description}")
         pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{escape.html(plain)}</pre>')
         return {"text/plain": plain, "text/html": image + details("The tree as text", pre)}
 

@@ -58,7 +58,7 @@ def amount(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def snapshot_lines(snapshot: Snapshot, *, current: bool) -> tuple[str, ...]:
+def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
     """Operation and time; what it changed, as far as its summary says."""
     summary = snapshot.summary or {}
     changes = []
@@ -73,8 +73,6 @@ def snapshot_lines(snapshot: Snapshot, *, current: bool) -> tuple[str, ...]:
             signs += [f"−{minus:,}"] if minus else []
             changes.append(f"{' '.join(signs)} {unit if (plus or 0) + (minus or 0) == 1 else unit + 's'}")
     first = f"{snapshot.operation or 'no operation named'} · {short_time(snapshot.timestamp_ms)}"
-    if current:
-        first = f"current · {first}"
     return (first, " · ".join(changes)) if changes else (first,)
 
 

@@ -14,7 +14,7 @@ from iceexplore.graph._tree_entries import EntryNodes, ProblemIndex, is_manifest
 from iceexplore.graph._tree_labels import Labels, amount, name, short_time, snapshot_lines
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import MetadataLogEntry, Ref, Snapshot
-from iceexplore.render import Mark
+from iceexplore.render import Mark, style
 
 __all__ = ["NodeSource"]
 
@@ -173,12 +173,11 @@ class NodeSource:
         marks: set[Mark] = {"folded"}
         if found:
             marks.add("problem")
-        current = snapshot.snapshot_id == self.state.metadata.current_snapshot_id
         return TreeNode(
             id=f"snapshot:{snapshot.snapshot_id}",
             kind="snapshot",
             label=f"Snapshot {snapshot.snapshot_id}",
-            lines=snapshot_lines(snapshot, current=current),
+            lines=snapshot_lines(snapshot),
             level=2,
             parent="metadata",
             marks=frozenset(marks),
@@ -196,7 +195,7 @@ class NodeSource:
             TreeNode(
                 id=f"statistics:{snapshot.snapshot_id}:{i}",
                 kind="statistics",
-                label=name(self.labels, "statistics", s.statistics_path),
+                label=s.statistics_path if self.labels == "full" else style("statistics").title,
                 lines=(amount(len(s.blob_metadata), "blob"),),
                 level=3,
                 parent=f"snapshot:{snapshot.snapshot_id}",
@@ -231,7 +230,11 @@ class NodeSource:
             lines = (" · ".join([*words, f"{manifest.length:,} B"] if manifest.length else words),)
             fields |= {"dialect": manifest.dialect, "length": manifest.length, "entries": count}
         inline = location is None and snapshot.manifests is not None
-        label = "Manifests named in the snapshot" if inline else name(self.labels, kind, location)
+        label = style(kind).title  # its name says the snapshot's id again; `location` has it
+        if inline:
+            label = "Manifests named in the snapshot"
+        elif self.labels == "full":
+            label = location or label
         found = self.problems().at(location)
         marks: set[Mark] = {"folded"}
         if found:

@@ -57,6 +57,8 @@ def _write(scene: Scene) -> str:
         words = "applies to" if edge.kind == "applies-to" else ""
         arrow = f"-. {words} .->" if words else "-.->"
         out.append(f"  {numbers[edge.source]} {arrow} {numbers[edge.target]}")
+    if any(n.parent is not None for n in scene.nodes) or edges:
+        out.append("  linkStyle default stroke:#7d8896")  # visible on light and on dark
     for kind in STYLE:
         members = [numbers[node.id] for node in scene.nodes if node.kind == kind]
         if members:

@@ -10,32 +10,37 @@ from iceexplore.render import _escape as escape
 __all__ = ["Mermaid", "Svg", "svg_image"]
 
 
-def svg_image(svg: str, alt: str, *, natural_size: bool = False) -> str:
-    """An ``<img>`` with the SVG inside: what survives in an untrusted notebook, where inline SVG is stripped.
+#: A drawing shrinks to fit the page, but no further than this: below it scrolls sideways, so that it can be read.
+_SMALLEST = 0.72
 
-    With ``natural_size`` a wide drawing scrolls sideways instead of shrinking until nobody can read it.
-    """
+
+def svg_image(svg: str, alt: str) -> str:
+    """An ``<img>`` with the SVG inside: what survives in an untrusted notebook, where inline SVG is stripped."""
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    width = "none" if natural_size else "100%"
-    image = (
-        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape.attribute(escape.shorten(alt, 300))}" '
-        f'style="max-width:{width};height:auto;margin:0">'
+    width = svg.width if isinstance(svg, Svg) else None
+    size = (
+        "max-width:100%" if width is None else f"width:100%;max-width:{width:.0f}px;min-width:{width * _SMALLEST:.0f}px"
     )
-    return f'<div style="overflow-x:auto">{image}</div>' if natural_size else image
+    return (
+        f'<div style="overflow-x:auto"><img src="data:image/svg+xml;base64,{data}" '
+        f'alt="{escape.attribute(escape.shorten(alt, 300))}" style="{size};height:auto;margin:0"></div>'
+    )
 
 
 class Svg(str):
     """An SVG document as text, to write to a file as it is. A notebook shows it as an image."""
 
     caption: str
+    width: float | None
 
-    def __new__(cls, text: str, *, caption: str = "") -> Svg:
+    def __new__(cls, text: str, *, caption: str = "", width: float | None = None) -> Svg:
         self = super().__new__(cls, text)
         self.caption = caption
+        self.width = width
         return self
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": svg_image(self, self.caption, natural_size=True)}
+        return {"text/plain": str(self), "text/html": svg_image(self, self.caption)}
 
 
 class Mermaid(str):

@@ -73,7 +73,7 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
         *legend,
         "</g></g></svg>",
     ]
-    return Svg("\n".join(filter(None, parts)), caption=scene.title)
+    return Svg("\n".join(filter(None, parts)), caption=scene.title, width=width)
 
 
 def _n(value: float) -> str:

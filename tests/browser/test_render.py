@@ -107,10 +107,10 @@ def test_html_and_svg_show_every_hostile_string(notebook: Any, tmp_path: Path) -
     assert seen == []
 
 
-def test_the_tree_is_an_image_as_wide_as_it_needs(notebook: Any, tmp_path: Path) -> None:
+def test_the_tree_is_an_image_that_stays_legible(notebook: Any, tmp_path: Path) -> None:
     notebook.open(_write(tmp_path / "n.ipynb", "import iceexplore as ix", 'ix.sample("trips").tree(depth="files")'))
     notebook.run_all()
     image = notebook.output("tree(depth").locator("img")
     natural, shown = image.evaluate("i => i.decode().then(() => [i.naturalWidth, i.getBoundingClientRect().width])")
-    assert shown == pytest.approx(natural, abs=1)  # it scrolls; it does not shrink
     assert natural > 1200
+    assert 0.7 * natural < shown <= natural  # it shrinks a little, then it scrolls

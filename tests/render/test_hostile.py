@@ -82,6 +82,7 @@ def test_html_holds_only_our_tags_and_the_text(text: str) -> None:
         ("details", ("style",)),
         ("summary", ("style",)),
         ("b", ()),
+        ("div", ("style",)),
         ("img", ("src", "alt", "style")),
     }
     assert set(parser.tags) <= ours
@@ -109,6 +110,7 @@ def test_mermaid_lines_have_one_of_a_few_forms(text: str) -> None:
         r"  n\d+ (?:-->|-\. applies to \.->|-\.->) n\d+",
         r"  classDef \w+ [\w:#,\- ]+",
         r"  class n\d+(?:,n\d+)* \w+",
+        r"  linkStyle default stroke:#7d8896",
     ]
     for line in out.split("\n"):
         assert any(re.fullmatch(form, line) for form in forms), line
