@@ -34,8 +34,11 @@ class Backend(Protocol):
     def stat(self, real: str) -> Entry:
         """Size and the like, of a file or a folder."""
 
-    def list(self, real: str, recursive: bool) -> list[Entry]:
-        """What is in a folder (files and folders); with ``recursive`` all files under it. Follows no links."""
+    def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
+        """What is in a folder (files and folders); with ``recursive`` all files under it. Follows no links.
+
+        Without ``details`` sizes and times may be left out, where they cost a request each.
+        """
 
 
 class LocalBackend:
@@ -74,7 +77,7 @@ class LocalBackend:
         status = os.stat(real)
         return _entry(real, status)
 
-    def list(self, real: str, recursive: bool) -> list[Entry]:
+    def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
         """The folder's entries; links to folders are named but not entered."""
         found: list[Entry] = []
         waiting = [real]
@@ -88,8 +91,10 @@ class LocalBackend:
                             waiting.append(item.path)
                         elif is_folder:
                             found.append(Entry(item.path, None, is_folder=True))
+                        elif details or item.is_symlink():
+                            found.append(_entry(item.path, item.stat()))
                         else:
-                            found.append(_entry(item.path, item.stat(follow_symlinks=True)))
+                            found.append(Entry(item.path, None))
                     except FileNotFoundError:
                         continue  # gone since, or a link to nowhere
         return sorted(found, key=lambda e: e.real)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
+from iceexplore.storage._faults import short_message
 
 __all__ = ["CatalogTable", "from_catalog", "from_table", "is_table"]
 
@@ -180,4 +181,4 @@ def _name(catalog: Any) -> str:
 
 
 def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return f"{type(error).__name__}: {short_message(error)}"

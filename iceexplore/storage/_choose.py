@@ -76,7 +76,7 @@ class Picker:
             if pick is not None:
                 return pick
         try:
-            entries = self._storage.entries(folder)
+            entries = self._storage.entries(folder, details=False)
         except FileMissingError:
             return None
         names = [basename(e.real) for e in entries if not e.is_folder]
@@ -84,7 +84,7 @@ class Picker:
             return None
         if version is not None:
             return self._by_version(folder, version, names)
-        chosen = choose(names, {basename(e.real): e.modified_ms for e in entries})
+        chosen = choose(names, lambda name: self._modified(join(folder, name)))
         pick = None
         if chosen.tied:
             tied = [join(folder, n) for n in chosen.tied]
@@ -193,12 +193,16 @@ class Picker:
             reason += f" (there is {newer} with a larger number)"
         return self._or_older(found, folder, f"Metadata: {basename(found)}, {reason}."), ()
 
+    def _modified(self, real: str) -> int:
+        entry = self._storage.find(real)
+        return (entry.modified_ms if entry else None) or 0
+
     def _newer_than(self, folder: str, real: str) -> str | None:
         """A file of a larger number than the hinted one: looked for only where listing is free."""
         number = parse_name(real)
         if number is None or not is_local(folder):
             return None
-        names = [n for e in self._storage.entries(folder) if is_metadata_name(n := basename(e.real))]
+        names = [n for e in self._storage.entries(folder, details=False) if is_metadata_name(n := basename(e.real))]
         newest = max(names, key=lambda n: (-1 if (v := parse_name(n)) is None else v, n))
         found = parse_name(newest)
         return newest if found is not None and found > number else None
@@ -207,7 +211,7 @@ class Picker:
         try:
             return self.load(real, note)
         except FormatError as e:
-            names = [basename(x.real) for x in self._storage.entries(folder) if not x.is_folder]
+            names = [basename(x.real) for x in self._storage.entries(folder, details=False) if not x.is_folder]
             older = [join(folder, n) for n in choose(names).names if join(folder, n) != real]
             pick = self._fall_back(older, {real: e})
             if pick is None:

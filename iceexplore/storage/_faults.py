@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreError, StorageError
 
-__all__ = ["translate"]
+__all__ = ["short_message", "translate"]
 
 _DENIED = {
     "403",
@@ -30,6 +30,7 @@ _DENIED_TEXT = re.compile(
     r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|SIGNATURE_DOES_NOT_MATCH|InvalidAccessKeyId|\bForbidden\b|"
     r"HTTP (?:status|response code) 40[13]\b|AuthorizationPermissionMismatch|AuthenticationFailed"
 )
+_PASSWORD = re.compile(r"://[^/@\s]+@")
 _MISSING_TEXT = re.compile(
     r"NO_SUCH_KEY|NO_SUCH_BUCKET|NoSuchKey|NoSuchBucket|RESOURCE_NOT_FOUND|HTTP (?:status|response code) 404\b|"
     r"[Nn]o such file or directory|Path does not exist"
@@ -52,6 +53,12 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
     if isinstance(error, IsADirectoryError):
         return StorageError(f"{place} is a folder, not a file")
     return StorageError(f"{place} could not be read: {_short(error)}")
+
+
+def short_message(error: BaseException) -> str:
+    """A library's message on one line, without the passwords that it may quote from a URI."""
+    text = " ".join(str(error).split()) or "no message"
+    return _PASSWORD.sub("://…@", text)[:300]
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -98,5 +105,4 @@ def _codes(error: BaseException) -> Iterator[str]:
 
 
 def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or "no message"
-    return f"{type(error).__name__}: {text[:300]}"
+    return f"{type(error).__name__}: {short_message(error)}"

@@ -212,7 +212,8 @@ def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | s
 def _is_file(storage: Storage, place: str) -> bool:
     """Whether a source is a file; the storage is not asked where the name tells (object stores know no folders)."""
     if not is_local(place):
-        return place.endswith((".json", ".json.gz", ".zip"))
+        path = place.partition("?")[0] if place.startswith("http") else place  # a signed URL
+        return path.endswith((".json", ".json.gz", ".zip"))
     if os.path.isdir(place):
         return False
     if not os.path.exists(place):

@@ -76,7 +76,7 @@ class FsspecBackend:
         """What ``info`` says."""
         return self._entry(self._fs.info(real), real)
 
-    def list(self, real: str, recursive: bool) -> list[Entry]:
+    def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
         """What is there now: fsspec's listings are remembered, so they are dropped first."""
         self._fs.invalidate_cache()
         if recursive:
@@ -131,7 +131,7 @@ class FileIOBackend:
             return _arrow_entry(real, info)
         return Entry(real, len(self._io.new_input(real)))
 
-    def list(self, real: str, recursive: bool) -> list[Entry]:
+    def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
         """PyIceberg's FileIO cannot list: asks the pyarrow or fsspec file system in it."""
         file_system, path = self._arrow(real)
         if file_system is not None:

@@ -38,7 +38,7 @@ from typing import BinaryIO, TypeVar
 from iceexplore.errors import FileMissingError, FormatError, OutsideRootsError, StorageError
 from iceexplore.storage._backend import Backend, Entry, LocalBackend
 from iceexplore.storage._faults import translate
-from iceexplore.storage._location import canonical, dirname, is_absolute, is_local, join, within
+from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, join, within
 from iceexplore.storage._moved import FolderIndex, Moves
 from iceexplore.storage._rangefile import open_ranges
 from iceexplore.storage._reads import Read, ReadLog
@@ -96,9 +96,11 @@ class Storage:
         self._given = backend
         self._remote: dict[str, Backend] = {}
         self._links: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+        self._allow = tuple(_absolute(a) for a in allow)
         self.roots: tuple[str, ...] = ()
         self._real_roots: tuple[str, ...] = ()
-        self.trust(folder, *(_absolute(a) for a in allow))
+        self.trust(folder, *self._allow)
         self._closed = False
         self._remove = weakref.finalize(self, shutil.rmtree, temporary, True) if temporary else None
 
@@ -118,10 +120,12 @@ class Storage:
     @property
     def moves(self) -> Moves:
         """The prefixes, to learn more of them."""
+        self._folders.clear()
         return self._moves
 
     def trust(self, *places: str) -> None:
         """Let these real locations be read."""
+        self._folders.clear()
         new = [p for p in (canonical(p) for p in places) if p not in self.roots]
         self.roots = (*self.roots, *new)
         self._real_roots = tuple(os.path.realpath(r) for r in self.roots if is_local(r))
@@ -129,12 +133,11 @@ class Storage:
     def settle(self, folder: str, metadata_file: str) -> None:
         """The table was found: its folder takes the place of the one that was searched."""
         self.metadata_folder = dirname(metadata_file)
-        others = tuple(r for r in self.roots if r != self.folder)
         if folder != self.folder:
             self.folder = folder
             self.index = FolderIndex(folder) if is_local(folder) else None
         self.roots = ()
-        self.trust(folder, *others)
+        self.trust(folder, *self._allow)
 
     def resolve(self, location: str) -> str:
         """Where a location really is: a local path, or a URI.
@@ -144,16 +147,16 @@ class Storage:
         OutsideRootsError
             It is outside what may be read.
         """
-        place = canonical(location)
-        real = self._moves.apply(place)
-        if real is None and not is_absolute(place):
-            # No prefix fits: relative to the table's location, as format version 4 has it.
-            real = canonical(join(self.folder, place))
-        if real is None:
-            real = place
-            if self._moves.shown and not self._inside(place):
-                real = self._moves.apply_path(place) or self._rescued(place) or place
-        self._check(real, location)
+        head, _, name = location.rpartition("/")
+        # A table's files share few folders: what is known of one holds for its files, links apart.
+        folder = self._folders.get(head) if name not in ("", ".", "..") else None
+        if folder is not None:
+            real = f"{folder}/{name}"
+            if not (is_local(folder) and os.path.islink(real)):
+                return real
+        real = self._resolve(location)
+        if name == basename(real) and self._closed_under(dirname(real), head):
+            self._folders[head] = dirname(real)
         return real
 
     def unresolve(self, real: str) -> str:
@@ -246,10 +249,12 @@ class Storage:
         except FileMissingError:
             return None
 
-    def entries(self, real: str, *, recursive: bool = False) -> builtins.list[Entry]:
-        """What is in a folder, folders too: real locations. Raises as `read`."""
+    def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
+        """What is in a folder, folders too; without ``details`` perhaps their names only. Raises as `read`."""
         self._check(real, real)
-        return self._ask(self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive), 0)
+        return self._ask(
+            self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive, details), 0
+        )
 
     def close(self) -> None:
         """Remove the extracted zip, if there is one; nothing can be read from it afterwards."""
@@ -264,6 +269,25 @@ class Storage:
         if entry.is_folder:
             raise FileMissingError(f"{location} is a folder, not a file")
         return entry
+
+    def _resolve(self, location: str) -> str:
+        place = canonical(location)
+        real = self._moves.apply(place)
+        if real is None and not is_absolute(place):
+            # No prefix fits: relative to the table's location, as format version 4 has it.
+            real = canonical(join(self.folder, place))
+        if real is None:
+            real = place
+            if self._moves.shown and not self._inside(place):
+                real = self._moves.apply_path(place) or self._rescued(place) or place
+        self._check(real, location)
+        return real
+
+    def _closed_under(self, folder: str, written: str) -> bool:
+        """Whether every file of a folder may be read and stands in the same one when moved."""
+        if not self._inside(folder) or self._moves.inside(canonical(written)):
+            return False
+        return not is_local(folder) or any(within(os.path.realpath(folder), root) for root in self._real_roots)
 
     def _fetch(self, location: str, real: str, kind: str, offset: int, length: int | None) -> bytes:
         return self._ask(location, real, kind, lambda: self._backend(real).read(real, offset, length), offset)
@@ -326,7 +350,7 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        self._moves.add(*found)
+        self.moves.add(*found)
         return self._moves.apply(place)
 
 

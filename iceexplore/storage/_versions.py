@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from iceexplore.storage._location import basename
@@ -95,12 +95,12 @@ def version_names(number: int) -> tuple[str, ...]:
     return tuple(f"v{number}{end}" for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"))
 
 
-def choose(names: Iterable[str], modified: Mapping[str, int | None] | None = None) -> Choice:
+def choose(names: Iterable[str], modified: Callable[[str], int] | None = None) -> Choice:
     """The newest metadata file by name: the largest number. Where names cannot tell, ``tied`` has what must be read.
 
     Names cannot tell where both ways of naming are (a catalog took a file-system table over); where any number is there
     twice, as a table that was dropped and created again starts from 0; and where a file of another name could be newer.
-    ``modified`` picks the latest where that would be too many files.
+    ``modified`` tells a file's time: the latest are read where that would be too many.
     """
     committed = sorted(n for n in names if is_metadata_name(n))
     numbered = [(number, n) for n in committed if (number := parse_name(n)) is not None]
@@ -110,8 +110,9 @@ def choose(names: Iterable[str], modified: Mapping[str, int | None] | None = Non
     ordered = [n for _, n in numbered]
     counts = Counter((number, name.startswith("v")) for number, name in numbered)
     if any(count > 1 for count in counts.values()):
-        when = modified or {}
-        tied = sorted(ordered, key=lambda n: -(when.get(n) or 0))[:_MOST_TIED] if len(ordered) > _MOST_TIED else ordered
+        tied = ordered
+        if modified is not None and len(ordered) > _MOST_TIED:
+            tied = sorted(ordered, key=lambda n: -modified(n))
     else:
         tops = {name.startswith("v"): name for _, name in reversed(numbered)}
         tied = [n for n in ordered if n in tops.values()]

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.storage.tables_on_disk import document, make_table, snapshots
 
 from iceexplore.errors import FileMissingError, OutsideRootsError
 from iceexplore.storage import Opened, open_source, open_version
+from tests.storage.tables_on_disk import document, make_table, snapshots
 
 
 def moved_table(folder: Path, location: str, lists: str | None = None, **changes: object) -> Path:
@@ -117,13 +117,18 @@ def test_data_path_that_moved_along(tmp_path: Path) -> None:
     # An earlier data path is in no JSON: found by the end of the path when it is asked for, then remembered.
     assert opened.storage.read("/wh/t_data01/p=1/f.parquet", kind="other") == b"t_data01"
     assert opened.storage.moved["/wh/t_data01"] == str(made / "_siblings" / "t_data01")
-    assert opened.storage.unresolve(str(made / "_siblings" / "t_data01" / "p=1" / "f.parquet")) == "/wh/t_data01/p=1/f.parquet"
+    assert (
+        opened.storage.unresolve(str(made / "_siblings" / "t_data01" / "p=1" / "f.parquet"))
+        == "/wh/t_data01/p=1/f.parquet"
+    )
     with pytest.raises(OutsideRootsError):
         opened.storage.read("/wh/t_data03/p=1/f.parquet", kind="other")
 
 
 def test_a_warehouse_that_moved_as_a_whole_names_the_new_data_path(tmp_path: Path) -> None:
-    made = moved_table(tmp_path / "wh" / "db" / "t", "s3://b/wh/db/t", properties={"write.data.path": "s3://b/wh/data/t"})
+    made = moved_table(
+        tmp_path / "wh" / "db" / "t", "s3://b/wh/db/t", properties={"write.data.path": "s3://b/wh/data/t"}
+    )
     (tmp_path / "wh" / "data" / "t").mkdir(parents=True)
     (tmp_path / "wh" / "data" / "t" / "f.parquet").write_bytes(b"data")
     opened = open_source(made)
@@ -170,7 +175,9 @@ def test_given_may_apply_to_the_source_itself(tmp_path: Path) -> None:
 
 
 def test_nothing_proves_it(tmp_path: Path) -> None:
-    made = make_table(tmp_path / "t", {"v1.metadata.json": document("s3://b/t", **snapshots("s3://b/t/metadata/gone.avro"))})
+    made = make_table(
+        tmp_path / "t", {"v1.metadata.json": document("s3://b/t", **snapshots("s3://b/t/metadata/gone.avro"))}
+    )
     opened = open_source(made)
     assert "assumed" in opened.notes[-1]
     with pytest.raises(FileMissingError, match=r"s3://b/t/metadata/gone.avro \(looked for at .*t/metadata/gone.avro\)"):
@@ -178,7 +185,11 @@ def test_nothing_proves_it(tmp_path: Path) -> None:
 
 
 def test_relative_locations_of_format_version_4_are_under_the_table(tmp_path: Path) -> None:
-    made = make_table(tmp_path / "t", {"v1.metadata.json": document("s3://b/t", **snapshots("metadata/snap-1.avro"))}, {"metadata/snap-1.avro": b"list"})
+    made = make_table(
+        tmp_path / "t",
+        {"v1.metadata.json": document("s3://b/t", **snapshots("metadata/snap-1.avro"))},
+        {"metadata/snap-1.avro": b"list"},
+    )
     opened = open_source(made)
     assert opened.storage.read("metadata/snap-1.avro", kind="manifest-list") == b"list"
     assert opened.storage.moved == {"s3://b/t": str(made)}
@@ -198,9 +209,22 @@ def test_identity_tells_tables_apart(tmp_path: Path) -> None:
     assert a != open_source(tmp_path / "a", moved={"s3://b/t/data": "/elsewhere"}).storage.identity
 
 
-@pytest.mark.parametrize("damage", [{"location": 5}, {"location": None}, {"location": ""}, {"snapshots": {}}, {"snapshots": [1, None, {"manifest-list": 7}]},
-                                    {"metadata-log": "x"}, {"metadata-log": [5]}, {"properties": []}, {"properties": {"write.data.path": 5}},
-                                    {"statistics": {"a": 1}}, {"current-snapshot-id": "x", "snapshots": [{"timestamp-ms": "y", "manifests": 4}]}])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"location": 5},
+        {"location": None},
+        {"location": ""},
+        {"snapshots": {}},
+        {"snapshots": [1, None, {"manifest-list": 7}]},
+        {"metadata-log": "x"},
+        {"metadata-log": [5]},
+        {"properties": []},
+        {"properties": {"write.data.path": 5}},
+        {"statistics": {"a": 1}},
+        {"current-snapshot-id": "x", "snapshots": [{"timestamp-ms": "y", "manifests": 4}]},
+    ],
+)
 def test_damaged_metadata_opens(tmp_path: Path, damage: dict[str, object]) -> None:
     opened = open_source(make_table(tmp_path / "t", {"v1.metadata.json": document("s3://b/t") | damage}))
     assert opened.version == 1

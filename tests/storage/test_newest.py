@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.storage.tables_on_disk import document, log, make_table, name_of
 
 from iceexplore.errors import FileMissingError, FormatError, MetadataNotFoundError, SnapshotNotFoundError
 from iceexplore.storage import Opened, list_versions, open_source, open_version
+from tests.storage.tables_on_disk import document, log, make_table, name_of
 
 
 def table(folder: Path, names: dict[str, Any], hint: str | None = None) -> Path:
@@ -127,7 +127,7 @@ def test_a_broken_newest_file_gives_way_and_is_a_problem(tmp_path: Path) -> None
         opened = open_source(table(tmp_path / str(hint), names, hint))
         assert opened.version == 2 and codes(opened) == ["error:file-truncated"]
         assert opened.problems[0].where.endswith("v3.metadata.json") and "cannot be read" in opened.notes[0]
-        with pytest.raises(FormatError, match="v3.metadata.json"):
+        with pytest.raises(FormatError, match=r"v3.metadata.json"):
             open_source(tmp_path / str(hint), strict=True)
 
 
@@ -139,7 +139,14 @@ def test_nothing_readable_raises_what_is_wrong_with_the_newest(tmp_path: Path) -
 
 def test_version_picks_another(tmp_path: Path) -> None:
     made = table(tmp_path, {f"v{n}.metadata.json": n for n in range(1, 6)}, "5")
-    for version in (3, "3", "v3", "v3.metadata.json", f"{tmp_path}/metadata/v3.metadata.json", f"file:{tmp_path}/metadata/v3.metadata.json"):
+    for version in (
+        3,
+        "3",
+        "v3",
+        "v3.metadata.json",
+        f"{tmp_path}/metadata/v3.metadata.json",
+        f"file:{tmp_path}/metadata/v3.metadata.json",
+    ):
         assert open_source(made, version=version).version == 3
     with pytest.raises(SnapshotNotFoundError, match=r"version 9 .*nearest: v5.metadata.json, v4"):
         open_source(made, version=9)

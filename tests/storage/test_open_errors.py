@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.storage.tables_on_disk import document, make_table
 
-from iceexplore.errors import AccessDeniedError, FormatError, IceexploreError, MetadataNotFoundError, OptionError, UnsupportedError
+from iceexplore.errors import (
+    AccessDeniedError,
+    FormatError,
+    IceexploreError,
+    MetadataNotFoundError,
+    OptionError,
+    UnsupportedError,
+)
 from iceexplore.storage import open_source
+from tests.storage.tables_on_disk import document, make_table
 
 
 def test_a_path_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
@@ -67,7 +74,9 @@ def test_an_empty_folder(tmp_path: Path) -> None:
         open_source(tmp_path)
 
 
-@pytest.mark.parametrize(("data", "says"), [(b"Obj\x01...", "Avro"), (b"PAR1....", "Parquet"), (b"PFA1....", "Puffin"), (b"ORC...", "ORC")])
+@pytest.mark.parametrize(
+    ("data", "says"), [(b"Obj\x01...", "Avro"), (b"PAR1....", "Parquet"), (b"PFA1....", "Puffin"), (b"ORC...", "ORC")]
+)
 def test_another_kind_of_file(tmp_path: Path, data: bytes, says: str) -> None:
     (tmp_path / "f").write_bytes(data)
     with pytest.raises(FormatError, match=rf"{says} file.*ix.open_file"):
@@ -76,7 +85,10 @@ def test_another_kind_of_file(tmp_path: Path, data: bytes, says: str) -> None:
 
 def test_a_view(tmp_path: Path) -> None:
     view = {"view-uuid": "u", "format-version": 1, "location": "/v", "versions": []}
-    for path in (made := make_table(tmp_path / "v", {"v1.metadata.json": view}), made / "metadata" / "v1.metadata.json"):
+    for path in (
+        made := make_table(tmp_path / "v", {"v1.metadata.json": view}),
+        made / "metadata" / "v1.metadata.json",
+    ):
         with pytest.raises(UnsupportedError, match="metadata of a view"):
             open_source(path)
 

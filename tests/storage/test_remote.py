@@ -9,13 +9,20 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from tests.storage.tables_on_disk import document, make_table, name_of, snapshots
 
-from iceexplore.errors import AccessDeniedError, FileMissingError, FormatError, MetadataNotFoundError, OutsideRootsError, StorageError
-from iceexplore.storage import Opened, list_versions, open_source, open_version
+from iceexplore.errors import (
+    AccessDeniedError,
+    FileMissingError,
+    FormatError,
+    MetadataNotFoundError,
+    OutsideRootsError,
+    StorageError,
+)
+from iceexplore.storage import list_versions, open_source, open_version
 from iceexplore.storage._faults import translate
+from tests.storage.tables_on_disk import document, name_of, snapshots
 
-# fsspec's memory file system: any file system that fsspec knows goes this way --------------------------------------------
+# fsspec's memory file system: any file system that fsspec knows goes this way -----------------------------------------
 
 
 @pytest.fixture
@@ -37,8 +44,15 @@ def table(location: str, **changes: Any) -> bytes:
 
 
 def test_memory(memory: Any) -> None:
-    put(memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/metadata/snap-1.avro": b"0123456789"})
-    for source in ("memory://wh/t", "memory://wh/t/", "memory://wh/t/metadata", "memory://wh/t/metadata/v1.metadata.json"):
+    put(
+        memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/metadata/snap-1.avro": b"0123456789"}
+    )
+    for source in (
+        "memory://wh/t",
+        "memory://wh/t/",
+        "memory://wh/t/metadata",
+        "memory://wh/t/metadata/v1.metadata.json",
+    ):
         opened = open_source(source)
         s = opened.storage
         assert opened.version == 1 and not s.moved and s.folder == "memory://wh/t"
@@ -60,7 +74,9 @@ def test_memory(memory: Any) -> None:
 
 
 def test_errors_are_ours(memory: Any) -> None:
-    put(memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/metadata/snap-1.avro": b"0123456789"})
+    put(
+        memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/metadata/snap-1.avro": b"0123456789"}
+    )
     s = open_source("memory://wh/t").storage
     with pytest.raises(FileMissingError, match=r"gone.avro does not exist"):
         s.read("memory://wh/t/metadata/gone.avro", kind="manifest")
@@ -76,7 +92,10 @@ def test_errors_are_ours(memory: Any) -> None:
 def test_refresh_sees_what_came_since(memory: Any) -> None:
     put(memory, {"/wh/t/metadata/00000-a.metadata.json": table("memory://wh/t")})
     opened = open_source("memory://wh/t")
-    put(memory, {"/wh/t/metadata/00001-b.metadata.json": table("memory://wh/t", **{"last-updated-ms": 1_800_000_000_000})})
+    put(
+        memory,
+        {"/wh/t/metadata/00001-b.metadata.json": table("memory://wh/t", **{"last-updated-ms": 1_800_000_000_000})},
+    )
     assert name_of(opened.source.reopen()) == "00001-b.metadata.json"
     assert [v.number for v in list_versions(opened)] == [0, 1]
     assert open_version(opened, 1).version == 1
@@ -91,11 +110,24 @@ def test_a_remote_table_that_moved(memory: Any) -> None:
 
 def test_the_same_bucket_is_trusted_and_no_other(memory: Any, tmp_path: Any) -> None:
     properties = {"write.data.path": "memory://wh/data/t", "write.metadata.path": str(tmp_path)}
-    put(memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t", properties=properties), "/wh/data/t/f": b"data", "/other/f": b"x"})
+    put(
+        memory,
+        {
+            "/wh/t/metadata/v1.metadata.json": table("memory://wh/t", properties=properties),
+            "/wh/data/t/f": b"data",
+            "/other/f": b"x",
+        },
+    )
     (tmp_path / "f").write_bytes(b"local")
     s = open_source("memory://wh/t").storage
     assert s.read("memory://wh/data/t/f", kind="other") == b"data"
-    for location in ("memory://other/f", "memory://wh/x", f"{tmp_path}/f", f"file:{tmp_path}/f", "memory://wh/t/../../other/f"):
+    for location in (
+        "memory://other/f",
+        "memory://wh/x",
+        f"{tmp_path}/f",
+        f"file:{tmp_path}/f",
+        "memory://wh/t/../../other/f",
+    ):
         with pytest.raises(OutsideRootsError):
             s.read(location, kind="other")
     assert open_source("memory://wh/t", allow=["memory://other"]).storage.read("memory://other/f", kind="other") == b"x"
@@ -110,7 +142,9 @@ def test_a_local_json_makes_no_request(memory: Any, tmp_path: Any) -> None:
     with pytest.raises(OutsideRootsError):
         s.read("memory://wh/t2/metadata/snap-1.avro", kind="manifest-list")
     # allow= and moved= say that the rest is still there
-    s = open_source(tmp_path / "v1.metadata.json", allow=["memory://wh/t"], moved={"memory://wh/t": "memory://wh/t"}).storage
+    s = open_source(
+        tmp_path / "v1.metadata.json", allow=["memory://wh/t"], moved={"memory://wh/t": "memory://wh/t"}
+    ).storage
     assert s.read("memory://wh/t/metadata/snap-1.avro", kind="manifest-list") == b"list"
 
 
@@ -129,7 +163,10 @@ def test_the_hint_saves_listing(memory: Any) -> None:
     put(memory, {"/wh/t/metadata/version-hint.text": b"1", "/wh/t/metadata/v1.metadata.json": table("memory://wh/t")})
     opened = open_source("memory://wh/t")
     assert [r for r in opened.storage.reads if r.kind == "list"] == []
-    assert [r.location.rpartition("/")[2] for r in opened.storage.reads.of_kind("metadata")] == ["version-hint.text", "v1.metadata.json"]
+    assert [r.location.rpartition("/")[2] for r in opened.storage.reads.of_kind("metadata")] == [
+        "version-hint.text",
+        "v1.metadata.json",
+    ]
 
 
 # S3 -------------------------------------------------------------------------------------------------------------------
@@ -151,7 +188,11 @@ def s3() -> Iterator[dict[str, str]]:
         "s3.region": "us-east-1",
     }
     client = boto3.client(
-        "s3", endpoint_url=properties["s3.endpoint"], aws_access_key_id="testing", aws_secret_access_key="testing", region_name="us-east-1"
+        "s3",
+        endpoint_url=properties["s3.endpoint"],
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+        region_name="us-east-1",
     )
     client.create_bucket(Bucket="bucket")
     files = {
@@ -204,16 +245,21 @@ def test_s3_through_pyiceberg(properties: dict[str, str]) -> None:
 def test_secrets_do_not_show(properties: dict[str, str]) -> None:
     secret = {**properties, "s3.secret-access-key": "testing-very-secret"}
     opened = open_source("s3://bucket/wh/t/metadata/00001-b.metadata.json", properties=secret)
-    assert "very-secret" not in repr(opened) + opened.storage.identity + repr(opened.source) + repr(opened.storage.reads)
+    assert "very-secret" not in repr(opened) + opened.storage.identity + repr(opened.source) + repr(
+        opened.storage.reads
+    )
 
 
 # 403 is not 404 -------------------------------------------------------------------------------------------------------
 
 
 def client_error(code: str, status: int) -> Exception:
-    from botocore.exceptions import ClientError
+    from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 
-    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetObject")  # type: ignore[typeddict-item]
+    error: Exception = ClientError(
+        {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetObject"
+    )
+    return error
 
 
 def chained(outer: Exception, inner: Exception) -> Exception:
@@ -239,7 +285,10 @@ class HttpError(Exception):
         (FileNotFoundError(2, "x"), FileMissingError),
         (NotADirectoryError(20, "x"), FileMissingError),
         (chained(OSError("failed"), client_error("AccessDenied", 403)), AccessDeniedError),
-        (OSError("When reading information for key 'k' in bucket 'b': AWS Error ACCESS_DENIED during HeadObject operation"), AccessDeniedError),
+        (
+            OSError("When reading information for key 'k': AWS Error ACCESS_DENIED during HeadObject operation"),
+            AccessDeniedError,
+        ),
         (OSError("When getting information: AWS Error UNKNOWN (HTTP status 403) during HeadObject"), AccessDeniedError),
         (OSError("AWS Error NO_SUCH_BUCKET during GetObject operation"), FileMissingError),
         (OSError("AWS Error NETWORK_CONNECTION during GetObject: curlCode: 7"), StorageError),
@@ -266,7 +315,12 @@ def test_a_refusal_is_raised_by_every_question(memory: Any, monkeypatch: pytest.
     for name in ("cat_file", "info", "find", "ls"):
         monkeypatch.setattr(type(memory), name, refuse)
     location = "memory://wh/t/metadata/snap-1.avro"
-    for ask in (lambda: s.read(location, kind="manifest"), lambda: s.stat(location), lambda: s.exists(location), lambda: s.list("memory://wh/t")):
+    for ask in (
+        lambda: s.read(location, kind="manifest"),
+        lambda: s.stat(location),
+        lambda: s.exists(location),
+        lambda: s.list("memory://wh/t"),
+    ):
         with pytest.raises(AccessDeniedError, match="refused"):
             ask()
     with pytest.raises(AccessDeniedError):
@@ -303,5 +357,3 @@ def test_s3_refuses_with_403(s3: dict[str, str]) -> None:
     finally:
         server.shutdown()
         server.server_close()
-
-

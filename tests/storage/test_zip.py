@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import json
@@ -12,10 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.storage.tables_on_disk import document, make_table, snapshots
 
-from iceexplore.errors import FormatError, IceexploreError, MetadataNotFoundError, OutsideRootsError, StorageError, UnsupportedError
+from iceexplore.errors import (
+    FormatError,
+    IceexploreError,
+    MetadataNotFoundError,
+    OutsideRootsError,
+    StorageError,
+    UnsupportedError,
+)
 from iceexplore.storage import Storage, member_name, open_source, write_zip
+from tests.storage.tables_on_disk import document, make_table, snapshots
 
 DOC = json.dumps(document("s3://b/wh/t", **snapshots("s3://b/wh/t/metadata/snap-1.avro"))).encode()
 TABLE = {"metadata/v1.metadata.json": DOC, "metadata/snap-1.avro": b"list"}
@@ -56,8 +64,8 @@ def test_a_zip_by_content_and_a_source_that_asks_again(tmp_path: Path) -> None:
     opened = open_source(pack(tmp_path / "attachment", TABLE))
     again = opened.source.reopen()
     assert again.storage.folder != opened.storage.folder and again.storage.identity != opened.storage.identity
+    (tmp_path / "no.zip").write_bytes(b"PKnonsense")
     with pytest.raises(FormatError, match="zip"):
-        (tmp_path / "no.zip").write_bytes(b"PKnonsense")
         open_source(tmp_path / "no.zip")
 
 
@@ -128,7 +136,10 @@ def test_stated_sizes_are_not_believed(tmp_path: Path) -> None:
     body = raw.compress(bytes(100 << 20)) + raw.flush()
     name = b"data/z"
     local = struct.pack("<4s5H3I2H", b"PK\x03\x04", 20, 0, 8, 0, 0x21, 0, len(body), 10, len(name), 0) + name
-    central = struct.pack("<4s6H3I5H2I", b"PK\x01\x02", 20, 20, 0, 8, 0, 0x21, 0, len(body), 10, len(name), 0, 0, 0, 0, 0, 0) + name
+    central = (
+        struct.pack("<4s6H3I5H2I", b"PK\x01\x02", 20, 20, 0, 8, 0, 0x21, 0, len(body), 10, len(name), 0, 0, 0, 0, 0, 0)
+        + name
+    )
     end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 1, 1, len(central), len(local) + len(body), 0)
     (tmp_path / "x.zip").write_bytes(local + body + central + end)
     with pytest.raises(IceexploreError):
@@ -141,7 +152,7 @@ def test_names_twice(tmp_path: Path, names: tuple[str, str]) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         for name in names:
             archive.writestr(name, b"x")
-    with pytest.raises(FormatError, match="twice|as a file and as a folder"):
+    with pytest.raises(FormatError, match=r"twice|as a file and as a folder"):
         open_source(tmp_path / "x.zip")
 
 
@@ -161,10 +172,8 @@ def test_damage_is_our_error_or_harmless(tmp_path: Path) -> None:
     for at in range(0, len(good), 3):
         for bad in (good[:at], good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :]):
             (tmp_path / "bad.zip").write_bytes(bad)
-            try:
+            with contextlib.suppress(IceexploreError):
                 open_source(tmp_path / "bad.zip").storage.close()
-            except IceexploreError:
-                pass
 
 
 def test_a_zip_gives_no_way_to_the_disk(tmp_path: Path) -> None:
