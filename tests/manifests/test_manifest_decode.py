@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.manifests import _decode
 from iceexplore.formats._avro import index_blocks, read_header
+from iceexplore.manifests import _decode
 from iceexplore.manifests._layout import layout_of
 
 
@@ -60,7 +60,9 @@ def test_null_default_of_a_long_is_nobodys_problem(make: Any) -> None:
     text = b'"type": "long", "field-id": 501'
     assert good.count(text) == 1
     # the same length, so that the header's own lengths stay true
-    bad = good.replace(b'"name": "manifest_length", ' + text, b'"name":"ml","default":null,' + b'"type":"long","field-id":501   ')
+    bad = good.replace(
+        b'"name": "manifest_length", ' + text, b'"name":"ml","default":null,' + b'"type":"long","field-id":501   '
+    )
     assert len(bad) == len(good)
     bulk, slow = both(bad)
     assert bulk is not None
@@ -154,7 +156,11 @@ def test_recursive_schema() -> None:
 def test_schema_that_explodes() -> None:
     def level(n: int) -> Any:
         inner = level(n - 1) if n else "int"
-        return {"type": "record", "name": f"l{n}", "fields": [{"name": "a", "type": inner}, {"name": "b", "type": f"l{n - 1}" if n else "int"}]}
+        return {
+            "type": "record",
+            "name": f"l{n}",
+            "fields": [{"name": "a", "type": inner}, {"name": "b", "type": f"l{n - 1}" if n else "int"}],
+        }
 
     with pytest.raises(FormatError, match="large"):
         layout([{"name": "a", "type": level(20), "field-id": 1}])

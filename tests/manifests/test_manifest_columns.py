@@ -1,0 +1,205 @@
+"""Partition tuples and statistics: typed, by id, equal to a plain reading of the rows."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iceexplore.manifests import _stats
+from iceexplore.manifests._layout import layout_of
+from iceexplore.manifests._partition import typed_partition
+from iceexplore.metadata import PartitionField, PartitionSpec, PrimitiveType
+
+ID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
+DAY = datetime.date(2022, 1, 8)
+MOMENT = datetime.datetime(2022, 1, 8, 10, 11, 12, 345678)
+MICROS = int((MOMENT - datetime.datetime(1970, 1, 1)) / datetime.timedelta(microseconds=1))
+
+
+def fixed(size: int, **more: Any) -> dict[str, Any]:
+    return {"type": "fixed", "name": "fx", "size": size, **more}
+
+
+def micros(adjust: bool) -> dict[str, Any]:
+    return {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": adjust}
+
+
+CASES: dict[str, tuple[Any, pa.DataType, Any, str, str | None, pa.DataType, Any]] = {
+    # name: Avro type, raw Arrow type, raw value, transform, source type, expected type, expected value
+    "long": ("long", pa.int64(), 5, "identity", "long", pa.int64(), 5),
+    "promoted": ("int", pa.int32(), 5, "identity", "long", pa.int64(), 5),
+    "string": ("string", pa.binary(), b"\xc3\xa9", "identity", "string", pa.string(), "é"),
+    "day as date": ({"type": "int", "logicalType": "date"}, pa.int32(), 19_000, "day", "timestamp", pa.date32(), DAY),
+    "day as int": ("int", pa.int32(), 19_000, "day", "timestamp", pa.date32(), DAY),
+    "month": ("int", pa.int32(), 624, "month", "date", pa.int32(), 624),
+    "bucket": ("int", pa.int32(), 3, "bucket[16]", "string", pa.int32(), 3),
+    "decimal": (
+        fixed(4, logicalType="decimal", precision=9, scale=2),
+        pa.binary(4),
+        (-12345).to_bytes(4, "big", signed=True),
+        "identity",
+        "decimal(9,2)",
+        pa.decimal128(9, 2),
+        decimal.Decimal("-123.45"),
+    ),
+    "decimal promoted": (
+        fixed(4, logicalType="decimal", precision=9, scale=2),
+        pa.binary(4),
+        (12345).to_bytes(4, "big"),
+        "identity",
+        "decimal(12,2)",
+        pa.decimal128(12, 2),
+        decimal.Decimal("123.45"),
+    ),
+    "decimal without its logical type": (
+        "bytes",
+        pa.binary(),
+        b"\x30\x39",
+        "identity",
+        "decimal(9,2)",
+        pa.decimal128(9, 2),
+        decimal.Decimal("123.45"),
+    ),
+    "uuid": (fixed(16, logicalType="uuid"), pa.binary(16), ID.bytes, "identity", "uuid", pa.binary(16), ID.bytes),
+    "uuid as text": ("string", pa.binary(), str(ID).encode(), "identity", "uuid", pa.binary(16), ID.bytes),
+    "fixed": (fixed(3), pa.binary(3), b"abc", "identity", "fixed[3]", pa.binary(), b"abc"),
+    "time": (
+        {"type": "long", "logicalType": "time-micros"},
+        pa.int64(),
+        1_000_000,
+        "identity",
+        "time",
+        pa.time64("us"),
+        datetime.time(0, 0, 1),
+    ),
+    "timestamp": (micros(False), pa.int64(), MICROS, "identity", "timestamp", pa.timestamp("us"), MOMENT),
+    "timestamptz": (
+        micros(True),
+        pa.int64(),
+        MICROS,
+        "identity",
+        "timestamptz",
+        pa.timestamp("us", "UTC"),
+        MOMENT.replace(tzinfo=datetime.UTC),
+    ),
+    "timestamptz without the flag": (
+        micros(False),
+        pa.int64(),
+        MICROS,
+        "identity",
+        "timestamptz",
+        pa.timestamp("us", "UTC"),
+        MOMENT.replace(tzinfo=datetime.UTC),
+    ),
+    "source is gone": ("long", pa.int64(), 5, "identity", None, pa.int64(), 5),
+    "unknown transform": ("int", pa.int32(), 5, "zorder", "string", pa.int32(), 5),
+}
+
+
+def partition(avro: Any, raw: pa.Array, spec: PartitionSpec | None, types: dict[int, Any]) -> Any:
+    data = {"type": "record", "name": "p", "fields": [{"name": "p", "type": ["null", avro], "field-id": 1000}]}
+    file = {"type": "record", "name": "d", "fields": [{"name": "partition", "type": data, "field-id": 102}]}
+    entry = {"type": "record", "name": "e", "fields": [{"name": "data_file", "type": file, "field-id": 2}]}
+    return typed_partition(pa.table({"p1000": raw}), layout_of(entry, "f"), spec, types, "f")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_partition_values_have_the_type_of_the_spec(name: str) -> None:
+    avro, stored, value, transform, source, kind, expected = CASES[name]
+    spec = PartitionSpec(0, (PartitionField(1000, "p", transform, (1,)),))
+    types = {} if source is None else {1: PrimitiveType(source)}
+    made, problems = partition(avro, pa.array([value, None], stored), spec, types)
+    assert problems == []
+    assert made.type == pa.struct([pa.field("1000", kind)])
+    assert made.field(0).to_pylist() == [expected, None]
+
+
+def test_partition_without_a_spec_has_the_file_s_types() -> None:
+    for name in ("day as date", "decimal", "timestamp", "string"):
+        avro, stored, value, _, _, kind, expected = CASES[name]
+        made, _ = partition(avro, pa.array([value], stored), None, {})
+        assert made.field(0).type == kind
+        assert made.field(0).to_pylist() == [expected]
+
+
+def test_partition_value_that_does_not_fit_is_a_problem_and_stays() -> None:
+    spec = PartitionSpec(0, (PartitionField(1000, "p", "identity", (1,)),))
+    made, problems = partition("string", pa.array([b"abc"]), spec, {1: PrimitiveType("long")})
+    assert made.field(0).to_pylist() == ["abc"]
+    assert [(p.code, p.field, p.found, p.expected) for p in problems] == [
+        ("value-undecodable", "1000", "string", "int64")
+    ]
+
+
+def test_partition_field_that_the_file_does_not_have_is_null() -> None:
+    spec = PartitionSpec(0, (PartitionField(1001, "q", "bucket[4]", (1,)),))
+    made, problems = partition("long", pa.array([5]), spec, {1: PrimitiveType("long")})
+    assert made.to_pylist() == [{"1001": None}]
+    assert made.type.field("1001").type == pa.int32()
+    assert problems == []
+
+
+def test_names_as_java_writes_them() -> None:
+    from iceexplore.manifests._partition import _avro_name
+
+    assert _avro_name("redpanda.timestamp_hour") == "redpanda_x2Etimestamp_hour"
+    assert _avro_name("9x") == "_9x"
+
+
+PAIRS = st.lists(
+    st.none() | st.lists(st.tuples(st.integers(1, 5), st.binary(max_size=3)), max_size=6),
+    max_size=12,
+)
+
+
+@given(PAIRS, st.integers(1, 6), st.integers(0, 3))
+def test_one_column_s_values_equal_a_plain_lookup(rows: list[Any], field_id: int, skip: int) -> None:
+    """Also where a key is twice (the last counts), a map is null, and the array is a slice of a longer one."""
+    kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", pa.binary())]))
+    lists = [None if r is None else [{"key": k, "value": v} for k, v in r] for r in rows]
+    got = _stats._one(pa.array(lists, kind)[skip:], field_id)
+    assert got.to_pylist() == [None if r is None else dict(r).get(field_id) for r in rows[skip:]]
+
+
+def maps(rows: int, **columns: list[Any]) -> pa.Table:
+    ids = {"value_counts": ("f109", pa.int64()), "lower_bounds": ("f125", pa.binary())}
+    arrays = {
+        ids[name][0]: pa.array(
+            [None if v is None else [{"key": k, "value": x} for k, x in v.items()] for v in values],
+            pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", ids[name][1])])),
+        )
+        for name, values in columns.items()
+    }
+    return _stats.pairs_of(pa.table(arrays))
+
+
+def test_column_statistics_are_typed_and_damage_is_marked() -> None:
+    good, short = (7).to_bytes(8, "little"), b"\x01"
+    pairs = maps(3, value_counts=[{1: 5}, {}, None], lower_bounds=[{1: good, 12: b"x"}, {1: short}, None])
+    stats = _stats.column_stats(pairs, 1, PrimitiveType("long"))
+    assert stats.lower.type == pa.int64()
+    assert stats.lower.to_pylist() == [7, None, None]
+    assert stats.lower_raw.to_pylist() == [good, short, None]
+    assert stats.lower_damaged.to_pylist() == [False, True, False]
+    assert stats.upper.to_pylist() == [None] * 3
+    assert stats.value_count.to_pylist() == [5, None, None]
+    unknown = _stats.column_stats(pairs, 12, None)
+    assert unknown.lower.to_pylist() == [b"x", None, None]
+    assert _stats.field_ids(pairs) == [1, 12]
+
+
+def test_maps_as_written() -> None:
+    made = _stats.map_columns(maps(2, value_counts=[{1: 5, 2: 6}, None]))
+    assert made.schema.field("value_counts").type == pa.map_(pa.int32(), pa.int64())
+    assert made.schema.field("lower_bounds").type == pa.map_(pa.int32(), pa.binary())
+    assert made["value_counts"].to_pylist() == [[(1, 5), (2, 6)], None]
+    assert made["lower_bounds"].to_pylist() == [None, None]
+    assert np.all(np.asarray(made["column_sizes"].is_null()))
