@@ -21,7 +21,7 @@ from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import AvroHeader, BlockIndex, container, decompress_block, index_blocks
 from iceexplore.manifests._layout import Layout
 
-__all__ = ["Decoded", "decode", "decode_bulk", "decode_blocks"]
+__all__ = ["Decoded", "decode", "decode_blocks", "decode_bulk"]
 
 #: Files from this size on are worth datafusion once it is imported ...
 BULK_BYTES = 64_000

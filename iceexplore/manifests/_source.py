@@ -25,7 +25,7 @@ from iceexplore.manifests._parquet import PARQUET_MAGIC, ParquetManifest
 from iceexplore.manifests._stats import pairs_of
 from iceexplore.storage import CACHE
 
-__all__ = ["PARTS", "Head", "Part", "Source"]
+__all__ = ["Head", "PARTS", "Part", "Source"]
 
 PARTS = frozenset({"entries", "partition", "stats"})
 

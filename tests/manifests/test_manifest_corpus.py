@@ -20,7 +20,7 @@ from iceexplore.storage import CACHE
 
 pytestmark = pytest.mark.corpus
 
-#: Files that datafusion refuses, and that go the slow way: padded numbers, which Avro does not forbid.
+#: Files that datafusion refuses, and that go the slow way: two have a snapshot id of more than 64 bits.
 MAX_REFUSED = 5
 
 
