@@ -47,6 +47,7 @@ from iceexplore.storage._remote import remote_backend
 __all__ = ["FileInfo", "Storage"]
 
 T = TypeVar("T")
+_COPIED_AT_ONCE = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +208,13 @@ class Storage:
             self.reads.add(Read(location, real, kind, 0, entry.size or 0, 0.0))
             yield Path(real)
             return
-        data = self._fetch(location, real, kind, 0, None)
+        size = self._file(location, real).size or 0
         handle, copy = tempfile.mkstemp(prefix="iceexplore-", suffix=os.path.splitext(real)[1][:16])
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            del data
+                # In pieces: a data file may be larger than the memory that this process should take.
+                for at in range(0, size, _COPIED_AT_ONCE):
+                    file.write(self.read(location, kind=kind, offset=at, length=min(_COPIED_AT_ONCE, size - at)))
             yield Path(copy)
         finally:
             os.unlink(copy)

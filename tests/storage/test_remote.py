@@ -73,6 +73,15 @@ def test_memory(memory: Any) -> None:
     assert {r.kind for r in s.reads} == {"stat", "manifest", "data", "list"}
 
 
+def test_a_large_file_is_copied_in_pieces(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iceexplore.storage._storage._COPIED_AT_ONCE", 4)
+    put(memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/f": b"0123456789"})
+    s = open_source("memory://wh/t").storage
+    with s.local_path("memory://wh/t/f", kind="data") as path:
+        assert path.read_bytes() == b"0123456789"
+    assert [(r.offset, r.length) for r in s.reads.of_kind("data")] == [(0, 4), (4, 4), (8, 2)]
+
+
 def test_errors_are_ours(memory: Any) -> None:
     put(
         memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/metadata/snap-1.avro": b"0123456789"}
