@@ -219,7 +219,8 @@ def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Probl
             value = -1
         numbers[key] = value
     offset, length = numbers["offset"], numbers["length"]
-    if offset < len(PUFFIN_MAGIC) or length < 0 or offset + length > end:
+    placed = _is_long(item.get("offset")) and _is_long(item.get("length"))
+    if placed and (offset < len(PUFFIN_MAGIC) or length < 0 or offset + length > end):
         report("the blob lies outside the part of the file that holds blobs", "offset", (offset, length), f"4 to {end}")
     ids = item.get("fields")
     if not isinstance(ids, list) or not all(_is_long(i) and i in _INT for i in ids):

@@ -44,7 +44,7 @@ def _records(file: LooseFile) -> CardTable | None:
     try:
         table = file.arrow()
     except IceexploreError as error:
-        if file.problems:  # it is said there
+        if any(p.severity == "error" for p in file.problems):  # it is said there
             return None
         return CardTable("Records", ("error",), ((_text(error, _VALUE),),))
     if not table.num_columns:

@@ -25,7 +25,7 @@ from iceexplore.manifests import Manifest, open_manifest
 from iceexplore.metadata import TableMetadata, parse_table_metadata
 from iceexplore.storage import Storage, parse_document
 
-__all__ = ["MAX_POSITIONS", "READERS", "Content", "vector_content"]
+__all__ = ["Content", "MAX_POSITIONS", "READERS", "vector_content"]
 
 #: Positions that are listed: 800 MB. A few bytes of runs can set 65,536 of them.
 MAX_POSITIONS = 100_000_000
