@@ -16,7 +16,7 @@ from tests.browser.harness import ROOT, LabServer, NotebookPage, Theme, chromium
 NOTEBOOK = ROOT / "notebooks" / "01_quickstart.ipynb"
 THEMES: tuple[Theme, ...] = ("light", "dark")
 #: A picture, by the line of the quickstart whose output it shows; `quickstart` is the whole window.
-PICTURES = {"card": 't = ix.sample("trips")', "tree": "t.tree()", "explorer": "t.explore()"}
+PICTURES = {"tree": "t.tree()", "explorer": "t.explore()"}
 
 
 def chromium() -> Path:
@@ -31,7 +31,7 @@ def chromium() -> Path:
 def take(page: NotebookPage, target: Path, suffix: str) -> None:
     """Each picture of one theme."""
     for name, source in PICTURES.items():
-        output: Any = page.output(source)
+        output: Any = page.output(source).locator(".jp-OutputArea-output").first
         output.scroll_into_view_if_needed()
         page.page.wait_for_timeout(1_000)
         output.screenshot(path=target / f"{name}{suffix}.png")
