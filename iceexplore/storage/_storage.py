@@ -35,7 +35,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from iceexplore.errors import FileMissingError, FormatError, OutsideRootsError, StorageError
+from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OutsideRootsError, StorageError
 from iceexplore.storage._backend import Backend, Entry, LocalBackend
 from iceexplore.storage._faults import translate
 from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, join, within
@@ -232,6 +232,21 @@ class Storage:
         except FileMissingError:
             return False
         return True
+
+    def fingerprint(self, location: str) -> tuple[int, int] | None:
+        """What changes when a local file is changed in place (modification time and size), for cache keys.
+
+        None where it costs a request to know: Iceberg's files are immutable, and only somebody who mends or breaks a
+        table by hand changes one, in a folder of his own. None also for a file that is not there or may not be read.
+        """
+        try:
+            real = self.resolve(location)
+            if not is_local(real):
+                return None
+            found = os.stat(real)
+        except (IceexploreError, OSError, ValueError):
+            return None
+        return found.st_mtime_ns, found.st_size
 
     def list(self, location: str, *, recursive: bool = False) -> builtins.list[FileInfo]:
         """The files in a folder, or with ``recursive`` all files under it, by name. Raises as `read`."""
