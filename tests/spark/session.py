@@ -43,7 +43,7 @@ def start(warehouse: Path) -> Any:
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel("OFF")  # failures come as exceptions, which say it all
     return session
 
 
