@@ -1,4 +1,4 @@
-"""Damage is data: whatever byte is wrong in whatever file, what can be read is shown, or one of our errors says why not."""
+"""Damage is data: whatever byte is wrong, what can be read is shown, or one of our errors says why not."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_missing_file_is_a_problem_on_its_node_and_strict_raises(trips: Path, 
     elif kind == "snap-":
         path = trips / "metadata" / Path(str(t.snapshot.manifest_list)).name  # type: ignore[union-attr]
     else:
-        live = [p for p in t.inspect.all_entries.arrow()["data_file"].combine_chunks().field("file_path").to_pylist()]
+        live = t.inspect.all_entries.arrow()["data_file"].combine_chunks().field("file_path").to_pylist()
         live += t.inspect.all_manifests.arrow()["path"].to_pylist()
         path = next(p for p in trips.rglob("*") if p.is_file() and kind in p.name and any(p.name in x for x in live))
     data = path.read_bytes()

@@ -13,7 +13,7 @@ __all__ = ["to_frame"]
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """The table as a data frame with Arrow-backed columns: 64-bit ids stay whole beside nulls, nested values stay Arrow."""
+    """The table as a data frame with Arrow-backed columns: 64-bit ids stay whole beside nulls, nested values Arrow."""
     import pandas as pd
 
     return cast("pd.DataFrame", table.to_pandas(types_mapper=pd.ArrowDtype))
