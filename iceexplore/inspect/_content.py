@@ -12,7 +12,7 @@ from iceexplore.inspect._files import live_rows
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._shown import as_text
 from iceexplore.inspect._source import ALL, DELETES, snapshot_leaves
-from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, whole
 
 __all__ = [
     "COLUMN_STATS_SCHEMA",
@@ -124,8 +124,8 @@ def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
     fields = state.metadata.all_fields()
     for leaf in snapshot_leaves(state, ALL, ("entries", "stats")):
         live = live_rows(leaf)
-        content = leaf.entries.column("content_type").combine_chunks()
-        path = leaf.entries.column("location").combine_chunks()
+        content = whole(leaf.entries.column("content_type"))
+        path = whole(leaf.entries.column("location"))
         for field_id in leaf.stat_field_ids():
             s = leaf.stats(field_id)
             name, field = fields.get(field_id, (None, None))

@@ -12,7 +12,7 @@ from iceexplore.graph import TableState
 from iceexplore.inspect._metrics import metrics_of, metrics_struct, metrics_type
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._source import ALL, DATA, DELETES, reachable_leaves, snapshot_leaves
-from iceexplore.manifests import Manifest, Status
+from iceexplore.manifests import Manifest, Status, whole
 
 __all__ = ["ENTRIES", "FILES", "build_entries", "build_files", "entries_schema", "files_schema", "live_rows"]
 
@@ -98,7 +98,7 @@ class _Builder:
         entries = leaf.entries
 
         def own(name: str) -> pa.Array:
-            return entries.column(name).combine_chunks()
+            return whole(entries.column(name))
 
         maps = leaf.stat_maps()
         vector = own("deletion_vector")
@@ -111,7 +111,7 @@ class _Builder:
             "content_offset": pc.struct_field(vector, "offset"),
             "content_size_in_bytes": pc.struct_field(vector, "size_in_bytes"),
         }
-        columns |= {name: maps.column(name).combine_chunks() for name in _MAPS}
+        columns |= {name: whole(maps.column(name)) for name in _MAPS}
         if self.union:
             columns["partition"] = self.union.struct(leaf)
         return [columns[f.name] if f.name in columns else own(f.name) for f in self.fields]
@@ -137,6 +137,6 @@ def build_entries(state: TableState, schema: pa.Schema, every: bool) -> Iterator
     """Every entry, deleted ones too, a table per manifest."""
     builder = _Builder(state)
     for leaf in (reachable_leaves if every else snapshot_leaves)(state, ALL, _PARTS):
-        own = [leaf.entries.column(name).combine_chunks() for name in schema.names[:4]]
+        own = [whole(leaf.entries.column(name)) for name in schema.names[:4]]
         file = pa.StructArray.from_arrays(builder.file(leaf), fields=list(schema.field("data_file").type))
         yield pa.Table.from_arrays([*own, file, builder.readable(leaf)], schema=schema)

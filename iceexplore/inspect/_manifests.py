@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, Manifest
+from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import TableMetadata, decode_values, human_value, result_type
 
 __all__ = ["ALL_MANIFESTS_SCHEMA", "MANIFESTS_SCHEMA", "build_all_manifests", "build_manifests"]
@@ -54,7 +54,7 @@ def build_all_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Tab
         if root is not None:
             rows = _rows(root)
             own = pa.repeat(pa.scalar(snapshot.snapshot_id, pa.int64()), rows.num_rows)
-            keys = rows.column("key_metadata").combine_chunks()
+            keys = whole(rows.column("key_metadata"))
             yield pa.Table.from_arrays([*_columns(root, state.metadata), own, keys], schema=schema)
 
 
@@ -68,7 +68,7 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
     rows = _rows(root)
 
     def own(name: str) -> pa.Array:
-        return rows.column(name).combine_chunks()
+        return whole(rows.column(name))
 
     deletes = pc.equal(own("content_type"), int(ContentType.DELETE_MANIFEST))
     stats = own("manifest_stats")
@@ -90,12 +90,12 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
 
 def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:
     """Partition summaries, bounds as Java's ``Transform.toHumanString`` prints them; a missing one is ``null``."""
-    lists = rows.column("partition_summaries").combine_chunks()
+    lists = whole(rows.column("partition_summaries"))
     items = lists.flatten()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
     starts = np.cumsum(lengths) - lengths
     position = np.arange(len(items)) - np.repeat(starts, lengths)  # the field in the spec
-    spec_ids = np.repeat(np.asarray(pc.fill_null(rows.column("partition_spec_id").combine_chunks(), -1)), lengths)
+    spec_ids = np.repeat(np.asarray(pc.fill_null(whole(rows.column("partition_spec_id")), -1)), lengths)
     bounds: dict[str, Any] = {}
     for name in ("lower_bound", "upper_bound"):
         raw = pc.struct_field(items, name)

@@ -14,7 +14,7 @@ from iceexplore.inspect._files import live_rows
 from iceexplore.inspect._partition import PartitionUnion, partition_union
 from iceexplore.inspect._shown import micros_of
 from iceexplore.inspect._source import ALL, snapshot_leaves
-from iceexplore.manifests import ContentType
+from iceexplore.manifests import ContentType, whole
 
 __all__ = ["build_partitions", "partitions_schema"]
 
@@ -79,10 +79,10 @@ def _codes(array: pa.Array) -> np.ndarray:
 
 def _groups(rows: pa.Table, union: PartitionUnion) -> tuple[np.ndarray, np.ndarray]:
     """The group of each row, and one row of each group."""
-    group = np.asarray(rows.column("width").combine_chunks()).astype(np.int64)
+    group = np.asarray(whole(rows.column("width"))).astype(np.int64)
     first = np.unique(group, return_index=True)[1]
     if union:
-        for child in rows.column("partition").combine_chunks().flatten():
+        for child in whole(rows.column("partition")).flatten():
             codes = _codes(child)
             _, first, group = np.unique(group * (int(codes.max()) + 1) + codes, return_index=True, return_inverse=True)
     _, group = np.unique(group, return_inverse=True)
@@ -94,7 +94,7 @@ def _grouped(rows: pa.Table, union: PartitionUnion, state: TableState, schema: p
     count = len(first)
 
     def column(name: str) -> np.ndarray:
-        return np.asarray(pc.fill_null(rows.column(name).combine_chunks(), 0))
+        return np.asarray(pc.fill_null(whole(rows.column(name)), 0))
 
     def total(values: np.ndarray, where: np.ndarray, kind: pa.DataType) -> pa.Array:
         out = np.zeros(count, dtype=np.int64)
@@ -109,14 +109,14 @@ def _grouped(rows: pa.Table, union: PartitionUnion, state: TableState, schema: p
         if kind == ContentType.DATA:
             sums.append(total(column("file_size_in_bytes"), where, pa.int64()))
     at, snapshot, spec = _last_updates(rows, group, count, state)
-    by = [rows.column("partition").combine_chunks().take(pa.array(first)), spec] if union else []
+    by = [whole(rows.column("partition")).take(pa.array(first)), spec] if union else []
     return pa.Table.from_arrays([*by, *sums, at, snapshot], schema=schema)
 
 
 def _last_updates(rows: pa.Table, group: np.ndarray, count: int, state: TableState) -> tuple[Any, Any, Any]:
     """Time, snapshot and spec of the newest entry of each group; null (spec 0) where all its snapshots are expired."""
     times = {s.snapshot_id: micros_of(s.timestamp_ms) for s in state.metadata.snapshots}
-    snapshots = np.asarray(pc.fill_null(rows.column("snapshot_id").combine_chunks(), -1))
+    snapshots = np.asarray(pc.fill_null(whole(rows.column("snapshot_id")), -1))
     ids, place = np.unique(snapshots, return_inverse=True)
     known = [times.get(int(i)) for i in ids]
     micros = np.array([_NEVER if t is None else t for t in known], dtype=np.int64)[place]
@@ -129,5 +129,5 @@ def _last_updates(rows: pa.Table, group: np.ndarray, count: int, state: TableSta
     np.minimum.at(newest, group[same], np.flatnonzero(same))
     never = micros[newest] == _NEVER
     at = pa.array(micros[newest], pa.int64(), mask=never).cast(pa.timestamp("us", tz="UTC"))
-    specs = np.asarray(pc.fill_null(rows.column("partition_spec_id").combine_chunks(), 0))[newest]
+    specs = np.asarray(pc.fill_null(whole(rows.column("partition_spec_id")), 0))[newest]
     return at, pa.array(snapshots[newest], pa.int64(), mask=never), pa.array(np.where(never, 0, specs), pa.int32())

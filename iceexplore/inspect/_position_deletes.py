@@ -15,7 +15,7 @@ from iceexplore.inspect._files import live_rows
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._shown import conform, shown_type
 from iceexplore.inspect._source import DELETES, snapshot_leaves
-from iceexplore.manifests import ContentType
+from iceexplore.manifests import ContentType, whole
 from iceexplore.metadata import StructType
 
 __all__ = ["MAX_POSITIONS", "build_position_deletes", "position_deletes_schema"]
@@ -75,13 +75,13 @@ def _of_file(state: TableState, schema: pa.Schema, row: pa.Table) -> Iterator[pa
     else:
         table = read_position_deletes(state.storage, location, row.column("file_format")[0].as_py())
         count = table.num_rows
-        columns = {"file_path": table.column("file_path").combine_chunks(), "pos": table.column("pos").combine_chunks()}
+        columns = {"file_path": whole(table.column("file_path")), "pos": whole(table.column("pos"))}
         if "row" in table.column_names:
-            columns["row"] = _deleted_row(table.column("row").combine_chunks(), state, schema.field("row").type)
+            columns["row"] = _deleted_row(whole(table.column("row")), state, schema.field("row").type)
     same = {"spec_id": "partition_spec_id", "partition": "partition", "delete_file_path": "location"}
     for name, source in same.items():
         if name in schema.names:
-            columns[name] = _repeat(row.column(source).combine_chunks(), count)
+            columns[name] = _repeat(whole(row.column(source)), count)
     columns["content_offset"] = pa.repeat(pa.scalar(offset, pa.int64()), count)
     columns["content_size_in_bytes"] = pa.repeat(pa.scalar(size, pa.int64()), count)
     yield pa.table([columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema], schema=schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import (
     CONTENT_NAMES,
     ENTRY_SCHEMA,
@@ -29,4 +30,5 @@ __all__ = [
     "Redactor",
     "Status",
     "open_manifest",
+    "whole",
 ]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem
-from iceexplore.manifests._columns import Columns, offsets_of
+from iceexplore.manifests._columns import Columns, offsets_of, whole
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, PARTITION_SUMMARY, ContentType
 from iceexplore.manifests._fields import ENTRY_IDS
 from iceexplore.manifests._layout import Layout
@@ -84,7 +84,7 @@ def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:
     index = source.table.schema.get_field_index("f507")
     if index < 0:
         return pa.nulls(len(source), kind), []
-    array = source.table.column(index).combine_chunks()
+    array = whole(source.table.column(index))
     if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
         return source.get(507, kind), []
     items = array.values

@@ -9,7 +9,12 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
 
-__all__ = ["Columns", "as_pairs", "offsets_of", "to_text", "unnest"]
+__all__ = ["Columns", "as_pairs", "offsets_of", "to_text", "unnest", "whole"]
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array; without a copy if it is one already (``combine_chunks`` always copies)."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def unnest(table: pa.Table) -> pa.Table:
@@ -19,7 +24,7 @@ def unnest(table: pa.Table) -> pa.Table:
         names: list[str] = []
         for name, column in zip(table.column_names, table.columns, strict=True):
             if name[0] == "s" and pa.types.is_struct(column.type):
-                arrays += column.combine_chunks().flatten()
+                arrays += whole(column).flatten()
                 names += [child.name for child in column.type]
             elif name[0] != "s":
                 arrays.append(column)
@@ -57,7 +62,7 @@ class Columns:
         index = self.table.schema.get_field_index(name)
         if index < 0:
             return pa.nulls(len(self), kind)
-        array = self.table.column(index).combine_chunks()
+        array = whole(self.table.column(index))
         if array.type == kind:
             return array
         try:

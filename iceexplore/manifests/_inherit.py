@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA, ContentType, Status
 
 __all__ = ["Parent", "inherit", "replace", "row_ids"]
@@ -70,7 +71,7 @@ def row_ids(entries: pa.Table, parent: Parent) -> pa.Array:
     """
     if parent.first_row_id is None or parent.content_type != ContentType.DATA_MANIFEST:
         return pa.nulls(len(entries), pa.int64())
-    given = entries["first_row_id"].combine_chunks()
+    given = whole(entries["first_row_id"])
     unset = np.asarray(given.is_null()) & (np.asarray(pc.fill_null(entries["status"], 0)) != Status.DELETED)
     counts = np.where(unset, np.asarray(pc.fill_null(entries["record_count"], 0)), 0)
     before = np.cumsum(counts) - counts

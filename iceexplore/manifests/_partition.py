@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import Problem, problem
-from iceexplore.manifests._columns import to_text
+from iceexplore.manifests._columns import to_text, whole
 from iceexplore.manifests._layout import Layout, PartitionColumn
 from iceexplore.metadata import (
     PartitionField,
@@ -51,7 +51,7 @@ def typed_partition(
     names: list[str] = []
     if spec is None:
         for column in layout.partition:
-            arrays.append(_from_file(table.column(column.column).combine_chunks(), column.logical))
+            arrays.append(_from_file(whole(table.column(column.column)), column.logical))
             names.append(column.name if column.field_id is None else str(column.field_id))
     else:
         for field in spec.fields:
@@ -74,7 +74,7 @@ def _one(
     found = _find(layout, field)
     if found is None:
         return pa.nulls(table.num_rows, target), []
-    array = _from_file(table.column(found.column).combine_chunks(), found.logical)
+    array = _from_file(whole(table.column(found.column)), found.logical)
     if pa.types.is_null(target):  # the source column is gone, or the transform unknown: the file knows best
         return array, []
     try:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.manifests._columns import as_pairs, offsets_of
+from iceexplore.manifests._columns import as_pairs, offsets_of, whole
 from iceexplore.manifests._fields import MAP_IDS
 from iceexplore.metadata import Type, decode_values
 
@@ -55,7 +55,7 @@ def pairs_of(table: pa.Table) -> pa.Table:
     for name, field_id in MAP_IDS.items():
         value = pa.binary() if name.endswith("bounds") else pa.int64()
         index = table.schema.get_field_index(f"f{field_id}")
-        array = pa.nulls(table.num_rows) if index < 0 else table.column(index).combine_chunks()
+        array = pa.nulls(table.num_rows) if index < 0 else whole(table.column(index))
         try:
             columns[name] = as_pairs(array, value)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
@@ -71,8 +71,18 @@ def _one(pairs: pa.ListArray, field_id: int) -> pa.Array:
     keys, values = keys.slice(low, high - low), values.slice(low, high - low)
     if keys.null_count:
         keys = pc.fill_null(keys, -1)
-    hits = np.flatnonzero(np.asarray(keys) == field_id)
-    # The usual case is one value in every row; it is worth not searching which row a value is in.
+    numbers = np.asarray(keys)
+    # The usual case is the same keys in every row: then a value's place is known without a search.
+    rows_n, width = len(pairs), len(numbers) // max(len(pairs), 1)
+    if rows_n and not pairs.null_count and np.array_equal(offsets, low + np.arange(rows_n + 1) * width):
+        grid = numbers.reshape(rows_n, width)
+        if bool((grid == grid[:1]).all()):
+            found = np.flatnonzero(grid[0] == field_id)
+            if not len(found):
+                return pa.nulls(rows_n, values.type)
+            return values.take(pa.array(np.arange(found[-1], len(numbers), width)))
+    hits = np.flatnonzero(numbers == field_id)
+    # One value in every row, whatever else is there: it is worth not searching which row a value is in.
     places = hits + low
     if (
         len(hits) == len(pairs)
@@ -88,7 +98,7 @@ def _one(pairs: pa.ListArray, field_id: int) -> pa.Array:
 
 def column_stats(pairs: pa.Table, field_id: int, kind: Type | None) -> ColumnStats:
     """The statistics of one column from the part "stats"."""
-    one = {name: _one(pairs.column(name).combine_chunks(), field_id) for name in MAP_IDS}
+    one = {name: _one(whole(pairs.column(name)), field_id) for name in MAP_IDS}
     low, high = one["lower_bounds"], one["upper_bounds"]
     if kind is None:
         fine = pa.array(np.zeros(len(low), dtype=np.bool_))
@@ -116,7 +126,7 @@ def field_ids(pairs: pa.Table) -> list[int]:
     """The ids that have any statistic, sorted."""
     found: set[int] = set()
     for column in pairs.columns:
-        keys = pc.struct_field(column.combine_chunks().flatten(), 0)
+        keys = pc.struct_field(whole(column).flatten(), 0)
         found.update(k for k in keys.unique().to_pylist() if k is not None)
     return sorted(found)
 
@@ -125,7 +135,7 @@ def map_columns(pairs: pa.Table) -> pa.Table:
     """The six maps as Arrow maps, as written (a key may be there twice)."""
     columns = {}
     for name, column in zip(pairs.column_names, pairs.columns, strict=True):
-        array = column.combine_chunks()
+        array = whole(column)
         value = array.type.value_type.field("value").type
         kind = pa.map_(pa.int32(), value)
         items = pc.struct_field(array.values, 1)
