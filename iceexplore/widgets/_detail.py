@@ -54,8 +54,8 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
         TableKey("metadata_log_entries", "Metadata log"),
     ),
     "snapshot": (
+        TableKey("manifests", "Manifests"),  # first: it costs no more than the tree
         TableKey("files", "Files"),
-        TableKey("manifests", "Manifests"),
         TableKey("partitions", "Partitions"),
         TableKey("entries", "Entries"),
     ),

@@ -72,6 +72,8 @@ def test_state_is_plain_json(widget: Explorer) -> None:
 
 def test_opening_reads_no_manifest(table: ix.Table) -> None:
     made = Explorer(table)
+    assert made.settle(60)
+    assert made.page["table"] == "manifests"
     first = {read.kind for read in table.reads}
     made.close()
     assert first <= {"metadata", "manifest-list", "stat", "list"}

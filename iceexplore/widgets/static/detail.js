@@ -2,6 +2,11 @@
 
 import { el, icon, listen } from "./dom.js";
 
+const WIDE = 34; // characters that a cell shows of a location
+
+// Of a long location the end says more than the beginning.
+const tail = (value) => (value.length > WIDE && /^([a-z][a-z0-9+.-]*:\/)?\//i.test(value) ? "…" + value.slice(1 - WIDE) : value);
+
 export function detailView(model) {
   const head = el("div", { class: "ice-head" });
   const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "Tables" });
@@ -32,7 +37,7 @@ export function detailView(model) {
       ),
     );
     const list = (facts) =>
-      el("dl", { class: "ice-facts" }, ...facts.map(([name, value]) => el("div", { class: value.length > 48 ? "ice-wide" : null }, el("dt", {}, name), el("dd", {}, value))));
+      el("dl", { class: "ice-facts" }, ...facts.map(([name, value]) => el("div", { class: value.length > 48 ? "ice-wide" : value.length > 16 ? "ice-two" : null }, el("dt", {}, name), el("dd", {}, value))));
     const more = detail.more ?? [];
     head.replaceChildren(
       el(
@@ -92,7 +97,7 @@ export function detailView(model) {
     const cell = (value, right) =>
       value === null
         ? el("td", { class: "ice-null" + (right ? " ice-right" : "") }, "null")
-        : el("td", { class: right ? "ice-right" : null, title: value.length > 40 ? value : null }, value);
+        : el("td", { class: right ? "ice-right" : null, title: value.length > WIDE ? value : null }, tail(value));
     const table = el(
       "table",
       { class: "ice-table" },
