@@ -203,8 +203,8 @@ class Inspect:
         return [(d.name, "snapshot" if d.travels else "metadata file", d.doc) for d in DEFINITIONS.values()]
 
     def __repr__(self) -> str:
-        width = max(map(len, DEFINITIONS))
-        lines = [f"  .{name:{width}}()  {scope:13}  {doc}" for name, scope, doc in self._rows()]
+        width = max(map(len, DEFINITIONS)) + 3
+        lines = [f"  {f'.{name}()':{width}}  {scope:13}  {doc}" for name, scope, doc in self._rows()]
         head = f"Metadata tables of {self._state.name}; (flat=True) for plain columns, .arrow() for Arrow:"
         return "\n".join([head, *lines])
 
