@@ -41,9 +41,16 @@ _REASONS: tuple[tuple[str, str, str, str], ...] = (
         r"(data_file\.)?partition\.\*",
         "values",
         "PyIceberg goes by the field's name in the file's spec; "
-        'a field renamed in a later spec is null. By field id, as the spec has it ("Partition Evolution"), it is not',
+        'a field renamed in a later spec is null. By field id, as the spec has it ("Partition Evolution"), it is not. '
+        "Its Avro reader also gives a `double` the precision of a `float`",
     ),
-    ("partitions", "", "rows", "the same: the partition of a file written before a field was renamed loses its value"),
+    (
+        "partitions",
+        "",
+        "rows",
+        "PyIceberg loses partition values, as above. Besides, where a row's snapshots are no longer in the metadata, "
+        "Java has spec_id 0 and PyIceberg the files' own: there PyIceberg's says more, and we follow Java",
+    ),
     (
         "entries",
         r"data_file\.(value|null_value|nan_value)_counts",
@@ -98,16 +105,30 @@ _REASONS: tuple[tuple[str, str, str, str], ...] = (
         "a writer that wraps an array's items in another union; read by shape, it is a map like any other",
     ),
     (
-        "all_manifests",
+        "all_manifests|refs|snapshots",
         r"OverflowError.*",
         "raises",
-        "a snapshot id past 2⁶³: no valid `long`; a `Problem` for us",
+        "a snapshot id past 2⁶³, which is no `long`: we read it as Java's 64 bits would be, with a `Problem`",
     ),
     (
         "files",
         "ArrowInvalid: Must pass at least one table",
         "raises",
         "a table whose manifest list is empty has an empty table, not an error",
+    ),
+    (
+        "files|entries",
+        r"(data_file\.)?partition\.\*",
+        "missing",
+        "two specs have a field of one name: PyIceberg's struct has the name twice, so that neither can be read by it; "
+        "we add the field id to the second",
+    ),
+    (
+        "partitions",
+        r"partition\.\*",
+        "missing",
+        "the same, and PyIceberg leaves out the fields of specs under which the snapshot has no file; Java's is the "
+        "union over all specs (`Partitioning.partitionType`)",
     ),
     (".*", r".*", "type", "{types}"),
     (

@@ -126,6 +126,9 @@ def _short(error: Exception) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, FileNotFoundError):
         return "FileNotFoundError"
+    text = re.sub(
+        r"(?:[a-z]+:/)?(?:/[^\s/'\"]+)+/", "…/", text
+    )  # where things are on this machine is nobody's business
     text = re.sub(r"\b\d{5,}\b", "…", text)
     text = re.sub(r"\b\d+: (?=added_)", "", text)
     return f"{type(error).__name__}: {text[:110]}"
