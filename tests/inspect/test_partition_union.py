@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_partitions_are_the_sums_of_files(tmp_path: Path, version: int, monkeypa
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     for name in ("generate", "_columns", "_entries", "_schemas", "_template"):
         sys.modules.pop(name, None)
-    import generate
+    generate = importlib.import_module("generate")
 
     shape = generator_shape(generate, version)
     t = ix.open(generate.generate(shape, tmp_path / "t"))

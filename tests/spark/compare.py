@@ -65,7 +65,7 @@ def _plain(array: Any) -> list[Any]:
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     kind, valid = array.type, array.is_valid().to_pylist()
     if kind == VARIANT:
-        return array.to_pylist()
+        return list(array.to_pylist())
     if pa.types.is_struct(kind):
         names = [kind.field(i).name for i in range(kind.num_fields)]
         children = [_plain(child) for child in array.flatten()]

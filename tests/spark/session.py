@@ -94,7 +94,7 @@ class Spark:
 
 
 #: Deletes, updates and merges write delete files.
-MERGE_ON_READ = {f"write__{what}__mode": "merge-on-read" for what in ("delete", "update", "merge")}
+MERGE_ON_READ: dict[str, Any] = {f"write__{what}__mode": "merge-on-read" for what in ("delete", "update", "merge")}
 
 
 def write(session: Any, names: list[str] | None = None, log: Callable[[str], None] | None = None) -> list[str]:
