@@ -92,6 +92,7 @@ class _Builder:
         self.fields = _file_fields(state)
         self.union = partition_union(state.metadata)
         self.metrics = metrics_of(state.metadata.schema())
+        self.problems = state.problems
 
     def file(self, leaf: Manifest) -> list[pa.Array]:
         """The columns of the files."""
@@ -118,7 +119,7 @@ class _Builder:
 
     def readable(self, leaf: Manifest) -> pa.StructArray:
         """``readable_metrics``."""
-        return metrics_struct(leaf, self.metrics)
+        return metrics_struct(leaf, self.metrics, self.problems)
 
 
 _PARTS = ("entries", "partition", "stats")

@@ -106,11 +106,12 @@ def build_snapshots(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _current_ancestors(metadata: TableMetadata) -> set[int]:
+    parents = {s.snapshot_id: s.parent_snapshot_id for s in metadata.snapshots}
     out: set[int] = set()
-    at = metadata.snapshot()
-    while at is not None and at.snapshot_id not in out:
-        out.add(at.snapshot_id)
-        at = None if at.parent_snapshot_id is None else metadata.snapshot(at.parent_snapshot_id)
+    at = metadata.current_snapshot_id
+    while at is not None and at in parents and at not in out:
+        out.add(at)
+        at = parents[at]
     return out
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
+from iceexplore.inspect._source import every_root
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import TableMetadata, decode_values, human_value, result_type
 
@@ -49,13 +50,11 @@ def build_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 def build_all_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """The manifests of every snapshot, once for each snapshot that refers to them."""
-    for snapshot in state.metadata.snapshots:
-        root = state.root(snapshot)
-        if root is not None:
-            rows = _rows(root)
-            own = pa.repeat(pa.scalar(snapshot.snapshot_id, pa.int64()), rows.num_rows)
-            keys = whole(rows.column("key_metadata"))
-            yield pa.Table.from_arrays([*_columns(root, state.metadata), own, keys], schema=schema)
+    for snapshot, root in every_root(state):
+        rows = _rows(root)
+        own = pa.repeat(pa.scalar(snapshot.snapshot_id, pa.int64()), rows.num_rows)
+        keys = whole(rows.column("key_metadata"))
+        yield pa.Table.from_arrays([*_columns(root, state.metadata), own, keys], schema=schema)
 
 
 def _rows(root: Manifest) -> pa.Table:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from iceexplore.errors import Problems, problem
 from iceexplore.inspect._shown import conform, shown_type
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import PrimitiveType, Schema
@@ -49,11 +51,15 @@ def metrics_type(metrics: list[Metric]) -> pa.StructType:
     return pa.struct([pa.field(m.name, m.type) for m in metrics])
 
 
-def metrics_struct(leaf: Manifest, metrics: list[Metric]) -> pa.StructArray:
-    """``readable_metrics`` of a manifest's entries."""
+def metrics_struct(leaf: Manifest, metrics: list[Metric], problems: Problems) -> pa.StructArray:
+    """``readable_metrics`` of a manifest's entries; a bound that does not fit its column's type is null, and noted."""
     arrays = []
     for metric in metrics:
         s = leaf.stats(metric.field_id)
+        damaged = int(pc.sum(s.lower_damaged).as_py() or 0) + int(pc.sum(s.upper_damaged).as_py() or 0)
+        if damaged:
+            text = f"{damaged} bounds of column {metric.name!r} do not fit its type {s.type}."
+            problems.add(problem("value-undecodable", leaf.location, text, field=str(metric.field_id), found=damaged))
         bound = metric.type.field("lower_bound").type
         counts = [s.column_size, s.value_count, s.null_count, s.nan_count]
         children = [*counts, conform(s.lower, bound), conform(s.upper, bound)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +15,7 @@ from iceexplore.graph import TableState
 from iceexplore.inspect._files import live_rows
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._shown import conform, shown_type
-from iceexplore.inspect._source import DELETES, snapshot_leaves
+from iceexplore.inspect._source import DELETES, in_parallel, snapshot_leaves
 from iceexplore.manifests import ContentType, whole
 from iceexplore.metadata import StructType
 
@@ -22,6 +23,8 @@ __all__ = ["MAX_POSITIONS", "build_position_deletes", "position_deletes_schema"]
 
 #: Positions of one deletion vector that are spelt out: a few bytes can claim 2**60 of them.
 MAX_POSITIONS = 20_000_000
+#: Rows of one chunk: an Arrow string array holds 2 GiB, and each row repeats two paths.
+_BATCH = 500_000
 
 
 def position_deletes_schema(state: TableState) -> pa.Schema:
@@ -51,40 +54,55 @@ def build_position_deletes(state: TableState, schema: pa.Schema) -> Iterator[pa.
         live = live_rows(leaf)
         rows = rows if live is None else rows.filter(live)
         rows = rows.filter(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)))
-        for at in range(rows.num_rows):  # each is a file (or a part of one) to read
-            try:
-                yield from _of_file(state, schema, rows.slice(at, 1))
-            except IceexploreError as error:
-                state.problems.add_error(error, rows.column("location")[at].as_py() or leaf.location)
+        places = range(rows.num_rows)  # each is a file (or a part of one) to read
+        for tables in in_parallel(partial(_read, state, schema, rows), places):
+            yield from tables
 
 
-def _of_file(state: TableState, schema: pa.Schema, row: pa.Table) -> Iterator[pa.Table]:
-    location = row.column("location")[0].as_py()
+def _read(state: TableState, schema: pa.Schema, rows: pa.Table, at: int) -> list[pa.Table]:
+    row = rows.slice(at, 1)
+    location = row.column("location")[0].as_py() or ""
+    try:
+        return [_shaped(state, schema, row, batch) for batch in _positions(state, row, location)]
+    except IceexploreError as error:
+        state.problems.add_error(error, location)
+        return []
+
+
+def _positions(state: TableState, row: pa.Table, location: str) -> Iterator[pa.RecordBatch]:
+    """``file_path``, ``pos`` and perhaps ``row`` of one delete file or deletion vector."""
     vector = row.column("deletion_vector")[0].as_py() or {}
     offset, size = vector.get("offset"), vector.get("size_in_bytes")
-    if offset is not None and size is not None:
-        bitmap = read_deletion_vector(state.storage, location, offset, size)
-        if len(bitmap) > MAX_POSITIONS:
-            text = f"The deletion vector at byte {offset} has {len(bitmap)} positions; they are not listed."
-            state.problems.add(problem("unsupported", location, text, found=len(bitmap), expected=MAX_POSITIONS))
-            return
-        pos = pa.array(bitmap.to_array(), pa.uint64()).cast(pa.int64())
-        referenced = row.column("referenced_file")[0]
-        columns: dict[str, pa.Array] = {"file_path": pa.repeat(referenced, len(pos)), "pos": pos}
-        count = len(pos)
-    else:
+    if offset is None or size is None:
         table = read_position_deletes(state.storage, location, row.column("file_format")[0].as_py())
-        count = table.num_rows
-        columns = {"file_path": whole(table.column("file_path")), "pos": whole(table.column("pos"))}
-        if "row" in table.column_names:
-            columns["row"] = _deleted_row(whole(table.column("row")), state, schema.field("row").type)
+        yield from table.to_batches(max_chunksize=_BATCH)
+        return
+    bitmap = read_deletion_vector(state.storage, location, offset, size)
+    if len(bitmap) > MAX_POSITIONS:
+        text = f"The deletion vector at byte {offset} has {len(bitmap)} positions; they are not listed."
+        state.problems.add(problem("unsupported", location, text, found=len(bitmap), expected=MAX_POSITIONS))
+        return
+    pos = pa.array(bitmap.to_array(), pa.uint64()).cast(pa.int64())
+    path = row.column("referenced_file")[0]
+    for start in range(0, len(pos), _BATCH):
+        part = pos.slice(start, _BATCH)
+        yield pa.RecordBatch.from_arrays([pa.repeat(path, len(part)), part], names=["file_path", "pos"])
+
+
+def _shaped(state: TableState, schema: pa.Schema, row: pa.Table, batch: pa.RecordBatch) -> pa.Table:
+    """Positions with the columns that are the same for a whole delete file."""
+    count = batch.num_rows
+    columns = {"file_path": batch.column("file_path"), "pos": batch.column("pos")}
+    if "row" in batch.schema.names:
+        columns["row"] = _deleted_row(batch.column("row"), state, schema.field("row").type)
     same = {"spec_id": "partition_spec_id", "partition": "partition", "delete_file_path": "location"}
     for name, source in same.items():
         if name in schema.names:
             columns[name] = _repeat(whole(row.column(source)), count)
-    columns["content_offset"] = pa.repeat(pa.scalar(offset, pa.int64()), count)
-    columns["content_size_in_bytes"] = pa.repeat(pa.scalar(size, pa.int64()), count)
-    yield pa.table([columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema], schema=schema)
+    vector = whole(row.column("deletion_vector"))
+    columns["content_offset"] = _repeat(pc.struct_field(vector, "offset"), count)
+    columns["content_size_in_bytes"] = _repeat(pc.struct_field(vector, "size_in_bytes"), count)
+    return pa.table([columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema], schema=schema)
 
 
 def _repeat(array: pa.Array, count: int) -> pa.Array:

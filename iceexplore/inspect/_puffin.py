@@ -13,6 +13,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.inspect._content import build_deletion_vectors, deletion_vectors_schema
 from iceexplore.inspect._log import rows_table
+from iceexplore.inspect._source import in_parallel
 
 __all__ = ["PUFFIN_BLOBS_SCHEMA", "build_puffin_blobs"]
 
@@ -39,21 +40,22 @@ PUFFIN_BLOBS_SCHEMA = pa.schema(
 
 def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """The statistics files of the metadata and the deletion-vector files of the snapshot; reads each one's footer."""
-    for file in state.metadata.statistics:
-        yield from _blobs(state, schema, file.statistics_path, "statistics", file.file_size_in_bytes)
+    files: list[tuple[str, str, int | None]] = [
+        (file.statistics_path, "statistics", file.file_size_in_bytes) for file in state.metadata.statistics
+    ]
     places: dict[str, None] = {}
     for table in build_deletion_vectors(state, deletion_vectors_schema(state)):
         places |= dict.fromkeys(pc.unique(table.column("file_path")).to_pylist())
-    for place in places:
-        yield from _blobs(state, schema, place, "deletion vectors", None)
+    files += [(place, "deletion vectors", None) for place in places]
+    yield from in_parallel(lambda file: _blobs(state, schema, *file), files)
 
 
-def _blobs(state: TableState, schema: pa.Schema, location: str, used_as: str, size: int | None) -> Iterator[pa.Table]:
+def _blobs(state: TableState, schema: pa.Schema, location: str, used_as: str, size: int | None) -> pa.Table:
     try:
         file = read_puffin_footer(state.storage, location, size)
     except IceexploreError as error:
         state.problems.add_error(error, location)
-        return
+        return schema.empty_table()
     for item in file.problems:
         state.problems.add(item)
     names = state.metadata.all_fields()
@@ -77,4 +79,4 @@ def _blobs(state: TableState, schema: pa.Schema, location: str, used_as: str, si
         }
         for blob in file.blobs
     ]
-    yield rows_table(rows, schema)
+    return rows_table(rows, schema)

@@ -15,13 +15,34 @@ import iceexplore as ix
 from iceexplore.errors import FileMissingError, OptionError
 from iceexplore.inspect import DEFINITIONS
 
-SPARK = """
-    snapshots history refs metadata_log_entries manifests all_manifests files data_files delete_files all_files
-    all_data_files all_delete_files entries all_entries partitions position_deletes
-""".split()
-OURS = """
-    content_entries deletion_vectors puffin_blobs column_stats schemas specs sort_orders properties
-""".split()
+SPARK = [
+    "snapshots",
+    "history",
+    "refs",
+    "metadata_log_entries",
+    "manifests",
+    "all_manifests",
+    "files",
+    "data_files",
+    "delete_files",
+    "all_files",
+    "all_data_files",
+    "all_delete_files",
+    "entries",
+    "all_entries",
+    "partitions",
+    "position_deletes",
+]
+OURS = [
+    "content_entries",
+    "deletion_vectors",
+    "puffin_blobs",
+    "column_stats",
+    "schemas",
+    "specs",
+    "sort_orders",
+    "properties",
+]
 
 
 @pytest.fixture(scope="module")
