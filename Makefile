@@ -42,7 +42,8 @@ samples: $(VENV)/.dev system ## make the sample tables of the package anew, by S
 docs: $(VENV)/.dev system ## make the README's pictures anew, in a real JupyterLab
 	$(BIN)/python -m scripts.screenshots
 
-constraints: ## resolve the newest versions into constraints.txt
+# With the oldest Python that is to work, Debian 12's 3.11.2: newest versions may already refuse it.
+constraints: ## resolve the newest versions into constraints.txt (PYTHON=/usr/bin/python3 on Debian 12)
 	sh scripts/venv.sh .cache/constraints "$(PYTHON)"
 	.cache/constraints/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager ".[dev,gcs]"
 	sh scripts/constraints.sh .cache/constraints/bin/python > constraints.txt

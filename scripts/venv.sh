@@ -39,5 +39,3 @@ if ! "$python" -c "import ensurepip, venv" >/dev/null 2>&1; then
     fi
 fi
 "$python" -m venv --clear "$venv"
-# Debian 12's pip 23.0 finds a conflict where there is none, between constraints and extras (bleach[css]).
-"$venv/bin/python" -m pip --disable-pip-version-check install --quiet --upgrade "pip>=24"
