@@ -194,7 +194,7 @@ def _snapshots(state: TableState) -> CardTable:
     for s in ordered[:_SHOWN_SNAPSHOTS]:
         summary = s.summary or {}
         changes = [
-            f"{sign}{_grouped(summary[key])} {what}"
+            f"{sign}{_grouped(summary[key])} {what if summary[key] != '1' else what[:-1]}"
             for sign, key, what in (
                 ("+", "added-data-files", "files"),
                 ("−", "deleted-data-files", "files"),
