@@ -12,12 +12,14 @@ from iceexplore.formats._avro import (
     index_blocks,
     read_header,
 )
+from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._rows import FIELD_ID, MAX_TABLE_BYTES, field_id, plain_field, read_rows
 from iceexplore.formats._sniff import HEAD_BYTES, sniff
 
 __all__ = [
+    "AVRO_LOGICAL_TYPES",
     "AVRO_MAGIC",
     "AvroHeader",
     "Block",

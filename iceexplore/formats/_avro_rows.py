@@ -12,7 +12,7 @@ import pyarrow as pa
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._avro import decompress_block, index_blocks, read_header
 
-__all__ = ["avro_batches"]
+__all__ = ["AVRO_LOGICAL_TYPES", "avro_batches"]
 
 _BATCH_ROWS = 10_000
 _MAX_DEPTH = 64
@@ -28,7 +28,8 @@ _PRIMITIVES: dict[str, pa.DataType] = {
     "bytes": pa.binary(),
     "string": pa.string(),
 }
-_LOGICAL: dict[tuple[str, str], pa.DataType] = {
+#: Arrow types by Avro type and logical type.
+AVRO_LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
     ("int", "date"): pa.date32(),
     ("int", "time-millis"): pa.time32("ms"),
     ("long", "time-micros"): pa.time64("us"),
@@ -151,7 +152,7 @@ class _Translator:
                 return self.name(schema, _Node(clean, pa.string(), lambda v: names[int(v[1:])]))
         if isinstance(kind, str) and kind in _PRIMITIVES:
             logical = schema.get("logicalType")
-            found = _LOGICAL.get((kind, logical)) if isinstance(logical, str) else None
+            found = AVRO_LOGICAL_TYPES.get((kind, logical)) if isinstance(logical, str) else None
             if found is not None:
                 if pa.types.is_timestamp(found) and schema.get("adjust-to-utc") is True:
                     found = pa.timestamp(found.unit, tz="UTC")

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import Problem, problem
+from iceexplore.formats import AVRO_LOGICAL_TYPES
 from iceexplore.manifests._columns import to_text, whole
 from iceexplore.manifests._layout import Layout, PartitionColumn
 from iceexplore.metadata import (
@@ -115,7 +116,7 @@ def _from_file(array: pa.Array, logical: Any) -> pa.Array:
         if name == "decimal" and isinstance(logical, dict):
             kind = PrimitiveType(f"decimal({int(logical['precision'])},{int(logical.get('scale', 0))})")
             return decode_values(kind, array.cast(pa.binary()))[0]
-        target = _LOGICAL.get((str(kind), str(name)))
+        target = AVRO_LOGICAL_TYPES.get((str(kind), str(name)))
         if target is None:
             return array
         if pa.types.is_timestamp(target) and logical.get("adjust-to-utc") is True:
@@ -123,19 +124,6 @@ def _from_file(array: pa.Array, logical: Any) -> pa.Array:
         return array.cast(target)
     except (*_REFUSED, KeyError, TypeError):
         return array
-
-
-_LOGICAL = {
-    ("int", "date"): pa.date32(),
-    ("int", "time-millis"): pa.time32("ms"),
-    ("long", "time-micros"): pa.time64("us"),
-    ("long", "timestamp-millis"): pa.timestamp("ms"),
-    ("long", "timestamp-micros"): pa.timestamp("us"),
-    ("long", "timestamp-nanos"): pa.timestamp("ns"),
-    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
-    ("long", "local-timestamp-micros"): pa.timestamp("us"),
-    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
-}
 
 
 def _conform(array: pa.Array, target: pa.DataType) -> pa.Array:
