@@ -98,13 +98,14 @@ def _measure(who: str, case: str, path: str, cold: bool = False) -> dict[str, An
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def _import_seconds(count: int) -> list[float]:
-    code = "import time; s = time.perf_counter(); import iceexplore; print(time.perf_counter() - s)"
+def _import_seconds(count: int, use: str = "") -> list[float]:
+    """Seconds of ``import iceexplore``, each in a new interpreter; with ``use`` a face is loaded too."""
+    code = f"import time; s = time.perf_counter(); import iceexplore; {use}\nprint(time.perf_counter() - s)"
     command = [sys.executable, "-c", code]
     return [float(subprocess.check_output(command, cwd=HERE.parent, text=True)) for _ in range(count)]
 
 
-def run(path: str, repeat: int, slow_repeat: int) -> tuple[list[dict[str, Any]], list[float]]:
+def run(path: str, repeat: int, slow_repeat: int) -> tuple[list[dict[str, Any]], list[float], list[float]]:
     """Measure every case of both, alternating; PyIceberg's slow ones ``slow_repeat`` times."""
     rows = []
     for case in CASES:
@@ -129,10 +130,10 @@ def run(path: str, repeat: int, slow_repeat: int) -> tuple[list[dict[str, Any]],
                     "cold": _measure(who, case, path, cold=True)["seconds"],
                 }
             )
-    return rows, _import_seconds(repeat)
+    return rows, _import_seconds(repeat), _import_seconds(repeat, "iceexplore.open")
 
 
-def _report(rows: list[dict[str, Any]], imports: list[float], path: Path) -> str:
+def _report(rows: list[dict[str, Any]], imports: list[float], faces: list[float], path: Path) -> str:
     by = {(r["case"], r["who"]): r for r in rows}
     folder = path.parent.parent
     size = sum(f.stat().st_size for f in folder.rglob("*.avro")) / 1e6
@@ -195,8 +196,8 @@ def main() -> None:
     from generate import Shape, generate
 
     path = generate(Shape(files=options.files, manifests=options.manifests, partitioned=options.partitioned))
-    rows, imports = run(str(path), options.repeat, options.slow_repeat)
-    report = _report(rows, imports, path)
+    rows, imports, faces = run(str(path), options.repeat, options.slow_repeat)
+    report = _report(rows, imports, faces, path)
     print(report)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(report)

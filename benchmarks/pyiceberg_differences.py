@@ -54,14 +54,13 @@ def _key(name: str, difference: Difference) -> Key:
     return group, column, kind
 
 
-def compare(path: str, judge: Any, found: dict[Key, Found], opened: dict[str, str]) -> None:
+def compare(path: str, label: str, judge: Any, found: dict[Key, Found], opened: dict[str, str]) -> None:
     """Compare every metadata table of one table; ``judge(name)`` is Spark's Arrow table, or None."""
     from pyiceberg.table import StaticTable
 
     import iceexplore
 
     table = iceexplore.open(path)
-    label = Path(path).name
     resolve = table.state.storage.resolve
     try:
         static = StaticTable.from_metadata(resolve(table.metadata_location))
@@ -178,13 +177,13 @@ def main() -> None:
                     print(f"Spark cannot read {table}.{name}: {_short(error)}", file=sys.stderr)
                     return None
 
-            compare(str(path), judge, found, opened)
+            compare(str(path), path.name, judge, found, opened)
     wild: dict[Key, Found] = defaultdict(Found)
     wild_opened: dict[str, str] = {}
     skipped: dict[str, str] = {}
     for path in _corpus_tables(options.corpus) if options.corpus else []:
         try:
-            compare(str(path), lambda name: None, wild, wild_opened)
+            compare(str(path), str(path.relative_to(options.corpus)), lambda name: None, wild, wild_opened)
         except Exception as error:
             skipped[str(path)] = _short(error)
     from _differences_report import report
