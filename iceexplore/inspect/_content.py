@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
-from iceexplore.inspect._files import live_rows
+from iceexplore.inspect._files import live_position_deletes, live_rows
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._shown import as_text
-from iceexplore.inspect._source import ALL, DELETES, snapshot_leaves
-from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, whole
+from iceexplore.inspect._source import ALL, snapshot_leaves
+from iceexplore.manifests import ENTRY_SCHEMA, Manifest, whole
 
 __all__ = [
     "COLUMN_STATS_SCHEMA",
@@ -94,16 +94,9 @@ def deletion_vectors_schema(state: TableState) -> pa.Schema:
 
 def build_deletion_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """The live deletion vectors of the snapshot, as the manifests describe them (no blob is read)."""
-    union = partition_union(state.metadata)
-    for leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
-        rows = leaf.entries
-        if union:
-            rows = rows.append_column("partition", union.struct(leaf))
-        live = live_rows(leaf)
-        rows = rows if live is None else rows.filter(live)
+    for rows in live_position_deletes(state):
         vector = pc.struct_field(rows.column("deletion_vector"), "offset")
-        wanted = pc.and_(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)), pc.is_valid(vector))
-        rows = rows.filter(pc.fill_null(wanted, False))
+        rows = rows.filter(pc.is_valid(vector))
         vector = rows.column("deletion_vector")
         columns = [
             rows.column("referenced_file"),
@@ -114,7 +107,7 @@ def build_deletion_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
             rows.column("snapshot_id"),
             rows.column("sequence_number"),
             rows.column("partition_spec_id"),
-            *([rows.column("partition")] if union else []),
+            *([rows.column("partition")] if "partition" in rows.column_names else []),
         ]
         yield pa.Table.from_arrays(columns, schema=schema)
 

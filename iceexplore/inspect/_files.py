@@ -12,9 +12,18 @@ from iceexplore.graph import TableState
 from iceexplore.inspect._metrics import metrics_of, metrics_struct, metrics_type
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._source import ALL, DATA, DELETES, reachable_leaves, snapshot_leaves
-from iceexplore.manifests import Manifest, Status, whole
+from iceexplore.manifests import ContentType, Manifest, Status, whole
 
-__all__ = ["ENTRIES", "FILES", "build_entries", "build_files", "entries_schema", "files_schema", "live_rows"]
+__all__ = [
+    "ENTRIES",
+    "FILES",
+    "build_entries",
+    "build_files",
+    "entries_schema",
+    "files_schema",
+    "live_position_deletes",
+    "live_rows",
+]
 
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.binary())
@@ -83,6 +92,18 @@ def live_rows(leaf: Manifest) -> pa.Array | None:
     """Which entries are live, as a mask; None where all are."""
     live = pc.fill_null(pc.not_equal(leaf.entries.column("status"), int(Status.DELETED)), True).combine_chunks()
     return None if bool(np.asarray(live).all()) else live
+
+
+def live_position_deletes(state: TableState) -> Iterator[pa.Table]:
+    """The live entries of type POSITION_DELETE, files and vectors, of each delete manifest, with their partition."""
+    union = partition_union(state.metadata)
+    for leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
+        rows = leaf.entries
+        if union:
+            rows = rows.append_column("partition", union.struct(leaf))
+        live = live_rows(leaf)
+        rows = rows if live is None else rows.filter(live)
+        yield rows.filter(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)))
 
 
 class _Builder:

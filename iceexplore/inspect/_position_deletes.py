@@ -12,11 +12,11 @@ from iceexplore.deletes import read_deletion_vector, read_position_deletes
 from iceexplore.errors import IceexploreError, problem
 from iceexplore.formats import field_id
 from iceexplore.graph import TableState
-from iceexplore.inspect._files import live_rows
+from iceexplore.inspect._files import live_position_deletes
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._shown import conform, shown_type
-from iceexplore.inspect._source import DELETES, in_parallel, snapshot_leaves
-from iceexplore.manifests import ContentType, whole
+from iceexplore.inspect._source import in_parallel
+from iceexplore.manifests import whole
 from iceexplore.metadata import StructType
 
 __all__ = ["MAX_POSITIONS", "build_position_deletes", "position_deletes_schema"]
@@ -46,14 +46,7 @@ def position_deletes_schema(state: TableState) -> pa.Schema:
 
 def build_position_deletes(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """Every deleted position of the state's snapshot; a delete file that cannot be read is a `Problem`."""
-    union = partition_union(state.metadata)
-    for leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
-        rows = leaf.entries
-        if union:
-            rows = rows.append_column("partition", union.struct(leaf))
-        live = live_rows(leaf)
-        rows = rows if live is None else rows.filter(live)
-        rows = rows.filter(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)))
+    for rows in live_position_deletes(state):
         places = range(rows.num_rows)  # each is a file (or a part of one) to read
         for tables in in_parallel(partial(_read, state, schema, rows), places):
             yield from tables
