@@ -22,9 +22,9 @@ T = TypeVar("T")
 class Records(Sequence[T]):
     """A sequence of records that shows itself as a table."""
 
-    def __init__(self, items: Sequence[T], table: CardTable) -> None:
+    def __init__(self, items: Sequence[T], card: Card) -> None:
         self._items = tuple(items)
-        self._table = table
+        self._card = card
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -37,18 +37,18 @@ class Records(Sequence[T]):
         return len(self._items)
 
     def __repr__(self) -> str:
-        return card_text(Card(self._table.heading, tables=(self._table,)))
+        return card_text(self._card)
 
     def _repr_html_(self) -> str:
-        return card_html(Card(self._table.heading, tables=(self._table,)))
+        return card_html(self._card)
 
 
 class RefRecords(Mapping[str, Ref]):
     """Branches and tags by name; shows itself as a table."""
 
-    def __init__(self, refs: Mapping[str, Ref], table: CardTable) -> None:
+    def __init__(self, refs: Mapping[str, Ref], card: Card) -> None:
         self._refs = dict(refs)
-        self._table = table
+        self._card = card
 
     def __getitem__(self, name: str) -> Ref:
         return self._refs[name]
@@ -60,10 +60,10 @@ class RefRecords(Mapping[str, Ref]):
         return len(self._refs)
 
     def __repr__(self) -> str:
-        return card_text(Card(self._table.heading, tables=(self._table,)))
+        return card_text(self._card)
 
     def _repr_html_(self) -> str:
-        return card_html(Card(self._table.heading, tables=(self._table,)))
+        return card_html(self._card)
 
 
 def snapshot_records(state: TableState) -> Records[Snapshot]:
@@ -81,7 +81,8 @@ def snapshot_records(state: TableState) -> Records[Snapshot]:
         for s in ordered
     )
     columns = ("snapshot id", "parent", "committed", "sequence number", "operation", "schema")
-    return Records(ordered, CardTable("Snapshots", columns, rows, f"{len(rows)} in all", code=frozenset({0, 1})))
+    table = CardTable(f"{len(rows)} in all", columns, rows, code=frozenset({0, 1}))
+    return Records(ordered, Card(f"Snapshots of {state.name}", tables=(table,)))
 
 
 def ref_records(state: TableState) -> RefRecords:
@@ -102,8 +103,8 @@ def ref_records(state: TableState) -> RefRecords:
         for r in state.metadata.refs.values()
     )
     columns = ("name", "type", "snapshot id", "max ref age", "min snapshots to keep", "max snapshot age")
-    table = CardTable("Refs", columns, rows, f"{len(rows)} in all", code=frozenset({2}))
-    return RefRecords(state.metadata.refs, table)
+    table = CardTable(f"{len(rows)} in all", columns, rows, code=frozenset({2}))
+    return RefRecords(state.metadata.refs, Card(f"Branches and tags of {state.name}", tables=(table,)))
 
 
 def history(state: TableState) -> pd.DataFrame:
