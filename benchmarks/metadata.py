@@ -166,7 +166,8 @@ def _report(rows: list[dict[str, Any]], imports: list[float], faces: list[float]
         ("open under 0.2 s", by["open", "iceexplore"]["median"] < 0.2),
         ("tree under 0.2 s", by["tree", "iceexplore"]["median"] < 0.2),
         (
-            f"`import iceexplore` {statistics.median(imports):.3f} s (wanted: under 0.3)",
+            f"`import iceexplore` {statistics.median(imports):.3f} s (wanted: under 0.3); it loads little: "
+            f"`iceexplore.open`, with what opening needs, takes {statistics.median(faces):.3f} s",
             statistics.median(imports) < 0.3,
         ),
     ]

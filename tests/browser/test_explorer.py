@@ -212,6 +212,7 @@ def test_errors_are_shown(notebook: Any, tmp_path: Path) -> None:
     assert "file:1:2:3" in error.inner_text()
     rows(notebook, "table").click()
     notebook.page.wait_for_selector(".ice-error", state="hidden")
+    idle(notebook)
     assert notebook.page.locator(".ice-kind").inner_text() == "Table"
 
 
