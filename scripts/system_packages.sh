@@ -19,6 +19,13 @@ chromium_is_there() {
     return 1
 }
 
+# Playwright's driver, a Node.js of its own, is linked against it.
+libatomic_is_there() {
+    case "$(uname -s)" in
+        Linux) "$(command -v ldconfig || echo /sbin/ldconfig)" -p 2>/dev/null | grep -q 'libatomic\.so\.1' ;;
+    esac
+}
+
 can_install() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
 }
@@ -37,6 +44,7 @@ if can_install; then
     # a release has one of these
     java_is_new_enough || install openjdk-17-jre-headless || install openjdk-21-jre-headless || install default-jre-headless
     chromium_is_there || install chromium fonts-dejavu-core
+    libatomic_is_there || install libatomic1
     command -v dot >/dev/null || install graphviz
 fi
 
@@ -47,6 +55,7 @@ missing() {
 }
 java_is_new_enough || missing "Java 17 or later (Debian: openjdk-17-jre-headless); without it the Spark tests are skipped"
 chromium_is_there || missing "Chromium (Debian: chromium; or set ICEEXPLORE_CHROMIUM); without it the browser tests are skipped"
+libatomic_is_there || missing "libatomic.so.1 (Debian: libatomic1); without it Playwright, and so the browser tests, cannot start"
 command -v dot >/dev/null || missing "Graphviz's dot (Debian: graphviz); without it the tests that draw DOT are skipped"
 if [ "${CI:-}" = true ]; then
     exit "$status"
