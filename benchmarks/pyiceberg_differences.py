@@ -89,7 +89,7 @@ def _moved_io(resolve: Callable[[str], str]) -> Any:
     """PyIceberg's own FileIO for local files, behind our mapping of locations; it never goes to the network."""
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
-    class MovedFileIO(PyArrowFileIO):  # type: ignore[misc]
+    class MovedFileIO(PyArrowFileIO):
         def new_input(self, location: str) -> Any:
             real = resolve(location)
             if "://" in real and not real.startswith("file://"):
