@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -28,6 +29,8 @@ from iceexplore.storage._storage import Storage
 from iceexplore.storage._zip import ZipLimits, extract_zip, is_zip
 
 __all__ = ["open_again", "open_source"]
+
+_EMPTY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
 
 
 def open_source(
@@ -77,6 +80,11 @@ def open_source(
             raise OptionError(
                 "a table is opened by a path, a URI, a name with catalog=, or a PyIceberg Table, "
                 f"not by {type(source).__name__}"
+            )
+        if _EMPTY_URI.fullmatch(str(source).strip()):
+            raise OptionError(
+                f"{source!r} names no folder, bucket or host; give a table folder, a metadata file or a zip, "
+                "like s3://bucket/db/table"
             )
         source = _spelled(os.fspath(source))
     allowed = (allow,) if isinstance(allow, str) else tuple(allow)

@@ -100,10 +100,16 @@ def test_not_a_source(source: Any) -> None:
 
 
 def test_odd_paths_are_our_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # "file:" is the working folder, where there may be a table
+    monkeypatch.chdir(tmp_path)
     for source in ("\0", "x" * 5000, "nosuchscheme://a/b", "s3:/", "file:", "::", "http://"):
         with pytest.raises(IceexploreError):
             open_source(source, properties={"s3.endpoint": "http://127.0.0.1:9"})
+
+
+def test_a_uri_of_nothing_is_no_working_folder_and_no_host_named_metadata() -> None:
+    for source in ("file:", "file:///", "s3:/", "s3://", "http://"):
+        with pytest.raises(OptionError, match="names no folder"):
+            open_source(source)
 
 
 def test_names_with_anything_in_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
