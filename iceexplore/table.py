@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from iceexplore.inspect import Inspect
-    from iceexplore.metadata import PartitionSpec, Ref, Schema, Snapshot, SortOrder, TableMetadata
+    from iceexplore.metadata import PartitionSpec, Schema, Snapshot, SortOrder, TableMetadata
     from iceexplore.storage import ReadLog
     from iceexplore.widgets import Explorer
 
@@ -151,7 +151,7 @@ class Table:
         return graph.snapshot_records(self._state)
 
     @property
-    def refs(self) -> Mapping[str, Ref]:
+    def refs(self) -> graph.RefRecords:
         """Branches and tags by name."""
         return graph.ref_records(self._state)
 
