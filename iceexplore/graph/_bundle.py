@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph._state import TableState
 from iceexplore.manifests import Manifest, Redactor
+from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text
-from iceexplore.storage import member_name, parse_document, write_zip
+from iceexplore.storage import member_name, parse_document, progress, write_zip
 
 __all__ = ["Bundle", "REDACTIONS", "write_bundle"]
 
@@ -134,32 +135,36 @@ class _Collector:
         yield from self._metadata_files()
         lengths: dict[str, int] = {}
         done: set[str] = set()
-        for snapshot in m.snapshots:
-            root = self.state.reader.root(snapshot)
-            for i, location in enumerate(root.entries["location"].to_pylist()):
-                if location is None or location in done:
-                    continue
-                done.add(location)
-                data = self._read(location, "manifest")
-                if data is not None:
-                    data = self.redactor.manifest(data, location) if self.redactor else data
-                    lengths[location] = len(data)
-                    yield location, data
-                if self.deletes:
-                    yield from self._delete_files(root, i, done)
-            if snapshot.manifest_list and snapshot.manifest_list not in done:
-                done.add(snapshot.manifest_list)
-                data = self._read(snapshot.manifest_list, "manifest-list")
-                if data is not None:
-                    if self.redactor:
-                        data = self.redactor.manifest_list(data, snapshot.manifest_list, lengths)
-                    yield snapshot.manifest_list, data
+        with progress(len(m.snapshots), "snapshots") as step:
+            for snapshot in m.snapshots:
+                yield from self._snapshot_files(snapshot, lengths, done)
+                step()
         if not self.redactor:
             paths = [f.statistics_path for f in m.statistics] + [f.statistics_path for f in m.partition_statistics]
             for location in paths:
                 data = self._read(location, "puffin")
                 if data is not None:
                     yield location, data
+
+    def _snapshot_files(
+        self, snapshot: Snapshot, lengths: dict[str, int], done: set[str]
+    ) -> Iterator[tuple[str, bytes]]:
+        root = self.state.reader.root(snapshot)
+        for i, location in enumerate(root.entries["location"].to_pylist()):
+            if location is None or location in done:
+                continue
+            done.add(location)
+            data = self._read(location, "manifest")
+            if data is not None:
+                lengths[location] = len(data)
+                yield location, data
+            if self.deletes:
+                yield from self._delete_files(root, i, done)
+        if snapshot.manifest_list and snapshot.manifest_list not in done:
+            done.add(snapshot.manifest_list)
+            data = self._read(snapshot.manifest_list, "manifest-list", lengths)
+            if data is not None:
+                yield snapshot.manifest_list, data
 
     def _delete_files(self, root: Manifest, ordinal: int, done: set[str]) -> Iterator[tuple[str, bytes]]:
         entries = self.state.reader.leaf(root, ordinal).entries
@@ -202,9 +207,15 @@ class _Collector:
             return value
         return value
 
-    def _read(self, location: str, kind: str) -> bytes | None:
+    def _read(self, location: str, kind: str, lengths: Mapping[str, int] | None = None) -> bytes | None:
+        """A file's bytes, blanked where that is wanted; what cannot be blanked stays out, and so is named."""
         try:
-            return self.state.storage.read(location, kind=kind)
+            data = self.state.storage.read(location, kind=kind)
+            if self.redactor and kind == "manifest":
+                return self.redactor.manifest(data, location)
+            if self.redactor and kind == "manifest-list":
+                return self.redactor.manifest_list(data, location, lengths or {})
+            return data
         except IceexploreError as e:
             self.missing[location] = str(e)
             return None

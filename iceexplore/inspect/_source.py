@@ -9,6 +9,7 @@ from typing import TypeVar
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest
 from iceexplore.metadata import Snapshot
+from iceexplore.storage import progress
 
 __all__ = ["ALL", "DATA", "DELETES", "every_root", "in_parallel", "reachable_leaves", "snapshot_leaves"]
 
@@ -30,7 +31,10 @@ def in_parallel(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_
         return
     pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iceexplore-inspect")
     try:
-        yield from pool.map(work, waiting)
+        with progress(len(waiting), "files") as step:
+            for result in pool.map(work, waiting):
+                yield result
+                step()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -20,6 +20,7 @@ from iceexplore.manifests._inline import inline_root
 from iceexplore.manifests._manifest import Manifest, Meaning
 from iceexplore.manifests._source import Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
+from iceexplore.storage import progress
 
 __all__ = ["ManifestReader", "open_manifest"]
 
@@ -105,12 +106,15 @@ class ManifestReader:
         pool = ThreadPoolExecutor(workers, thread_name_prefix="iceexplore-manifests")
         ahead: deque[Future[Manifest]] = deque()
         try:
-            for ordinal in order:
-                ahead.append(pool.submit(self._leaf, root, ordinal, wanted))
-                if len(ahead) > workers:  # memory holds so many, and the one handed out
+            with progress(len(order), "manifests") as step:
+                for ordinal in order:
+                    ahead.append(pool.submit(self._leaf, root, ordinal, wanted))
+                    if len(ahead) > workers:  # memory holds so many, and the one handed out
+                        yield self._noted(ahead.popleft().result())
+                        step()
+                while ahead:
                     yield self._noted(ahead.popleft().result())
-            while ahead:
-                yield self._noted(ahead.popleft().result())
+                    step()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

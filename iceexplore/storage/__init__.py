@@ -8,6 +8,7 @@ from iceexplore.storage._history import list_versions, open_version
 from iceexplore.storage._location import canonical, path_only, same_location
 from iceexplore.storage._open import open_source
 from iceexplore.storage._opened import Opened, Source
+from iceexplore.storage._progress import progress
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._storage import FileInfo, Storage
 from iceexplore.storage._versions import MetadataVersion
@@ -30,6 +31,7 @@ __all__ = [
     "open_version",
     "parse_document",
     "path_only",
+    "progress",
     "same_location",
     "write_zip",
 ]

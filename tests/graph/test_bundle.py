@@ -96,6 +96,23 @@ def test_bounds_and_partitions_are_blanked_and_counts_stay(tmp_path: Path) -> No
     assert again.inspect.snapshots()["snapshot_id"].tolist() == t.inspect.snapshots()["snapshot_id"].tolist()
 
 
+@pytest.mark.parametrize("redact", [False, True])
+def test_a_broken_table_is_bundled_too(tmp_path: Path, redact: bool) -> None:
+    path = tmp_path / "trips"
+    shutil.copytree(sample_path("trips"), path)
+    whole = ix.open(path)
+    places = [Path(p).name for p in whole.inspect.manifests()["path"]]
+    (path / "metadata" / places[0]).unlink()
+    broken = path / "metadata" / places[1]
+    broken.write_bytes(broken.read_bytes()[:-100])
+    made = ix.open(path).bundle(tmp_path / "x.zip", redact=redact)
+    left_out = {Path(p).name for p in made.missing}
+    assert left_out == ({places[0], places[1]} if redact else {places[0]})
+    again = ix.open(tmp_path / "x.zip")
+    again.inspect.files()
+    assert {Path(p.where).name for p in again.problems} >= {places[0], places[1]}
+
+
 def _everything(path: Path) -> bytes:
     out = b""
     with zipfile.ZipFile(path) as z:

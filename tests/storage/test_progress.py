@@ -1,0 +1,58 @@
+"""The progress bar: for a person, on long work, and gone when it is done."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import types
+
+import pytest
+
+from iceexplore.storage import _progress, progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _run(steps: int) -> None:
+    with progress(steps, "manifests") as step:
+        for _ in range(steps):
+            step()
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_progress, "DELAY", 0)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+
+
+def test_a_terminal_sees_it_and_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    _run(100)
+    assert "manifests" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r")
+
+
+def test_a_notebook_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", cell)
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    _run(100)
+    assert "manifests" in cell.getvalue()
+
+
+def test_a_log_file_a_thread_and_short_work_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, terminal = io.StringIO(), Terminal()
+    monkeypatch.setattr(sys, "stderr", log)
+    _run(100)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    thread = threading.Thread(target=_run, args=(100,))
+    thread.start()
+    thread.join()
+    _run(_progress.MIN_FILES - 1)
+    assert not log.getvalue()
+    assert not terminal.getvalue()
