@@ -84,9 +84,9 @@ def test_a_missing_file_is_a_problem_on_its_node_and_strict_raises(trips: Path, 
     elif kind == "snap-":
         path = trips / "metadata" / Path(str(t.snapshot.manifest_list)).name  # type: ignore[union-attr]
     else:
-        live = t.inspect.all_entries.arrow()["data_file"].combine_chunks().field("file_path").to_pylist()
-        live += t.inspect.all_manifests.arrow()["path"].to_pylist()
-        path = next(p for p in trips.rglob("*") if p.is_file() and kind in p.name and any(p.name in x for x in live))
+        live = t.inspect.delete_files.arrow()["file_path"].to_pylist() + t.inspect.manifests.arrow()["path"].to_pylist()
+        names = {Path(p).name for p in live}
+        path = min(p for p in trips.rglob(f"*{kind}*") if p.name in names)
     data = path.read_bytes()
     path.unlink()
     try:

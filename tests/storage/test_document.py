@@ -39,7 +39,7 @@ def test_a_rest_answer_is_unwrapped() -> None:
 @pytest.mark.parametrize(
     ("data", "code", "offset", "says"),
     [
-        (b'{"a": 1,}', "file-corrupt", 8, "line 1, column 9"),
+        (b'{"a": 1 2}', "file-corrupt", 8, "line 1, column 9"),
         ('{"é": 1,\n "b" 2}'.encode(), "file-corrupt", 15, "line 2, column 6"),
         (TEXT[:-40], "file-truncated", None, "invalid JSON"),
         (b'{"a": "\xff"}', "file-corrupt", 7, "not UTF-8"),
