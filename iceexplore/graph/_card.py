@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.graph._state import TableState
-from iceexplore.graph._travel import format_ms
+from iceexplore.graph._travel import clock, format_ms
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec
 from iceexplore.render import Card, CardTable
@@ -86,9 +86,15 @@ def table_card(state: TableState) -> Card:
         subtitle=m.location,
         facts=tuple(facts),
         tables=tuple(t for t in (_fields(state), _snapshots(state), _refs(m)) if t.rows),
-        notes=(f"Metadata file: {state.metadata_location}", *state.notes),
+        notes=(f"Metadata file: {state.metadata_location}", *state.notes, *_clock_note(m)),
         problems=problems,
     )
+
+
+def _clock_note(m: TableMetadata) -> tuple[str, ...]:
+    if not m.snapshots or clock(m)[1]:
+        return ()
+    return ("There is no snapshot-log: the snapshots' own timestamps are the clock of at(timestamp=).",)
 
 
 def _size_facts(state: TableState) -> list[tuple[str, str]]:

@@ -74,12 +74,9 @@ class TableState:
         if root is not None:
             yield from self.reader.leaves(root, None if ordinals is None else list(ordinals), parts=parts)
 
-    def showing(
-        self, snapshot: Snapshot | None, schema: Schema, *, ref: str | None, travel: str | None, note: str | None = None
-    ) -> TableState:
+    def showing(self, snapshot: Snapshot | None, schema: Schema, *, ref: str | None, travel: str | None) -> TableState:
         """The same metadata file at another snapshot; everything already read stays read."""
-        notes = self.notes if note is None or note in self.notes else (*self.notes, note)
-        return replace(self, snapshot=snapshot, schema=schema, ref=ref, travel=travel, notes=notes)
+        return replace(self, snapshot=snapshot, schema=schema, ref=ref, travel=travel)
 
 
 def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None) -> TableState:

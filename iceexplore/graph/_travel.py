@@ -13,8 +13,6 @@ from iceexplore.storage import open_version
 
 __all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
 
-_NO_LOG = "There is no snapshot-log: the snapshots' own timestamps are the clock of at(timestamp=)."
-
 
 def format_ms(ms: int | None) -> str:
     """Milliseconds since the epoch as ``2024-01-31 12:00:00.123 UTC``; what no calendar holds, as the number."""
@@ -160,10 +158,8 @@ def _snapshot(state: TableState, snapshot: object) -> Snapshot:
     return snapshot_of(state.metadata, wanted, state.name)
 
 
-def _showing(
-    state: TableState, found: Snapshot, *, travel: str, ref: str | None = None, note: str | None = None
-) -> TableState:
-    return state.showing(found, schema_at(state.metadata, found, ref), ref=ref, travel=travel, note=note)
+def _showing(state: TableState, found: Snapshot, *, travel: str, ref: str | None = None) -> TableState:
+    return state.showing(found, schema_at(state.metadata, found, ref), ref=ref, travel=travel)
 
 
 def _at_ref(state: TableState, name: str) -> TableState:
@@ -185,7 +181,7 @@ def _at_ref(state: TableState, name: str) -> TableState:
 
 
 def _at_time(state: TableState, ms: int) -> TableState:
-    entries, logged = clock(state.metadata)
+    entries, _ = clock(state.metadata)
     past = [e for e in entries if e[0] <= ms]
     if not past:
         first = "it has no snapshots"
@@ -202,4 +198,4 @@ def _at_time(state: TableState, ms: int) -> TableState:
             f"at {format_ms(ms)} snapshot {snapshot_id} was current (from {format_ms(when)}), and it has expired; "
             f"the nearest that are left: {listed}"
         )
-    return _showing(state, found, travel=f"as of {format_ms(ms)}", note=None if logged else _NO_LOG)
+    return _showing(state, found, travel=f"as of {format_ms(ms)}")

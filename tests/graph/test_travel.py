@@ -97,6 +97,8 @@ def test_without_a_log_the_snapshots_own_times_and_a_note(tmp_path: Path) -> Non
     then = t.at(timestamp=when)
     assert then.snapshot is not None and then.snapshot.snapshot_id == current
     assert "no snapshot-log" in repr(then)
+    assert "no snapshot-log" in repr(t)
+    assert "no snapshot-log" not in repr(ix.sample("trips"))
 
 
 def test_what_is_not_there_names_the_nearest(trips: ix.Table) -> None:
