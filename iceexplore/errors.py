@@ -15,6 +15,7 @@ from typing import Any, Literal
 __all__ = [
     "AccessDeniedError",
     "CatalogError",
+    "CommitConflictError",
     "FileMissingError",
     "FormatError",
     "IceexploreError",
@@ -26,6 +27,7 @@ __all__ = [
     "Problem",
     "ProblemKind",
     "Problems",
+    "RuleError",
     "Severity",
     "SnapshotNotFoundError",
     "StorageError",
@@ -73,6 +75,42 @@ class TableChangedError(IceexploreError, RuntimeError):
 
 class OptionError(IceexploreError, ValueError):
     """An argument that makes no sense; the message lists what is accepted."""
+
+
+class RuleError(IceexploreError, ValueError):
+    """A commit that would break a rule of the format; refused before a byte is written.
+
+    Parameters
+    ----------
+    rule
+        The rule's name, a key of `iceexplore.commits.RULES`.
+    message
+        What breaks it, and what to do instead.
+    """
+
+    def __init__(self, rule: str, message: str) -> None:
+        self.rule = rule
+        super().__init__(f"{message} [rule {rule}]")
+
+
+class CommitConflictError(IceexploreError, RuntimeError):
+    """Another commit came first, and this one cannot be applied on top of it.
+
+    Parameters
+    ----------
+    rule
+        The validation that failed, a key of `iceexplore.commits.RULES`.
+    message
+        What the other commit did.
+    files
+        The locations in conflict.
+    """
+
+    def __init__(self, rule: str, message: str, files: Iterable[str] = ()) -> None:
+        self.rule = rule
+        self.files = tuple(files)
+        shown = ", ".join(self.files[:5]) + (f" and {len(self.files) - 5} more" if len(self.files) > 5 else "")
+        super().__init__(f"{message}{': ' + shown if shown else ''} [rule {rule}]")
 
 
 class UnsupportedError(IceexploreError, NotImplementedError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.manifests._batch import EntryBatch, concat_batches, stats_type
 from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import (
     CONTENT_NAMES,
@@ -10,6 +11,7 @@ from iceexplore.manifests._content_entry import (
     PARTITION_SUMMARY,
     ContentType,
     Status,
+    live,
 )
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._manifest import Manifest
@@ -22,6 +24,7 @@ __all__ = [
     "ColumnStats",
     "ContentType",
     "ENTRY_SCHEMA",
+    "EntryBatch",
     "MANIFEST_STATS",
     "Manifest",
     "ManifestHeader",
@@ -29,6 +32,9 @@ __all__ = [
     "PARTITION_SUMMARY",
     "Redactor",
     "Status",
+    "concat_batches",
+    "live",
     "open_manifest",
+    "stats_type",
     "whole",
 ]

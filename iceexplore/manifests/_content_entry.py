@@ -10,8 +10,9 @@ from __future__ import annotations
 from enum import IntEnum
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-__all__ = ["CONTENT_NAMES", "ContentType", "ENTRY_SCHEMA", "MANIFEST_STATS", "PARTITION_SUMMARY", "Status"]
+__all__ = ["CONTENT_NAMES", "ContentType", "ENTRY_SCHEMA", "MANIFEST_STATS", "PARTITION_SUMMARY", "Status", "live"]
 
 
 class ContentType(IntEnum):
@@ -31,6 +32,8 @@ class Status(IntEnum):
     EXISTING = 0
     ADDED = 1
     DELETED = 2
+    REPLACED = 3  # v4-draft: this entry's successor stands elsewhere in the same tree
+    MODIFIED = 4  # v4-draft: live, with a deletion vector that changed
 
 
 CONTENT_NAMES = {t.value: t.name for t in ContentType}
@@ -91,5 +94,16 @@ ENTRY_SCHEMA = pa.schema(
         pa.field("split_offsets", pa.list_(pa.int64())),
         pa.field("equality_ids", pa.list_(pa.int32())),
         pa.field("first_row_id", pa.int64()),
+        # Ordinal, in the root, of the manifest DV that removes this entry of a leaf; null where none does. `status`
+        # stays as the leaf has it.
+        pa.field("manifest_dv", pa.int64()),
     ]
 )
+
+
+def live(entries: pa.Table) -> pa.BooleanArray:
+    """Which entries count: EXISTING, ADDED or MODIFIED (a null status too), and not removed by a manifest DV."""
+    status = pc.fill_null(entries["status"], int(Status.EXISTING))
+    gone = pc.is_in(status, pa.array([int(Status.DELETED), int(Status.REPLACED)], pa.int32()))
+    mask = pc.and_(pc.invert(gone), entries["manifest_dv"].is_null())
+    return mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask

@@ -32,7 +32,11 @@ class ColumnStats:
     lower_damaged, upper_damaged
         Where a bound does not fit the type; it is null in `lower` or `upper`.
     value_count, null_count, nan_count, column_size
-        int64; column_size in bytes.
+        int64; column_size in bytes (v1-v3).
+    average_length, max_length
+        int64, uncompressed bytes of a value (V4).
+    tight_bounds
+        Whether the bounds are values of the column (V4); null where it is not said.
     """
 
     field_id: int
@@ -47,6 +51,9 @@ class ColumnStats:
     null_count: pa.Int64Array
     nan_count: pa.Int64Array
     column_size: pa.Int64Array
+    average_length: pa.Int64Array
+    max_length: pa.Int64Array
+    tight_bounds: pa.BooleanArray
 
 
 def pairs_of(table: pa.Table) -> pa.Table:
@@ -119,6 +126,9 @@ def column_stats(pairs: pa.Table, field_id: int, kind: Type | None) -> ColumnSta
         one["null_value_counts"],
         one["nan_value_counts"],
         one["column_sizes"],
+        pa.nulls(len(low), pa.int64()),
+        pa.nulls(len(low), pa.int64()),
+        pa.nulls(len(low), pa.bool_()),
     )
 
 

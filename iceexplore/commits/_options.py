@@ -1,0 +1,125 @@
+"""How a commit lays out its metadata: the choices that the V4 proposal leaves open, and those of v1-v3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args, get_type_hints
+
+from iceexplore.errors import OptionError
+
+__all__ = ["Affinity", "DvEncoding", "LayoutOptions", "PartitionStorage"]
+
+#: How a change of a manifest DV shows in the root ("Brainstorming about detecting changes" in the proposal):
+#: ``removed`` one merged DV, the one that it replaces stays as DELETED in that snapshot's root; ``replace`` one merged
+#: DV, no trace of the old one; ``delta`` the old one EXISTING and the new positions ADDED, side by side.
+DvEncoding = Literal["removed", "replace", "delta"]
+#: Which delete manifests are affiliated to one data manifest ("Optional Affinity between Data and Delete Manifests").
+Affinity = Literal["all", "some", "none"]
+#: Where partition values are: ``derived`` columns of their own (layout (a), the preferred one), in the ``source``
+#: column's struct (layout (b)), or in a ``tuple`` as before V4.
+PartitionStorage = Literal["derived", "source", "tuple"]
+
+
+@dataclass(frozen=True)
+class LayoutOptions:
+    """The layout of new metadata. Only the first three count below V4.
+
+    Attributes
+    ----------
+    format_version
+        1 to 4.
+    dialect
+        ``v1``, ``v2``, ``v3``; for version 4 ``v4-proposal`` (a root manifest) or ``v4-java`` (a manifest list).
+    manifest_format
+        ``parquet`` or ``avro``; below V4 always ``avro``.
+    dv_encoding
+        See `DvEncoding`.
+    dv_attached
+        Attach the manifest DV to the manifest's own entry, as field 522 of the draft, instead of an entry of its own.
+    partition_storage
+        See `PartitionStorage`.
+    flush_data_files, flush_delete_files
+        How many data files, and how many DVs and equality deletes, may stand in the root itself. A commit that adds
+        more writes leaf manifests of its own; what is EXISTING beyond it is flushed to leaves in any commit.
+    leaf_entries
+        About how many entries a leaf manifest gets.
+    affinity, unaffiliated_manifests
+        See `Affinity`; with ``some``, at most so many unaffiliated delete manifests.
+    inline_dv_bytes
+        A manifest DV of more bytes goes to a Puffin file.
+    compact_leaves
+        Merge small EXISTING leaves in any commit once there are this many of them; 0 never does.
+    rewrite_leaf_at
+        Rewrite a leaf (EXISTING entries only) in the commit after the one that brought its manifest DV to this share
+        of its entries; None never does.
+    relaxed
+        Names of rules that this layout bends on purpose (the discarded approaches); checks leave them out and say so.
+    """
+
+    format_version: int = 2
+    dialect: str = "v2"
+    manifest_format: Literal["parquet", "avro"] = "avro"
+    dv_encoding: DvEncoding = "removed"
+    dv_attached: bool = False
+    partition_storage: PartitionStorage = "derived"
+    flush_data_files: int = 1000
+    flush_delete_files: int = 1000
+    leaf_entries: int = 10_000
+    affinity: Affinity = "some"
+    unaffiliated_manifests: int = 2
+    inline_dv_bytes: int = 4096
+    compact_leaves: int = 0
+    rewrite_leaf_at: float | None = None
+    relaxed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, format_version: int, **given: Any) -> LayoutOptions:
+        """The options of a format version, with those given; what is not known is refused.
+
+        Raises
+        ------
+        OptionError
+            An unknown option, or a value that makes no sense; the message lists what is accepted.
+        """
+        if format_version not in (1, 2, 3, 4):
+            raise OptionError(f"format_version={format_version!r}: 1, 2, 3 or 4")
+        known = {f.name for f in fields(cls)} - {"format_version"}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise OptionError(f"no layout option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        dialect = given.pop("dialect", "v4-proposal" if format_version == 4 else f"v{format_version}")
+        allowed = ("v4-proposal", "v4-java") if format_version == 4 else (f"v{format_version}",)
+        if dialect not in allowed:
+            raise OptionError(f"dialect={dialect!r}: format version {format_version} has {' and '.join(allowed)}")
+        given.setdefault("manifest_format", "parquet" if dialect == "v4-proposal" else "avro")
+        made = cls(format_version=format_version, dialect=dialect, **given)
+        made._check()
+        return made
+
+    @property
+    def has_root_manifest(self) -> bool:
+        """Whether a snapshot names a root manifest, not a manifest list."""
+        return self.dialect == "v4-proposal"
+
+    def _check(self) -> None:
+        hints = get_type_hints(type(self))
+        for name in ("manifest_format", "dv_encoding", "partition_storage", "affinity"):
+            value = getattr(self, name)
+            if value not in get_args(hints[name]):
+                raise OptionError(f"{name}={value!r}: choose one of {', '.join(map(repr, get_args(hints[name])))}")
+        for name, least in (
+            ("flush_data_files", 0),
+            ("flush_delete_files", 0),
+            ("leaf_entries", 1),
+            ("unaffiliated_manifests", 0),
+            ("inline_dv_bytes", 0),
+            ("compact_leaves", 0),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise OptionError(f"{name}={value!r}: a whole number from {least}")
+        if self.manifest_format == "parquet" and self.dialect not in ("v4-proposal", "v4-java"):
+            raise OptionError(f"manifest_format='parquet': manifests of {self.dialect} are Avro")
+        share = self.rewrite_leaf_at
+        if share is not None and not 0 < share <= 1:
+            raise OptionError(f"rewrite_leaf_at={share!r}: a share of a leaf's entries, above 0 and up to 1, or None")
