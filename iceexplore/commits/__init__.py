@@ -5,6 +5,7 @@ from __future__ import annotations
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
 from iceexplore.commits._rules import RULES, Rule, rule
+from iceexplore.commits._summary import partition_path, summary_of
 from iceexplore.commits._writer import CommitWriter, WritableStorage
 
 __all__ = [
@@ -20,5 +21,7 @@ __all__ = [
     "RULES",
     "Rule",
     "WritableStorage",
+    "partition_path",
     "rule",
+    "summary_of",
 ]
