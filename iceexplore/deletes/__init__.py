@@ -27,13 +27,17 @@ from iceexplore.deletes._vector import (
     encode_deletion_vector,
     read_deletion_vector,
 )
+from iceexplore.deletes._write_files import write_equality_deletes, write_position_deletes
+from iceexplore.deletes._write_puffin import DV_FIELD_ID, NewBlob, new_dv_blob, write_puffin
 
 __all__ = [
     "DELETION_VECTOR",
+    "DV_FIELD_ID",
     "DV_MAGIC",
     "FILE_PATH_ID",
     "MAX_KEY",
     "MAX_POSITION",
+    "NewBlob",
     "POS_ID",
     "PUFFIN_MAGIC",
     "PuffinBlob",
@@ -44,6 +48,7 @@ __all__ = [
     "decode_deletion_vector",
     "encode_bitmap64",
     "encode_deletion_vector",
+    "new_dv_blob",
     "read_bitmap64",
     "read_deletion_vector",
     "read_equality_deletes",
@@ -51,4 +56,7 @@ __all__ = [
     "read_puffin_blob",
     "read_puffin_footer",
     "theta_ndv",
+    "write_equality_deletes",
+    "write_position_deletes",
+    "write_puffin",
 ]
