@@ -5,6 +5,7 @@ from __future__ import annotations
 from iceexplore.metadata._arrow import arrow_type
 from iceexplore.metadata._decode import decode_values
 from iceexplore.metadata._defaults import default_from_json, default_to_json
+from iceexplore.metadata._encode import encode_values
 from iceexplore.metadata._human import human_value
 from iceexplore.metadata._locations import parse_version
 from iceexplore.metadata._model import (
@@ -67,6 +68,7 @@ __all__ = [
     "default_from_json",
     "default_to_json",
     "encode_value",
+    "encode_values",
     "fixed_length",
     "format_sort_order",
     "format_spec",
