@@ -51,7 +51,7 @@ def list_versions(opened: Opened) -> list[MetadataVersion]:
     """
     storage = opened.storage
     found: dict[str, MetadataVersion] = {}
-    folder = dirname(storage.resolve(opened.metadata_location))
+    folder = storage.folder_of(opened.metadata_location)
     try:
         for entry in storage.entries(folder):
             name = basename(entry.real)

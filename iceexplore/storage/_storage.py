@@ -168,6 +168,14 @@ class Storage:
             found = self._moves.unapply(urllib.parse.unquote(place))
         return real if found is None else found
 
+    def key(self, location: str) -> str:
+        """What the cache knows a file's storage by: the identity; storages that share files share their keys."""
+        return self.identity
+
+    def folder_of(self, location: str) -> str:
+        """The real folder that a file stands in, to be listed. Raises as `resolve`."""
+        return dirname(self.resolve(location))
+
     def read(self, location: str, *, kind: str, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a file: all of it, or ``length`` bytes from ``offset``.
 

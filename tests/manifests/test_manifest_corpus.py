@@ -39,6 +39,9 @@ class Loose:
 
     identity = "corpus"
 
+    def key(self, location: str) -> str:
+        return self.identity
+
     def fingerprint(self, location: str) -> None:
         return None
 
