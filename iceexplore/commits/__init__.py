@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
+from iceexplore.commits._document import next_document
+from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
+from iceexplore.commits._properties import set_properties
+from iceexplore.commits._refs import (
+    cherry_pick_summary,
+    fast_forward,
+    remove_ref,
+    rollback,
+    set_current_snapshot,
+    set_ref,
+)
 from iceexplore.commits._rules import RULES, Rule, rule
+from iceexplore.commits._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits._summary import partition_path, summary_of
+from iceexplore.commits._upgrade_document import upgrade
 from iceexplore.commits._writer import CommitWriter, WritableStorage
 
 __all__ = [
@@ -21,7 +34,19 @@ __all__ = [
     "RULES",
     "Rule",
     "WritableStorage",
+    "add_snapshot",
+    "cherry_pick_summary",
+    "fast_forward",
+    "new_table_document",
+    "next_document",
     "partition_path",
+    "remove_ref",
+    "rollback",
     "rule",
+    "set_current_snapshot",
+    "set_properties",
+    "set_ref",
+    "snapshot_json",
     "summary_of",
+    "upgrade",
 ]

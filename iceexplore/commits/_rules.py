@@ -71,6 +71,21 @@ RULES: dict[str, Rule] = _rules(
     Rule("data-files-still-there", "Data files that new deletes refer to are still there.", "Iceberg, MergingSnapshotProducer.validateDataFilesExist"),
     Rule("no-concurrent-dv", "No other commit added a DV for the same data file.", "Iceberg, MergingSnapshotProducer.validateAddedDVs"),
     Rule("deletes-need-v2", "Delete files exist from format version 2 on, DVs from 3 on; 3 and later add no position delete files.", f"{_SPEC}, Version 2, Version 3"),
+    # The table metadata's document: snapshots, refs, properties, versions
+    Rule("snapshot-id-unique", "A snapshot id is given once.", f"{_SPEC}, Snapshots"),
+    Rule("sequence-increases", "A new snapshot's sequence number is above the table's last; v1 has none.", f"{_SPEC}, Sequence Numbers"),
+    Rule("row-ids-assigned", "A snapshot of v3 and later has first-row-id, the table's next-row-id, and added-rows.", f"{_SPEC}, Snapshot Row IDs"),
+    Rule("snapshot-log-order", "The snapshot-log does not go back in time (by more than a minute between two clocks).", "Iceberg, TableMetadata"),
+    Rule("main-branch", "main is a branch and is never removed.", f"{_SPEC}, Snapshot References"),
+    Rule("ref-type", "Commits and fast-forwards go to branches, and a ref keeps its type.", "Iceberg, UpdateSnapshotReferencesOperation"),
+    Rule("ref-retention", "A ref's retention is above 0; a tag has max-ref-age-ms only.", f"{_SPEC}, Snapshot References"),
+    Rule("rollback-ancestor", "A rollback goes to an ancestor of the current snapshot.", "Iceberg, SetSnapshotOperation.rollbackTo"),
+    Rule("fast-forward-ancestor", "A branch that is fast-forwarded is an ancestor of where it goes.", "Iceberg, UpdateSnapshotReferencesOperation.fastForward"),
+    Rule("cherry-pick", "An append or an overwrite of whole partitions is picked, once; anything else must be a fast-forward.", "Iceberg, CherryPickOperation"),
+    Rule("expire-referenced", "A snapshot at which a ref points does not expire.", "Iceberg, RemoveSnapshots"),
+    Rule("expire-gc", "Snapshots of a table with gc.enabled=false do not expire.", "Iceberg, RemoveSnapshots"),
+    Rule("reserved-property", "Reserved names are no table properties, and properties are strings.", "Iceberg, TableProperties.RESERVED_PROPERTIES"),
+    Rule("format-version-rises", "The format version is never lowered, and is 4 at most.", "Iceberg, TableMetadata.upgradeFormatVersion"),
 )  # fmt: skip
 
 

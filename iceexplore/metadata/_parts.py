@@ -113,7 +113,8 @@ def read_expression(json: Any, reporter: Reporter) -> Expression | None:
     partition_field_id = keys.integer("partition-field-id", bits=INT)
     if partition_field_id is None:
         partition_field_id = inner.integer("partition-field-id", bits=INT)
-    return Expression(expr_id, transform, _source_ids(inner), keys.text("name"), partition_field_id, json)
+    name = keys.text("name") or inner.text("name")
+    return Expression(expr_id, transform, _source_ids(inner), name, partition_field_id, json)
 
 
 def read_sort_order(json: Any, reporter: Reporter) -> SortOrder:

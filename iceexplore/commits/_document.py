@@ -1,0 +1,163 @@
+"""Table metadata's JSON as a value: what each change of it needs, and the step to the next metadata file.
+
+A document is never changed. Each function returns a new one that shares what did not change (snapshots, schemas, ...)
+with the old: a history of 10,000 snapshots costs a list of 10,000 references. Keys that nobody here knows stay, and
+keys keep their order; new ones come last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from iceexplore.errors import FormatError, SnapshotNotFoundError
+
+__all__ = [
+    "Json",
+    "ancestors",
+    "current_snapshot_id",
+    "entries",
+    "format_version",
+    "next_document",
+    "now_or",
+    "snapshots_by_id",
+    "the_snapshot",
+    "whole_number",
+    "with_values",
+]
+
+Json = dict[str, Any]
+
+#: Metadata files that the log keeps, where ``write.metadata.previous-versions-max`` does not say (Java's default).
+_PREVIOUS_VERSIONS_MAX = 100
+
+
+def format_version(document: Mapping[str, Any]) -> int:
+    """The document's ``format-version``.
+
+    Raises
+    ------
+    FormatError
+        It is none of 1 to 4: such a document can be looked at, but no commit can be made on it.
+    """
+    version = document.get("format-version")
+    if type(version) is not int or not 1 <= version <= 4:
+        raise _damaged(
+            f"format-version is {version!r}, not 1 to 4: no commit can be made on this table", "format-version"
+        )
+    return version
+
+
+def with_values(document: Mapping[str, Any], /, **changes: Any) -> Json:
+    """A copy with other values; ``last_column_id`` stands for the key ``last-column-id``."""
+    return {**document, **{key.replace("_", "-"): value for key, value in changes.items()}}
+
+
+def entries(document: Mapping[str, Any], key: str) -> list[Json]:
+    """The objects of a list such as ``snapshots``; an absent one is empty. A new list, the objects themselves.
+
+    Raises
+    ------
+    FormatError
+        It is no list of objects.
+    """
+    found = document.get(key)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise _damaged(f"{key} must be a list of objects: no commit can be made on this table", key)
+    return list(found)
+
+
+def whole_number(document: Mapping[str, Any], key: str, default: int) -> int:
+    """A whole number such as ``last-column-id``, or ``default`` where it is absent.
+
+    Raises
+    ------
+    FormatError
+        It is something else.
+    """
+    found = document.get(key)
+    if found is None:
+        return default
+    if type(found) is not int:
+        raise _damaged(f"{key} must be a whole number, found {str(found)[:40]!r}", key)
+    return found
+
+
+def current_snapshot_id(document: Mapping[str, Any]) -> int | None:
+    """The current snapshot's id; None where there is none (written as null, -1, or not at all)."""
+    found = whole_number(document, "current-snapshot-id", -1)
+    return None if found == -1 else found
+
+
+def snapshots_by_id(document: Mapping[str, Any]) -> dict[int, Json]:
+    """Every snapshot's object by its id."""
+    return {whole_number(snapshot, "snapshot-id", -1): snapshot for snapshot in entries(document, "snapshots")}
+
+
+def the_snapshot(snapshots: Mapping[int, Json], snapshot_id: int) -> Json:
+    """The snapshot with this id.
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        There is none; the message lists the newest ones.
+    """
+    if snapshot_id not in snapshots:
+        newest = ", ".join(map(str, list(snapshots)[-5:])) or "none"
+        raise SnapshotNotFoundError(f"the table has no snapshot {snapshot_id}; the newest are {newest}")
+    return snapshots[snapshot_id]
+
+
+def ancestors(snapshots: Mapping[int, Json], snapshot_id: int | None) -> Iterator[Json]:
+    """A snapshot, its parent, and so on, as far as they are in the table (a loop of parents ends)."""
+    seen: set[int] = set()
+    while snapshot_id is not None and snapshot_id in snapshots and snapshot_id not in seen:
+        seen.add(snapshot_id)
+        yield snapshots[snapshot_id]
+        snapshot_id = snapshots[snapshot_id].get("parent-snapshot-id")
+
+
+def now_or(timestamp_ms: int | None) -> int:
+    """A time in milliseconds since the epoch: the one given, else the system's clock."""
+    return time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
+
+
+def next_document(document: Mapping[str, Any], *, previous_location: str | None, timestamp_ms: int) -> Json:
+    """The document as it goes into the next metadata file.
+
+    Parameters
+    ----------
+    document
+        The old document with the commit's changes made; ``last-updated-ms`` is still the old one.
+    previous_location
+        The metadata file that the commit builds on: it enters ``metadata-log`` with its own time, and the oldest
+        entries go beyond ``write.metadata.previous-versions-max`` (100 by default, at least 1). None for a table's
+        first file.
+    timestamp_ms
+        When the commit is made. ``last-updated-ms`` never goes back, nor behind the newest entry of ``snapshot-log``
+        (spec, "Table Metadata Fields"; Java's ``TableMetadata`` refuses such files).
+    """
+    log = entries(document, "metadata-log")
+    before = whole_number(document, "last-updated-ms", 0)
+    if previous_location is not None:
+        log.append({"timestamp-ms": before, "metadata-file": previous_location})
+        log = log[-_previous_versions_max(document) :]
+    history = entries(document, "snapshot-log")
+    newest = whole_number(history[-1], "timestamp-ms", 0) if history else 0
+    return with_values(document, last_updated_ms=max(before, newest, timestamp_ms), metadata_log=log)
+
+
+def _previous_versions_max(document: Mapping[str, Any]) -> int:
+    text = (document.get("properties") or {}).get("write.metadata.previous-versions-max")
+    try:
+        return _PREVIOUS_VERSIONS_MAX if text is None else max(1, int(text))
+    except (TypeError, ValueError):
+        name = "write.metadata.previous-versions-max"
+        raise _damaged(f"the table property {name} must be a whole number, found {text!r}", name) from None
+
+
+def _damaged(text: str, field: str) -> FormatError:
+    return FormatError(text, field=field, code="metadata-invalid")
