@@ -71,7 +71,7 @@ class Source:
         self.storage = storage
         self.location = location
         self.kind = kind
-        self._key = ("manifest", storage.identity, location, version, storage.fingerprint(location))
+        self._key = ("manifest", storage.key(location), location, version, storage.fingerprint(location))
 
     def parts(self, names: Iterable[str]) -> dict[str, Part]:
         """The named parts: from the cache, or all of the missing ones from one read and one decoding.
