@@ -14,6 +14,10 @@ from iceexplore.render._mime import Mermaid, Svg, svg_image
 from iceexplore.render._scene import EdgeKind, Mark, Scene, SceneEdge, SceneNode
 from iceexplore.render._style import MARKS, PAPER, STYLE, KindStyle, MarkStyle, Palette, style
 from iceexplore.render._svg import Theme, svg
+from iceexplore.render._tables import TableDiagram, TableLink, TableNode
+from iceexplore.render._tables_layout import place, route_crossings
+from iceexplore.render._tables_svg import tables_svg
+from iceexplore.render._tables_text import tables_graphviz, tables_mermaid, tables_text
 from iceexplore.render._text import text
 
 __all__ = [
@@ -37,6 +41,9 @@ __all__ = [
     "SceneEdge",
     "SceneNode",
     "Svg",
+    "TableDiagram",
+    "TableLink",
+    "TableNode",
     "Theme",
     "card_html",
     "card_text",
@@ -47,9 +54,15 @@ __all__ = [
     "html_table",
     "layout",
     "mermaid",
+    "place",
+    "route_crossings",
     "share",
     "style",
     "svg",
     "svg_image",
+    "tables_graphviz",
+    "tables_mermaid",
+    "tables_svg",
+    "tables_text",
     "text",
 ]

@@ -15,14 +15,14 @@ from iceexplore.render._mime import Svg
 from iceexplore.render._scene import Mark, Scene, SceneEdge
 from iceexplore.render._style import MARKS, PAPER, STYLE, KindStyle, style
 
-__all__ = ["Theme", "svg"]
+__all__ = ["FONT", "Theme", "svg"]
 
 Theme = Literal["auto", "light", "dark"]
 
 _MARGIN = 24.0
 _TITLE = 46.0
 _LEGEND = 22.0
-_FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
+FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 #: Tooltips are cut: a name may be 100 kB.
 _TOOLTIP = 1500
 
@@ -55,7 +55,7 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
     height = _TITLE + placed.height + legend_height + 2 * _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" font-family="{_FONT}">',
+        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" font-family="{FONT}">',
         f"<title>{escape.svg(escape.shorten(scene.title, 300))}</title>",
         f"<desc>{escape.svg(escape.shorten(scene.description, 1000))}</desc>",
         f"<style>{_css(theme, {node.kind for node in scene.nodes})}</style>",

@@ -1,0 +1,97 @@
+"""Diagrams in which a manifest is a table with a row per entry: the drawing rules of the V4 proposal's figures.
+
+Layers from top to bottom: snapshots, roots, the children of roots. Status belongs to the reference, so it stands in
+the row of the manifest that refers, not on the node. One node for what several snapshots share. Plain data; where
+nodes and edges go is worked out in `_tables_layout`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from iceexplore.errors import OptionError
+
+__all__ = ["TableDiagram", "TableLink", "TableNode"]
+
+
+@dataclass(frozen=True)
+class TableNode:
+    """One box: a title, and a row per entry.
+
+    Attributes
+    ----------
+    kind
+        A key of `STYLE`.
+    title
+        Words for the kind, and the name: ``Data Manifest M1``.
+    rows
+        Name and status of each entry; a deletion vector has ordinals with an empty status.
+    layer
+        0 for snapshots, 1 for roots, 2 for their children; further ones where a figure has them.
+    group
+        The snapshot under which the node stands first: children of one group stand side by side.
+    """
+
+    id: str
+    kind: str
+    title: str
+    rows: tuple[tuple[str, str], ...] = ()
+    layer: int = 0
+    group: str = ""
+    tooltip: str = ""
+
+
+@dataclass(frozen=True)
+class TableLink:
+    """An edge: ``child`` from a snapshot or manifest to what it names, ``applies-to`` (dotted) from a vector or a
+    delete manifest to what it deletes from."""
+
+    source: str
+    target: str
+    kind: Literal["child", "applies-to"] = "child"
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class TableDiagram:
+    """Nodes and edges of a figure.
+
+    Raises
+    ------
+    OptionError
+        Two nodes share an id, or an edge's end is not in the diagram.
+    """
+
+    title: str
+    caption: str
+    nodes: tuple[TableNode, ...] = ()
+    links: tuple[TableLink, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if len(self.by_id) != len(self.nodes):
+            raise OptionError("two nodes of the diagram have the same id")
+        for link in self.links:
+            for end in (link.source, link.target):
+                if end not in self.by_id:
+                    raise OptionError(f"an edge names the node {end!r}, which is not in the diagram")
+
+    @cached_property
+    def by_id(self) -> dict[str, TableNode]:
+        """Node by id."""
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def layers(self) -> list[list[TableNode]]:
+        """The nodes of each layer, in the order given; empty layers left out."""
+        found = sorted({node.layer for node in self.nodes})
+        return [[node for node in self.nodes if node.layer == layer] for layer in found]
+
+    def children(self) -> list[TableLink]:
+        """The solid edges."""
+        return [link for link in self.links if link.kind == "child"]
+
+    def relations(self) -> list[TableLink]:
+        """The dotted edges."""
+        return [link for link in self.links if link.kind == "applies-to"]
