@@ -6,6 +6,7 @@ from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._document import next_document
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
+from iceexplore.commits._pointer import FolderFiles, MetadataNames, Pointer, publish_by_rename, publish_by_swap
 from iceexplore.commits._properties import set_properties
 from iceexplore.commits._refs import (
     cherry_pick_summary,
@@ -16,8 +17,10 @@ from iceexplore.commits._refs import (
     set_ref,
 )
 from iceexplore.commits._rules import RULES, Rule, rule
+from iceexplore.commits._sandbox import Sandbox
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits._summary import partition_path, summary_of
+from iceexplore.commits._trial import CommitRecord
 from iceexplore.commits._upgrade_document import upgrade
 from iceexplore.commits._writer import CommitWriter, WritableStorage
 
@@ -25,14 +28,19 @@ __all__ = [
     "Affinity",
     "Applied",
     "Change",
+    "CommitRecord",
     "CommitWriter",
     "DvEncoding",
+    "FolderFiles",
     "Isolation",
     "LayoutOptions",
+    "MetadataNames",
     "Operation",
     "PartitionStorage",
+    "Pointer",
     "RULES",
     "Rule",
+    "Sandbox",
     "WritableStorage",
     "add_snapshot",
     "cherry_pick_summary",
@@ -40,6 +48,8 @@ __all__ = [
     "new_table_document",
     "next_document",
     "partition_path",
+    "publish_by_rename",
+    "publish_by_swap",
     "remove_ref",
     "rollback",
     "rule",

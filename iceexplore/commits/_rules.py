@@ -71,6 +71,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("data-files-still-there", "Data files that new deletes refer to are still there.", "Iceberg, MergingSnapshotProducer.validateDataFilesExist"),
     Rule("no-concurrent-dv", "No other commit added a DV for the same data file.", "Iceberg, MergingSnapshotProducer.validateAddedDVs"),
     Rule("deletes-need-v2", "Delete files exist from format version 2 on, DVs from 3 on; 3 and later add no position delete files.", f"{_SPEC}, Version 2, Version 3"),
+    Rule("table-unchanged", "A metadata file is replaced only by a commit that was built on it; attempts are limited.", f"{_SPEC}, Commit Conflict Resolution and Retry"),
     # The table metadata's document: snapshots, refs, properties, versions
     Rule("snapshot-id-unique", "A snapshot id is given once.", f"{_SPEC}, Snapshots"),
     Rule("sequence-increases", "A new snapshot's sequence number is above the table's last; v1 has none.", f"{_SPEC}, Sequence Numbers"),

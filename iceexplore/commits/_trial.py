@@ -1,0 +1,271 @@
+"""One commit on an overlay, over all its attempts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.commits._change import Applied, Change
+from iceexplore.commits._conflicts import validate
+from iceexplore.commits._document import next_document
+from iceexplore.commits._options import LayoutOptions
+from iceexplore.commits._pointer import MetadataNames, publish_by_rename, publish_by_swap
+from iceexplore.commits._snapshots import add_snapshot, snapshot_json
+from iceexplore.commits._upgrade_document import upgrade
+from iceexplore.commits._writer import CommitWriter
+from iceexplore.errors import CommitConflictError, RuleError, SnapshotNotFoundError
+from iceexplore.graph import TableState, state_of
+from iceexplore.metadata import Snapshot, schema_at
+from iceexplore.storage import Read
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from iceexplore.commits._sandbox import Sandbox
+
+__all__ = ["CommitRecord", "DocumentChange", "Layout", "MakeChange", "Trial", "layout_of"]
+
+Document = dict[str, Any]
+#: Makes the change, once; ``writer.base`` is the state that it reads, and files that it adds go through the writer.
+MakeChange = Callable[[CommitWriter], Change]
+#: A change of the document by itself: (document, time of the commit in milliseconds) to document.
+DocumentChange = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
+Layout = Callable[[Change, CommitWriter], Applied]
+
+#: Java's ``commit.retry.num-retries``: attempts after the first.
+_RETRIES = 4
+
+
+@dataclass(frozen=True)
+class CommitRecord:
+    """What became of one commit.
+
+    Attributes
+    ----------
+    number
+        From 1, over all writers of the sandbox; the ``commit`` of the storage's log of writes.
+    what
+        The operation, or what was changed besides files.
+    snapshot_id
+        Of the snapshot that it made, or would have made; None for a commit without files.
+    attempts
+        How often it was tried.
+    metadata_location
+        The metadata file that it published; None if it failed.
+    reads
+        What each attempt read from the storage; what the cache had is not among it.
+    """
+
+    number: int
+    what: str
+    snapshot_id: int | None
+    attempts: int
+    metadata_location: str | None
+    reads: tuple[tuple[Read, ...], ...] = ()
+
+
+class Trial:
+    """One commit, over all its attempts."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        make_change: MakeChange | None,
+        ref: str,
+        document_change: DocumentChange | None,
+        pins: tuple[str, ...],
+        what: str | None,
+    ) -> None:
+        self.sandbox = sandbox
+        self.make_change = make_change
+        self.ref = ref
+        self.document_change = document_change
+        self.pins = pins
+        self.what = what or ("change" if make_change else "metadata")
+        self.start = sandbox.state
+        self.change: Change | None = None
+        self.made: dict[str, object] = {}
+        self.attempt = 0
+        self.published: str | None = None
+        self.snapshot_id: int | None = None
+        self.reads: list[tuple[Read, ...]] = []
+        self.number, self.names = sandbox.shared.begin()
+
+    def run(self) -> Snapshot | None:
+        """Try until it is published, cannot be, or attempts run out. Raises as `Sandbox.commit`."""
+        most = self._max_attempts()
+        while self.attempt < most:
+            self.attempt += 1
+            log = self.sandbox.storage.reads
+            before = len(log)
+            try:
+                state = self._try(self.start if self.attempt == 1 else self.sandbox.newest())
+            finally:
+                self.reads.append(tuple(log)[before:])
+            if state is not None:
+                self.sandbox.state = state
+                made = self.snapshot_id
+                return state.metadata.snapshot(made) if made is not None else _head(state, self.ref)
+        raise CommitConflictError(
+            "table-unchanged",
+            f"in each of {most} attempts another commit came first; try again, or set commit.retry.num-retries",
+        )
+
+    def note(self) -> None:
+        """Keep the record of this commit, if it left anything."""
+        shared, writes = self.sandbox.shared, self.sandbox.storage.writes
+        if self.published is None and not any(w.commit == self.number for w in writes):
+            return
+        record = CommitRecord(self.number, self.what, self.snapshot_id, self.attempt, self.published, tuple(self.reads))
+        with shared.lock:
+            shared.records.append(record)
+
+    def _try(self, known: TableState) -> TableState | None:
+        """One attempt on a state: the new state, or None if another commit was first."""
+        sandbox = self.sandbox
+        old = known.opened.document
+        if self.attempt > 1:
+            self._check_pins(known)
+        timestamp_ms = sandbox.shared.time_after(known.metadata.last_updated_ms or 0)
+        document = self._changed_document(old, timestamp_ms)
+        if self.make_change is None:
+            if document == old:
+                return known
+        else:
+            document = self._with_snapshot(known, document, timestamp_ms)
+        document = dict(next_document(document, previous_location=known.metadata_location, timestamp_ms=timestamp_ms))
+        return self._publish(known, document)
+
+    def _changed_document(self, old: Document, timestamp_ms: int) -> Document:
+        options, document = self.sandbox.options, old
+        if (document.get("format-version") or 1) < options.format_version:
+            document = dict(upgrade(document, options.format_version, expressions=options.has_root_manifest))
+        if self.document_change is not None:
+            document = dict(self.document_change(document, timestamp_ms))
+        return document
+
+    def _with_snapshot(self, known: TableState, document: Document, timestamp_ms: int) -> Document:
+        assert self.make_change is not None
+        sandbox = self.sandbox
+        base = known if document is known.opened.document else _with_document(known, document)
+        base = _on_branch(base, self.ref)
+        version = base.metadata.format_version
+        if self.snapshot_id is None:
+            self.snapshot_id = _new_id(self.names, base)
+        writer = CommitWriter(
+            storage=sandbox.storage.for_commit(self.number, self.attempt),
+            base=base,
+            options=sandbox.options,
+            snapshot_id=self.snapshot_id,
+            sequence_number=0 if version < 2 else base.metadata.last_sequence_number + 1,
+            first_row_id=None if version < 3 else base.metadata.next_row_id or 0,
+            timestamp_ms=timestamp_ms,
+            attempt=self.attempt,
+            names=self.names,
+            made=self.made,
+        )
+        if self.change is None:
+            self.change = self.make_change(writer)
+            self.what = self.change.operation
+        else:
+            validate(self.change, _on_branch(self.start, self.ref), base)
+        applied = layout_of(sandbox.options)(self.change, writer)
+        snapshot = snapshot_json(
+            format_version=version,
+            snapshot_id=self.snapshot_id,
+            timestamp_ms=timestamp_ms,
+            operation=self.change.operation,
+            root_location=applied.root_location,
+            summary=applied.summary,
+            parent_snapshot_id=None if base.snapshot is None else base.snapshot.snapshot_id,
+            sequence_number=writer.sequence_number,
+            schema_id=base.metadata.current_schema_id,
+            root_manifest=sandbox.options.has_root_manifest,
+            first_row_id=writer.first_row_id,
+            added_rows=applied.added_rows,
+        )
+        return dict(add_snapshot(document, snapshot=snapshot, ref=self.ref))
+
+    def _publish(self, known: TableState, document: Document) -> TableState | None:
+        sandbox = self.sandbox
+        names = MetadataNames.of(known.metadata_location)
+        codec = str((document.get("properties") or {}).get("write.metadata.compression-codec", "none"))
+        number = (known.opened.version or 0) + 1
+        location = names.location(number, self.names, codec)
+        # A simulation from an older metadata file: numbers that the table has used since are taken.
+        while names.by_version and sandbox.storage.base.exists(location):
+            number += 1
+            location = names.location(number, self.names, codec)
+        data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        if codec.lower() == "gzip":
+            data = gzip.compress(data, mtime=0)
+        publish = publish_by_rename if names.by_version else publish_by_swap
+        files = sandbox.storage.for_commit(self.number, self.attempt)
+        if not publish(files, sandbox.pointer, known.metadata_location, location, data):
+            return None
+        self.published = location
+        return state_of(sandbox.opened_at(location, document), strict=known.problems.strict)
+
+    def _check_pins(self, known: TableState) -> None:
+        before, now = self.start.opened.document, known.opened.document
+        changed = [key for key in self.pins if before.get(key) != now.get(key)]
+        if changed:
+            raise CommitConflictError(
+                "schema-unchanged",
+                f"another commit changed {', '.join(changed)} since; look at the table as it is now, and do it again",
+            )
+
+    def _max_attempts(self) -> int:
+        if self.sandbox.max_attempts is not None:
+            return self.sandbox.max_attempts
+        text = self.start.metadata.properties.get("commit.retry.num-retries", str(_RETRIES))
+        return 1 + (int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else _RETRIES)
+
+
+def layout_of(options: LayoutOptions) -> Layout:
+    """The layout that writes manifests and the list, or the root."""
+    if options.has_root_manifest:
+        from iceexplore.commits._layout_root import apply_to_root
+
+        return apply_to_root
+    from iceexplore.commits._layout_list import apply_to_list
+
+    return apply_to_list
+
+
+def _with_document(state: TableState, document: Document) -> TableState:
+    return state_of(replace(state.opened, document=document), strict=state.problems.strict)
+
+
+def _on_branch(state: TableState, ref: str) -> TableState:
+    """The state with the branch's head as its snapshot."""
+    head = _head(state, ref)
+    return state.showing(head, schema_at(state.metadata, head, ref), ref=ref, travel=None) if head else state
+
+
+def _head(state: TableState, ref: str) -> Snapshot | None:
+    found = state.metadata.refs.get(ref)
+    if found is None:
+        if ref == "main":
+            return state.metadata.snapshot()
+        branches = [name for name, r in state.metadata.refs.items() if r.type == "branch"]
+        raise SnapshotNotFoundError(
+            f"{state.name} has no branch {ref!r}; it has {', '.join(branches) or 'none'}. branch({ref!r}) makes one"
+        )
+    if found.type == "tag":
+        raise RuleError("ref-type", f"{ref!r} is a tag, and commits go to branches")
+    head = state.metadata.snapshot(found.snapshot_id)
+    if head is None:
+        raise SnapshotNotFoundError(f"branch {ref!r} is at snapshot {found.snapshot_id}, which the table does not have")
+    return head
+
+
+def _new_id(names: Random, state: TableState) -> int:
+    taken = {s.snapshot_id for s in state.metadata.snapshots}
+    while True:
+        made = names.getrandbits(63)
+        if made > 0 and made not in taken:
+            return made
