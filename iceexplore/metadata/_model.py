@@ -105,6 +105,12 @@ class Snapshot:
     raw: Raw = field(default_factory=dict, compare=False, repr=False)
 
     @property
+    def root_location(self) -> str | None:
+        """The root manifest (V4 draft: ``root-manifest``), else the manifest list (prototypes name a root there)."""
+        named = self.raw.get("root-manifest")
+        return named if isinstance(named, str) and named else self.manifest_list
+
+    @property
     def operation(self) -> str | None:
         """``append``, ``replace``, ``overwrite``, ``delete``, or None where the summary has none."""
         return None if self.summary is None else self.summary.get("operation")
