@@ -187,6 +187,8 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("file-corrupt", "error", "A file is damaged or of another format", "Restore the file or go back to a snapshot without it."),
     ProblemKind("file-missing", "error", "A file that the table names is missing", "Restore the file or go back to a snapshot without it."),
     ProblemKind("file-truncated", "error", "A file ends too early", "Restore the file from a copy."),
+    ProblemKind("location-invalid", "warning", "A location breaks the rules", "Readers may refuse the file or look elsewhere."),
+    ProblemKind("manifest-dv-invalid", "error", "A manifest deletion vector is wrong", "Readers may show entries that are removed, or refuse the table."),
     ProblemKind("manifest-salvaged", "warning", "Only part of a manifest could be read", "Entries past the damage are not shown."),
     ProblemKind("metadata-ambiguous", "warning", "Several metadata files could be the newest", "Pass version= to pick one."),
     ProblemKind("metadata-invalid", "error", "Table metadata breaks the spec", "Compare with an older metadata file: version=."),

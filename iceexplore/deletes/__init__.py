@@ -9,6 +9,7 @@ from iceexplore.deletes._delete_files import (
     read_equality_deletes,
     read_position_deletes,
 )
+from iceexplore.deletes._mumbling import MUMBLING_POSITIONS, decode_mumbling, encode_mumbling
 from iceexplore.deletes._puffin import (
     DELETION_VECTOR,
     PUFFIN_MAGIC,
@@ -18,7 +19,14 @@ from iceexplore.deletes._puffin import (
     read_puffin_blob,
     read_puffin_footer,
 )
-from iceexplore.deletes._roaring import MAX_KEY, MAX_POSITION, encode_bitmap64, read_bitmap64
+from iceexplore.deletes._roaring import (
+    MAX_KEY,
+    MAX_POSITION,
+    encode_bitmap32,
+    encode_bitmap64,
+    read_bitmap32,
+    read_bitmap64,
+)
 from iceexplore.deletes._theta import theta_ndv
 from iceexplore.deletes._vector import (
     DV_MAGIC,
@@ -26,6 +34,7 @@ from iceexplore.deletes._vector import (
     decode_deletion_vector,
     encode_deletion_vector,
     read_deletion_vector,
+    read_range,
 )
 from iceexplore.deletes._write_files import write_equality_deletes, write_position_deletes
 from iceexplore.deletes._write_puffin import DV_FIELD_ID, NewBlob, new_dv_blob, write_puffin
@@ -37,6 +46,7 @@ __all__ = [
     "FILE_PATH_ID",
     "MAX_KEY",
     "MAX_POSITION",
+    "MUMBLING_POSITIONS",
     "NewBlob",
     "POS_ID",
     "PUFFIN_MAGIC",
@@ -46,15 +56,20 @@ __all__ = [
     "THETA_SKETCH",
     "bare_vector_problem",
     "decode_deletion_vector",
+    "decode_mumbling",
+    "encode_bitmap32",
     "encode_bitmap64",
     "encode_deletion_vector",
+    "encode_mumbling",
     "new_dv_blob",
+    "read_bitmap32",
     "read_bitmap64",
     "read_deletion_vector",
     "read_equality_deletes",
     "read_position_deletes",
     "read_puffin_blob",
     "read_puffin_footer",
+    "read_range",
     "theta_ndv",
     "write_equality_deletes",
     "write_position_deletes",

@@ -12,7 +12,7 @@ from typing import Any
 
 from iceexplore.errors import FormatError, OptionError
 
-__all__ = ["MAX_KEY", "MAX_POSITION", "encode_bitmap64", "read_bitmap64"]
+__all__ = ["MAX_KEY", "MAX_POSITION", "encode_bitmap32", "encode_bitmap64", "read_bitmap32", "read_bitmap64"]
 
 #: Iceberg's Java keeps the bitmaps in an array by key, so ``Integer.MAX_VALUE`` itself is out.
 MAX_KEY = (1 << 31) - 2
@@ -70,6 +70,42 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
         raise FormatError(
             f"the bitmap does not decode: {error}", location=location, offset=offset, field="deletion-vector-v1"
         ) from None
+
+
+def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
+    """Read one 32-bit portable bitmap (RoaringFormatSpec, "General layout"); its bytes must be used up.
+
+    Returns
+    -------
+    pyroaring.BitMap
+        As with `read_bitmap64`, its cardinality may be far above ``len(data)``.
+
+    Raises
+    ------
+    FormatError
+        A count, order, offset or cardinality that is not true, or bytes that are left over.
+    """
+    from pyroaring import BitMap
+
+    view = memoryview(data).cast("B")
+    try:
+        end = _check32(view, 0)
+        if end != len(view):
+            raise _FalseClaimError(f"{len(view) - end} bytes follow the bitmap", end)
+        return BitMap.deserialize(bytes(view))
+    except _FalseClaimError as claim:
+        raise FormatError(str(claim), location=location, offset=offset + claim.at, field="roaring") from None
+    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # a second opinion: CRoaring checks too
+        raise FormatError(
+            f"the bitmap does not decode: {error}", location=location, offset=offset, field="roaring"
+        ) from None
+
+
+def encode_bitmap32(bitmap: Any) -> bytes:
+    """Write a 32-bit bitmap (`pyroaring.BitMap`) in the portable form, runs wherever they are smaller."""
+    optimized = bitmap.copy()
+    optimized.run_optimize()
+    return bytes(optimized.serialize())
 
 
 def encode_bitmap64(bitmap: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.manifests._aggregate import manifest_entry
 from iceexplore.manifests._batch import EntryBatch, concat_batches, stats_type
 from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import (
@@ -15,9 +16,11 @@ from iceexplore.manifests._content_entry import (
 )
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests._manifest_dv import encode_manifest_dv, read_manifest_dv
 from iceexplore.manifests._reader import ManifestReader, open_manifest
 from iceexplore.manifests._redact import Redactor
 from iceexplore.manifests._stats import ColumnStats
+from iceexplore.manifests._write import write_manifest, write_manifest_list
 
 __all__ = [
     "CONTENT_NAMES",
@@ -33,8 +36,13 @@ __all__ = [
     "Redactor",
     "Status",
     "concat_batches",
+    "encode_manifest_dv",
     "live",
+    "manifest_entry",
     "open_manifest",
+    "read_manifest_dv",
     "stats_type",
     "whole",
+    "write_manifest",
+    "write_manifest_list",
 ]

@@ -6,6 +6,7 @@ POSITION_DELETE and EQUALITY_DELETE entries. What is null stays null here, where
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,14 +16,14 @@ from iceexplore.manifests._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, PA
 from iceexplore.manifests._fields import ENTRY_IDS
 from iceexplore.manifests._layout import Layout
 
-__all__ = ["leaf_entries", "root_entries"]
+__all__ = ["entry_table", "leaf_entries", "root_entries"]
 
 _COUNT_IDS = (504, 505, 506, 512, 513, 514)
 
 
-def _entries(rows: int, columns: dict[str, pa.Array]) -> pa.Table:
+def entry_table(rows: int, columns: dict[str, pa.Array]) -> pa.Table:
     """A table of `ENTRY_SCHEMA`; what is not given is null."""
-    columns["ordinal"] = pa.array(range(rows), pa.int64())
+    columns.setdefault("ordinal", pa.array(np.arange(rows, dtype=np.int64)))
     return pa.Table.from_arrays(
         [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA
     )
@@ -44,7 +45,7 @@ def leaf_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Tab
     out["deletion_vector"] = pa.StructArray.from_arrays(
         [offset, size, pa.nulls(len(source), pa.binary())], fields=list(kind), mask=absent
     )
-    return _entries(len(source), out), source.problems
+    return entry_table(len(source), out), source.problems
 
 
 def root_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
@@ -75,7 +76,7 @@ def root_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Tab
         "key_metadata": source.get(519, pa.binary()),
         "first_row_id": source.get(520, int64),
     }
-    return _entries(rows, out), source.problems + problems
+    return entry_table(rows, out), source.problems + problems
 
 
 def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:

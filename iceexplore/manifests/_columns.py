@@ -56,8 +56,8 @@ class Columns:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def get(self, field_id: int, kind: pa.DataType) -> pa.Array:
-        """The column with this id as an array of this type."""
+    def get(self, field_id: int | str, kind: pa.DataType) -> pa.Array:
+        """The column with this id (in a struct of V4: ``"5_0"``) as an array of this type."""
         name = f"f{field_id}"
         index = self.table.schema.get_field_index(name)
         if index < 0:
@@ -79,7 +79,7 @@ class Columns:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             return pa.nulls(len(self), kind)
 
-    def _note(self, field_id: int, what: str) -> None:
+    def _note(self, field_id: int | str, what: str) -> None:
         self.problems.append(
             problem("value-undecodable", self.location, f"Field {field_id} has {what}.", field=str(field_id))
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.errors import FormatError
 from iceexplore.manifests._layout import Layout
 
 __all__ = ["dialect_of"]
@@ -17,33 +17,25 @@ _BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
 
 
 def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[str, bool]:
-    """The dialect of a manifest or manifest list, and whether it is a list.
+    """The dialect of a manifest or manifest list, and whether it is a list or root (V4: its ``content`` says so).
 
     Raises
     ------
-    UnsupportedError
-        A dialect of the V4 proposal or draft.
     FormatError
         An Avro or Parquet file that is neither a manifest nor a manifest list.
     """
-    is_list = layout.has(500)
-    if not is_list and 2 not in layout.parents:
-        if 147 in layout.parents and "f0" in _children(layout, "f147"):
-            raise UnsupportedError(f"{location} is a manifest of the V4 draft (TrackedFile), which is not read yet")
-        if layout.has(134) and layout.has(100):
-            raise UnsupportedError(f"{location} is a manifest of the V4 proposal, which is not read yet")
+    if layout.shape in ("v4-proposal", "v4-draft"):
+        return layout.shape, metadata.get("content", "").strip().lower() == "root"
+    if not layout.shape:
         raise FormatError(
-            "neither a manifest nor a manifest list: there is no field 500 (manifest_path) and no field 2 (data_file)",
+            "neither a manifest nor a manifest list: there is no field 500 (manifest_path), no field 2 (data_file), and"
+            " no content entry of V4 (134 content_type with 100 location, or 147 tracking)",
             location=location,
         )
+    is_list = layout.shape == "list"
     if file_format == "parquet":
         return "v4-java", is_list
     return _BY_VERSION.get(metadata.get("format-version", "").strip()) or _by_fields(layout, is_list), is_list
-
-
-def _children(layout: Layout, column: str) -> set[str]:
-    index = layout.arrow.get_field_index(column)
-    return set() if index < 0 else {child.name for child in layout.arrow.field(index).type}
 
 
 def _by_fields(layout: Layout, is_list: bool) -> str:

@@ -6,10 +6,15 @@ Iceberg spec, "Manifests" and "Manifest Lists". Names count only where a file ca
 
 from __future__ import annotations
 
-__all__ = ["ENTRY_IDS", "LIST_NAMES", "MAP_IDS", "NAMES_BY_PARENT", "SPLICED", "STAT_COLUMNS"]
-
-#: Records that are spliced into their parent: id -> the parent's id (0 is the top).
-SPLICED = {2: 0, 102: 2}
+__all__ = [
+    "ENTRY_IDS",
+    "FILE_NAMES",
+    "LIST_NAMES",
+    "MANIFEST_ENTRY_NAMES",
+    "MAP_IDS",
+    "STAT_COLUMNS",
+    "SUMMARY_NAMES",
+]
 
 #: Statistics: content-entry name -> column.
 MAP_IDS = {
@@ -42,7 +47,8 @@ ENTRY_IDS = {
     "referenced_file": 143,
 }
 
-_LIST_NAMES = {
+#: Field ids by name, for files that carry none: of a manifest list, its field summaries, a manifest, its files.
+LIST_NAMES = {
     "manifest_path": 500,
     "manifest_length": 501,
     "partition_spec_id": 502,
@@ -63,8 +69,8 @@ _LIST_NAMES = {
     "key_metadata": 519,
     "first_row_id": 520,
 }
-_ENTRY_NAMES = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4, "data_file": 2}
-_FILE_NAMES = {
+MANIFEST_ENTRY_NAMES = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4, "data_file": 2}
+FILE_NAMES = {
     "content": 134,
     "file_path": 100,
     "file_format": 101,
@@ -82,14 +88,4 @@ _FILE_NAMES = {
     "content_offset": 144,
     "content_size_in_bytes": 145,
 }
-
-#: The top of a manifest list, as a key of `NAMES_BY_PARENT`: entry and list share names at the top, but not ids.
-LIST_NAMES = -500
-
-#: Field id by name, by the id of the record that holds the field.
-NAMES_BY_PARENT: dict[int, dict[str, int]] = {
-    0: _ENTRY_NAMES,
-    LIST_NAMES: _LIST_NAMES,
-    2: _FILE_NAMES,
-    507: {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511},
-}
+SUMMARY_NAMES = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA, ContentType, Status
+from iceexplore.metadata import Snapshot
 
-__all__ = ["Parent", "inherit", "replace", "row_ids"]
+__all__ = ["Parent", "inherit", "inherit_root", "replace", "row_ids"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Parent:
     partition_spec_id: int | None
     first_row_id: int | None
     content_type: int
+    unpartitioned: int | None = None  # the spec of an entry of V4 that names none
 
 
 def replace(entries: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
@@ -45,19 +47,22 @@ def _filled(column: pa.ChunkedArray, where: pa.ChunkedArray | None, value: int |
     return pc.if_else(pc.and_(column.is_null(), where), filler, column)
 
 
-def inherit(entries: pa.Table, parent: Parent) -> pa.Table:
-    """Fill what entries of a leaf inherit."""
+def inherit(entries: pa.Table, parent: Parent, *, own_specs: bool = False) -> pa.Table:
+    """Fill what entries of a leaf inherit; V4's name their specs themselves (``own_specs``)."""
     # v1 knows no sequence numbers (they read as 0); later only ADDED entries may leave them out
     everywhere = parent.sequence_number == 0
     added = None if everywhere else pc.equal(entries["status"], int(Status.ADDED))
     spec = pa.scalar(parent.partition_spec_id, pa.int32())
+    specs: pa.ChunkedArray | pa.Array = pa.repeat(spec, len(entries))
+    if own_specs:
+        specs = _filled(entries["partition_spec_id"], None, parent.unpartitioned)
     return replace(
         entries,
         {
             "snapshot_id": _filled(entries["snapshot_id"], None, parent.snapshot_id),
             "sequence_number": _filled(entries["sequence_number"], added, parent.sequence_number),
             "file_sequence_number": _filled(entries["file_sequence_number"], added, parent.sequence_number),
-            "partition_spec_id": pa.repeat(spec, len(entries)),
+            "partition_spec_id": specs,
             "first_row_id": row_ids(entries, parent),
         },
     )
@@ -71,9 +76,31 @@ def row_ids(entries: pa.Table, parent: Parent) -> pa.Array:
     """
     if parent.first_row_id is None or parent.content_type != ContentType.DATA_MANIFEST:
         return pa.nulls(len(entries), pa.int64())
+    return _counted(entries, parent.first_row_id)
+
+
+def inherit_root(entries: pa.Table, snapshot: Snapshot, unpartitioned: int | None) -> pa.Table:
+    """Fill what entries of a V4 root inherit from their snapshot; data files get row ids as in a leaf."""
+    added = pc.equal(entries["status"], int(Status.ADDED))
+    is_file = pc.less(entries["content_type"], int(ContentType.DATA_MANIFEST))
+    specs = entries["partition_spec_id"]
+    if unpartitioned is not None and specs.null_count:
+        specs = pc.if_else(pc.and_(specs.is_null(), is_file), pa.scalar(unpartitioned, pa.int32()), specs)
+    columns = {
+        "snapshot_id": _filled(entries["snapshot_id"], None, snapshot.snapshot_id),
+        "sequence_number": _filled(entries["sequence_number"], added, snapshot.sequence_number),
+        "file_sequence_number": _filled(entries["file_sequence_number"], added, snapshot.sequence_number),
+        "partition_spec_id": specs,
+    }
+    if snapshot.first_row_id is not None:
+        columns["first_row_id"] = _counted(entries, snapshot.first_row_id)
+    return replace(entries, columns)
+
+
+def _counted(entries: pa.Table, first: int) -> pa.Array:
     given = whole(entries["first_row_id"])
     unset = np.asarray(given.is_null()) & (np.asarray(pc.fill_null(entries["status"], 0)) != Status.DELETED)
+    unset &= np.asarray(pc.fill_null(entries["content_type"], -1)) == ContentType.DATA
     counts = np.where(unset, np.asarray(pc.fill_null(entries["record_count"], 0)), 0)
     before = np.cumsum(counts) - counts
-    inherited = pa.array(before + np.int64(parent.first_row_id), mask=~unset)
-    return pc.coalesce(inherited, given)
+    return pc.coalesce(pa.array(before + np.int64(first), mask=~unset), given)

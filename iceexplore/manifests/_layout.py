@@ -17,9 +17,10 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.manifests._fields import LIST_NAMES, NAMES_BY_PARENT, SPLICED, STAT_COLUMNS
+from iceexplore.manifests._fields import STAT_COLUMNS
+from iceexplore.manifests._shape import PARTITION, STATS, TOP, Peek, Shape, shape_of
 
-__all__ = ["Layout", "PartitionColumn", "layout_of"]
+__all__ = ["Layout", "PartitionColumn", "StatsColumn", "layout_of"]
 
 #: Real manifests have some 60 nodes; named types used twice could make a small schema explode.
 MAX_NODES = 20_000
@@ -51,6 +52,19 @@ class PartitionColumn:
 
 
 @dataclass(frozen=True)
+class StatsColumn:
+    """One statistic of one column as a V4 file has it: ``offset`` is that of its field id (`_fields_v4`).
+
+    ``logical`` is as in `PartitionColumn`.
+    """
+
+    column: str
+    field_id: int
+    offset: int
+    logical: Any
+
+
+@dataclass(frozen=True)
 class Layout:
     """What a file's records hold.
 
@@ -68,7 +82,11 @@ class Layout:
     has_ids
         Whether the file carries any field id.
     parents
-        Ids of the records met (2 ``data_file``, 147, …), for telling the dialect.
+        Ids of the records met (2 ``data_file``, 147, …).
+    shape
+        The name of the `Shape`: ``list``, ``entry``, ``v4-proposal``, ``v4-draft``, or empty.
+    stats
+        The statistics of columns (V4).
     """
 
     avro: Any
@@ -77,6 +95,8 @@ class Layout:
     partition: tuple[PartitionColumn, ...]
     has_ids: bool
     parents: frozenset[int]
+    shape: str = ""
+    stats: tuple[StatsColumn, ...] = ()
 
     def has(self, field_id: int) -> bool:
         """Whether there is a column with this id (at the top or in ``data_file``)."""
@@ -113,6 +133,10 @@ def _carries_ids(schema: Any) -> bool:
     return False
 
 
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 class _Builder:
     def __init__(self, location: str) -> None:
         self.location = location
@@ -121,24 +145,52 @@ class _Builder:
         self.nodes = 0
         self.names: set[str] = set()
         self.partition: list[PartitionColumn] = []
+        self.stats: list[StatsColumn] = []
         self.parents: set[int] = set()
         self.has_ids = True
-        self.names_at_top: dict[str, int] = {}
+        self.shape = Shape("")
 
     def error(self, message: str) -> FormatError:
         return FormatError(message, location=self.location, field="avro.schema")
 
     def build(self, schema: dict[str, Any]) -> Layout:
         self.define(schema)
-        names = {f.get("name") for f in schema["fields"] if isinstance(f, dict)}
-        self.names_at_top = NAMES_BY_PARENT[LIST_NAMES if "manifest_path" in names else 0]
-        fields = list(self.record(schema, parent=0, depth=0))
+        self.shape = shape_of([self.peek(f) for f in schema["fields"] if isinstance(f, dict)], self.has_ids)
+        fields = list(self.record(schema, parent=TOP, depth=0))
         if not fields:
             raise self.error("the records of the Avro schema are empty")
         avro = {"type": "record", "name": "row", "fields": [{"name": n, "type": t} for n, t, _ in fields]}
         arrow = pa.schema([pa.field(n, t) for n, _, t in fields])
         columns = frozenset(n for n in self.names if n[0] != "s")
-        return Layout(avro, arrow, columns, tuple(self.partition), self.has_ids, frozenset(self.parents))
+        return Layout(
+            avro,
+            arrow,
+            columns,
+            tuple(self.partition),
+            self.has_ids,
+            frozenset(self.parents),
+            self.shape.name,
+            tuple(self.stats),
+        )
+
+    def peek(self, field: dict[str, Any]) -> Peek:
+        """What the shape of the file is told by; faults come up when the field is converted."""
+        field_id, name = _number(field.get("field-id")), str(field.get("name"))
+        children = self.children(field.get("type"))
+        if children is None:
+            return Peek(field_id, name)
+        ids = frozenset(i for i in (_number(c.get("field-id")) for c in children) if i is not None)
+        names = frozenset(str(c.get("name")) for c in children)
+        return Peek(field_id, name, True, ids, names, any(self.children(c.get("type")) is not None for c in children))
+
+    def children(self, node: Any) -> list[dict[str, Any]] | None:
+        """The fields of a record that may be null; None where it is something else."""
+        try:
+            inner = self.split_union(node)[2]
+        except (FormatError, UnsupportedError):
+            return None
+        fields = inner.get("fields") if isinstance(inner, dict) and inner.get("type") == "record" else None
+        return [f for f in fields if isinstance(f, dict)] if isinstance(fields, list) else None
 
     def define(self, node: dict[str, Any]) -> None:
         name = node.get("name")
@@ -169,7 +221,7 @@ class _Builder:
         self.names.add(name)
         return name
 
-    def record(self, node: dict[str, Any], parent: int, depth: int) -> Iterator[tuple[str, Any, pa.DataType]]:
+    def record(self, node: dict[str, Any], parent: str, depth: int) -> Iterator[tuple[str, Any, pa.DataType]]:
         """The flat fields of a record: name, Avro type, Arrow type."""
         if id(node) in self.open or depth > MAX_DEPTH:
             raise self.error("the Avro schema is recursive or nested too deeply")
@@ -184,43 +236,46 @@ class _Builder:
         self.open.discard(id(node))
 
     def field(
-        self, field: dict[str, Any], position: int, parent: int, depth: int
+        self, field: dict[str, Any], position: int, parent: str, depth: int
     ) -> Iterator[tuple[str, Any, pa.DataType]]:
         name = str(field.get("name"))
-        field_id = field.get("field-id")
-        if not isinstance(field_id, int) or isinstance(field_id, bool):
-            names = NAMES_BY_PARENT.get(parent, {}) if parent else self.names_at_top
-            field_id = None if self.has_ids else names.get(name)
+        field_id = _number(field.get("field-id"))
+        if field_id is None and not self.has_ids:
+            field_id = self.shape.names.get(parent, {}).get(name)
         nullable, null_first, inner = self.split_union(field["type"])
-        spliced = field_id is not None and SPLICED.get(field_id) == parent
         is_record = isinstance(inner, dict) and inner.get("type") == "record"
-        if is_record and field_id is not None:
-            self.parents.add(field_id)
-        if spliced and is_record and not nullable:
-            yield from self.record(inner, field_id or 0, depth + 1)
+        opened = None
+        if is_record:
+            if field_id is not None:
+                self.parents.add(field_id)
+            holds_structs = any(self.children(c.get("type")) is not None for c in self.children(inner) or ())
+            opened = self.shape.opened(parent, field_id, holds_structs)
+        if opened is not None and not nullable:
+            yield from self.record(inner, opened, depth + 1)
             return
-        if parent == 102:
-            column = self.unique(f"p{position if field_id is None else field_id}")
-            self.partition.append(PartitionColumn(column, field_id, name, inner))
-        elif spliced:
-            column = self.unique(f"s{field_id}")
-        elif field_id is None:
-            column = self.unique(f"x{parent}_{position}")
-        else:
-            column = self.unique(f"f{field_id}")
-        if spliced and is_record:
-            made = self.struct(inner, field_id or 0, depth + 1)
+        column = self.unique(f"s{opened.replace(':', '_')}" if opened else self.shape.column(parent, field_id, position))
+        self.note(column, parent, field_id, name, inner)
+        if opened is not None:
+            made = self.struct(inner, opened, depth + 1)
         else:
             made = self.convert(inner, field_id or 0, depth + 1)
         if made is None:
             self.names.discard(column)
             if nullable:  # a union of null and what takes no bytes is its branch number, which is an int
-                yield self.unique(f"x{parent}_{position}"), "int", pa.int32()
+                yield self.unique(f"x{parent}_{position}".replace(":", "_")), "int", pa.int32()
             return
         avro, arrow = made
         if nullable:
             avro = ["null", avro] if null_first else [avro, "null"]
         yield column, avro, arrow
+
+    def note(self, column: str, parent: str, field_id: int | None, name: str, inner: Any) -> None:
+        """Remember what a column is, where its name alone does not say it."""
+        if column[0] == "p":
+            self.partition.append(PartitionColumn(column, field_id, name, inner))
+        elif column[0] == "c" and column[-1] != "x":
+            number, offset = column[1:].split("_")
+            self.stats.append(StatsColumn(column, int(number), int(offset), inner))
 
     def split_union(self, node: Any) -> tuple[bool, bool, Any]:
         node = self.resolve(node)
@@ -233,7 +288,7 @@ class _Builder:
             raise self.error("a union of the Avro schema has one branch only")
         return True, others[0] is not node[0], self.resolve(others[0])
 
-    def struct(self, node: dict[str, Any], parent: int, depth: int) -> tuple[Any, pa.DataType] | None:
+    def struct(self, node: dict[str, Any], parent: str, depth: int) -> tuple[Any, pa.DataType] | None:
         fields = list(self.record(node, parent, depth))
         if not fields:
             return None
@@ -259,7 +314,8 @@ class _Builder:
         if kind == "record":
             inner = _Builder(self.location)  # names are unique within a record; ids count from its own parent
             inner.named, inner.has_ids, inner.nodes, inner.open = self.named, self.has_ids, self.nodes, self.open
-            made = inner.struct(node, field_id, depth)
+            inner.shape = Shape("", {}, self.shape.names)  # structs are opened at the top only
+            made = inner.struct(node, str(field_id), depth)
             self.nodes = inner.nodes
             return made
         if kind in ("array", "map"):

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceexplore.errors import IceexploreError, Problem, Problems
-from iceexplore.manifests._content_entry import ENTRY_SCHEMA
+from iceexplore.manifests._columns import whole
+from iceexplore.manifests._content_entry import ENTRY_SCHEMA, ContentType
+from iceexplore.manifests._content_stats import TypedStats
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._layout import Layout
+from iceexplore.manifests._manifest_dv import manifest_dvs
+from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._partition import typed_partition
+from iceexplore.manifests._partition_v4 import rebuilt_partition
 from iceexplore.manifests._source import Part
 from iceexplore.manifests._stats import ColumnStats, column_stats, field_ids, map_columns, pairs_of
-from iceexplore.metadata import PartitionSpec, Type
 
-__all__ = ["Manifest", "Meaning"]
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What a table (or a loose file's own header) says of ids: types of columns, partition specs."""
-
-    types: Mapping[int, Type] = field(default_factory=dict)
-    specs: Mapping[int, PartitionSpec] = field(default_factory=dict)
+__all__ = ["Manifest"]
 
 
 class Manifest:
@@ -35,15 +32,19 @@ class Manifest:
     location
         As the table spells it.
     dialect
-        ``v1``, ``v2``, ``v3``, ``v4-java``; ``inline`` for a v1 snapshot that lists its manifests; empty if unreadable.
+        ``v1``, ``v2``, ``v3``, ``v4-java``, ``v4-proposal``, ``v4-draft``; ``inline`` for a v1 snapshot that lists its
+        manifests; empty if unreadable.
     is_root
-        Whether its entries are manifests.
+        Whether it is what a snapshot names: its entries are manifests, of V4 also files and manifest DVs.
+    root_row
+        Of a leaf its row in the root's entries; None for a root, its direct view and a loose file.
     header
         Schema and key-value metadata as written.
     length
         Size of the file in bytes; 0 if it could not be read.
     entries
-        Table of `ENTRY_SCHEMA`, after inheritance.
+        Table of `ENTRY_SCHEMA`, after inheritance. A row of the V4 draft that holds a file and its deletion vector is
+        two entries with one ordinal.
     problems
         What was met while reading this file (lazily decoded parts may add to the reader's problems later).
     """
@@ -63,6 +64,8 @@ class Manifest:
         meaning: Meaning | None = None,
         spec_id: int | None = None,
         report: Problems | None = None,
+        root_row: int | None = None,
+        stored: int | None = None,
     ) -> None:
         self.location = location
         self.entries = entries
@@ -76,18 +79,27 @@ class Manifest:
         self._meaning = meaning or Meaning()
         self._spec_id = spec_id
         self._report = Problems() if report is None else report
+        self.root_row = root_row
+        self._stored = len(entries) if stored is None else stored  # rows of the file
 
     @classmethod
-    def empty(cls, location: str, problems: tuple[Problem, ...], *, is_root: bool = False) -> Manifest:
+    def empty(
+        cls, location: str, problems: tuple[Problem, ...], *, is_root: bool = False, root_row: int | None = None
+    ) -> Manifest:
         """A manifest of which nothing could be read."""
-        return cls(location, ENTRY_SCHEMA.empty_table(), problems=problems, is_root=is_root)
+        return cls(location, ENTRY_SCHEMA.empty_table(), problems=problems, is_root=is_root, root_row=root_row)
 
     def partition(self) -> pa.StructArray | None:
         """The partition tuples: a struct whose children are named by partition field id (``"1000"``).
 
         Types are those of the table's spec (the one the manifest was written for), or the file's own where the spec is
         unknown or the values do not fit it. None if unpartitioned, and for a root.
+
+        V4 has no tuples: they are rebuilt from derived columns and identity bounds, united over the specs of the
+        entries; null for manifests (of a V4 root) and for entries of unpartitioned specs.
         """
+        if self._is_v4:
+            return self._rebuilt()
         table = self._part("partition")
         if self.is_root or table is None or self._layout is None:
             return None
@@ -98,17 +110,44 @@ class Manifest:
         return made
 
     def stats(self, field_id: int) -> ColumnStats:
-        """The statistics of one column (also a nested one), one value per entry."""
+        """The statistics of one column (also a nested one) or, of V4, expression, one value per entry.
+
+        Types are those of the table's schemas and expressions; a column that is in none has (V4) the file's own type.
+        Bounds are as written: where V4 leaves an upper bound out because it equals the lower one, it is null.
+        """
+        if self._typed is not None:
+            return self._typed.column(field_id)
         return column_stats(self._pairs(), field_id, self._meaning.types.get(field_id))
 
     def stat_maps(self) -> pa.Table:
-        """The six statistics maps as written: ``column_sizes``, ``value_counts``, ``null_value_counts``,
-        ``nan_value_counts`` (int32 to int64), ``lower_bounds``, ``upper_bounds`` (int32 to binary)."""
+        """The six statistics maps: ``column_sizes``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``
+        (int32 to int64), ``lower_bounds``, ``upper_bounds`` (int32 to binary). As written; of V4, which has none, made
+        from the typed statistics."""
         return map_columns(self._pairs())
 
     def stat_field_ids(self) -> list[int]:
-        """The ids of the columns that have any statistic."""
-        return field_ids(self._pairs())
+        """The ids of the columns (V4: and expressions) that have any statistic."""
+        return field_ids(self._pairs()) if self._typed is None else self._typed.field_ids()
+
+    @cached_property
+    def dv_rows(self) -> dict[str, list[int]]:
+        """Of a root: the rows of its live manifest DVs by the canonical location of their leaf."""
+        return manifest_dvs(self.entries)
+
+    def only(self, mask: pa.BooleanArray) -> Manifest:
+        """The entries of a V4 root where the mask is true, as a leaf: ordinals stay those of the root."""
+        return Manifest(
+            self.location,
+            self.entries.filter(mask),
+            dialect=self.dialect,
+            header=self.header,
+            length=self.length,
+            layout=self._layout,
+            load=self._load,
+            meaning=self._meaning,
+            report=self._report,
+            stored=self._stored,
+        )
 
     def __len__(self) -> int:
         return int(self.entries.num_rows)
@@ -117,8 +156,49 @@ class Manifest:
         kind = "root" if self.is_root else "manifest"
         return f"<Manifest {self.dialect or 'unreadable'} {kind}, {len(self)} entries, {self.location}>"
 
+    @property
+    def _is_v4(self) -> bool:
+        return self._layout is not None and self._layout.shape in ("v4-proposal", "v4-draft")
+
+    @cached_property
+    def _typed(self) -> TypedStats | None:
+        """The statistics of V4, by entry: one that stands for a deletion vector of the draft has none."""
+        if not self._is_v4 or self._layout is None:
+            return None
+        table = self._part("stats")
+        if table is None:
+            return None
+        rows = self._rows
+        if rows is not None and self.dialect == "v4-draft":
+            kinds = [int(ContentType.POSITION_DELETE), int(ContentType.MANIFEST_DV)]
+            vector = pc.is_in(self.entries["content_type"], pa.array(kinds, pa.int32())).combine_chunks()
+            rows = pc.if_else(vector, pa.scalar(None, rows.type), rows)
+        return TypedStats(table, self._layout, self._meaning.types, rows)
+
+    @property
+    def _rows(self) -> pa.Array | None:
+        """The rows of the file that the entries stand for; None if they are all of them."""
+        if not self._is_v4 or (self.dialect != "v4-draft" and self._stored == len(self)):
+            return None
+        return whole(self.entries["ordinal"])
+
+    def _rebuilt(self) -> pa.StructArray | None:
+        if self._layout is None:
+            return None
+        kept = self._part("partition") if self._layout.partition else None
+        if kept is not None and self._rows is not None:
+            kept = kept.take(self._rows)
+        made, problems = rebuilt_partition(
+            self.entries, self._typed, kept, self._layout, self._meaning, self.location
+        )
+        for item in problems:
+            self._report.add(item)
+        return made
+
     def _pairs(self) -> pa.Table:
-        table = None if self.is_root else self._part("stats")
+        if self._typed is not None:
+            return self._typed.pairs()
+        table = None if self.is_root or self._is_v4 else self._part("stats")
         return pairs_of(pa.table({"": pa.nulls(len(self))})) if table is None else table
 
     def _part(self, name: str) -> pa.Table | None:
@@ -129,5 +209,5 @@ class Manifest:
         except IceexploreError as error:  # it was there when the entries were read
             self._report.add_error(error, self.location)
             return None
-        # A file that changed in between would misalign the columns: entries are the measure.
-        return part.table if part.table.num_rows == len(self) else None
+        # A file that changed in between would misalign the columns: the rows at first are the measure.
+        return part.table if part.table.num_rows == self._stored else None

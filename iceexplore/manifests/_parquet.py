@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
-from iceexplore.manifests._fields import SPLICED
-from iceexplore.manifests._layout import Layout, PartitionColumn
+from iceexplore.manifests._layout import Layout, PartitionColumn, StatsColumn
+from iceexplore.manifests._shape import TOP, Peek, shape_of
 
 __all__ = ["PARQUET_MAGIC", "ParquetManifest"]
 
@@ -36,12 +36,21 @@ class ParquetManifest:
             raise FormatError(f"not a Parquet file that can be read: {error}", location=location) from None
         self.paths: dict[str, tuple[str, ...]] = {}
         self.partition: list[PartitionColumn] = []
+        self.stats: list[StatsColumn] = []
         self.parents: set[int] = set()
-        self._walk(self.schema, 0, ())
+        self.has_ids = _carries_ids(self.schema)
+        self.shape = shape_of([_peek(f) for f in self.schema], self.has_ids)
+        self._walk(self.schema, TOP, ())
         arrow = pa.schema([pa.field(column, self._field(path).type) for column, path in self.paths.items()])
-        has_ids = any(_field_id(f) is not None for f in self.schema)
         self.layout = Layout(
-            None, arrow, frozenset(self.paths), tuple(self.partition), has_ids, frozenset(self.parents)
+            None,
+            arrow,
+            frozenset(self.paths),
+            tuple(self.partition),
+            self.has_ids,
+            frozenset(self.parents),
+            self.shape.name,
+            tuple(self.stats),
         )
 
     @property
@@ -73,21 +82,31 @@ class ParquetManifest:
             raise FormatError(f"a Parquet page does not decode: {error}", location=self.location) from None
         return pa.table(arrays, names=columns)
 
-    def _walk(self, fields: Any, parent: int, path: tuple[str, ...]) -> None:
+    def _walk(self, fields: Any, parent: str, path: tuple[str, ...]) -> None:
         for position, field in enumerate(fields):
             field_id = _field_id(field)
+            if field_id is None and not self.has_ids:
+                field_id = self.shape.names.get(parent, {}).get(field.name)
             here = (*path, field.name)
-            if pa.types.is_struct(field.type) and field_id is not None:
-                self.parents.add(field_id)
-                if SPLICED.get(field_id) == parent:
-                    self._walk(field.type, field_id, here)
+            if pa.types.is_struct(field.type):
+                if field_id is not None:
+                    self.parents.add(field_id)
+                holds_structs = any(pa.types.is_struct(child.type) for child in field.type)
+                opened = self.shape.opened(parent, field_id, holds_structs)
+                if opened is not None:
+                    self._walk(field.type, opened, here)
                     continue
-            if parent == 102:
-                column = f"p{position if field_id is None else field_id}"
-                self.partition.append(PartitionColumn(column, field_id, field.name, None))
-            else:
-                column = f"x{parent}_{position}" if field_id is None else f"f{field_id}"
-            self.paths.setdefault(column, here)
+            column = self.shape.column(parent, field_id, position)
+            if column in self.paths:
+                continue  # an id given twice: the first one counts
+            self.paths[column] = here
+            # Text is checked when it is used: Parquet's own reader does not.
+            logical = "string" if pa.types.is_string(field.type) else None
+            if column[0] == "p":
+                self.partition.append(PartitionColumn(column, field_id, field.name, logical))
+            elif column[0] == "c":
+                number, offset = column[1:].split("_")
+                self.stats.append(StatsColumn(column, int(number), int(offset), logical))
 
     def _field(self, path: tuple[str, ...]) -> pa.Field:
         field = self.schema.field(path[0])
@@ -98,8 +117,33 @@ class ParquetManifest:
     def _column(self, table: pa.Table, path: tuple[str, ...]) -> pa.Array:
         array = table.column(path[0]).combine_chunks()
         for name in path[1:]:
-            array = array.flatten()[array.type.get_field_index(name)]
-        return array
+            index = array.type.get_field_index(name)
+            if index < 0:
+                raise KeyError(name)  # there twice
+            array = array.flatten()[index]
+        if isinstance(array.type, pa.ExtensionType):
+            array = array.storage  # a uuid
+        return array.cast(pa.binary()) if pa.types.is_string(array.type) else array
+
+
+def _carries_ids(schema: pa.Schema) -> bool:
+    stack: list[Any] = list(schema)
+    while stack:
+        field = stack.pop()
+        if _field_id(field) is not None:
+            return True
+        stack.extend(field.type if pa.types.is_struct(field.type) else ())
+    return False
+
+
+def _peek(field: pa.Field) -> Peek:
+    field_id = _field_id(field)
+    if not pa.types.is_struct(field.type):
+        return Peek(field_id, field.name)
+    children = list(field.type)
+    ids = frozenset(i for i in map(_field_id, children) if i is not None)
+    names = frozenset(c.name for c in children)
+    return Peek(field_id, field.name, True, ids, names, any(pa.types.is_struct(c.type) for c in children))
 
 
 def _field_id(field: pa.Field) -> int | None:

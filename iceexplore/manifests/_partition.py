@@ -23,7 +23,7 @@ from iceexplore.metadata import (
     result_type,
 )
 
-__all__ = ["typed_partition"]
+__all__ = ["conform", "find_column", "from_file", "typed_partition"]
 
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError)
 
@@ -52,7 +52,7 @@ def typed_partition(
     names: list[str] = []
     if spec is None:
         for column in layout.partition:
-            arrays.append(_from_file(whole(table.column(column.column)), column.logical))
+            arrays.append(from_file(whole(table.column(column.column)), column.logical))
             names.append(column.name if column.field_id is None else str(column.field_id))
     else:
         for field in spec.fields:
@@ -72,14 +72,14 @@ def _one(
     if is_known_transform(field.transform):
         source = types.get(field.source_ids[0]) if field.source_ids else None
         target = arrow_type(result_type(field.transform, source))
-    found = _find(layout, field)
+    found = find_column(layout, field)
     if found is None:
         return pa.nulls(table.num_rows, target), []
-    array = _from_file(whole(table.column(found.column)), found.logical)
+    array = from_file(whole(table.column(found.column)), found.logical)
     if pa.types.is_null(target):  # the source column is gone, or the transform unknown: the file knows best
         return array, []
     try:
-        return _conform(array, target), []
+        return conform(array, target), []
     except _REFUSED:
         item = problem(
             "value-undecodable",
@@ -92,7 +92,7 @@ def _one(
         return array, [item]
 
 
-def _find(layout: Layout, field: PartitionField) -> PartitionColumn | None:
+def find_column(layout: Layout, field: PartitionField) -> PartitionColumn | None:
     for column in layout.partition:
         if column.field_id == field.field_id:
             return column
@@ -106,7 +106,7 @@ def _avro_name(name: str) -> str:
     return f"_{text}" if text[:1].isdigit() else text
 
 
-def _from_file(array: pa.Array, logical: Any) -> pa.Array:
+def from_file(array: pa.Array, logical: Any) -> pa.Array:
     """By the file's own (logical) type. Avro: spec, Appendix A; None means Parquet, which is typed already."""
     kind = logical.get("type") if isinstance(logical, dict) else logical
     name = logical.get("logicalType") if isinstance(logical, dict) else None
@@ -126,7 +126,7 @@ def _from_file(array: pa.Array, logical: Any) -> pa.Array:
         return array
 
 
-def _conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type == target:
         return array
     if target == pa.binary(16) and pa.types.is_string(array.type):  # uuid as text, as some writers have it

@@ -12,17 +12,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import IceexploreError, Problem, Problems, problem
+from iceexplore.errors import IceexploreError, OptionError, Problem, Problems, problem
 from iceexplore.manifests._checks import count_problems, length_problems
-from iceexplore.manifests._content_entry import Status
+from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.manifests._inherit import Parent, inherit, replace
 from iceexplore.manifests._inline import inline_root
-from iceexplore.manifests._manifest import Manifest, Meaning
-from iceexplore.manifests._source import Part, Source
+from iceexplore.manifests._locations import absolute_entries, joined
+from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests._manifest_dv import apply_manifest_dvs
+from iceexplore.manifests._meaning import Meaning
+from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
+from iceexplore.manifests._source import Loader, Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
-from iceexplore.storage import progress
+from iceexplore.storage import canonical, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
+
+#: Tables from this format version on may have relative locations.
+_RELATIVE_FROM = 4
+_MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 class ManifestReader:
@@ -42,11 +50,10 @@ class ManifestReader:
         self.storage = storage
         self.metadata = metadata
         self.problems = problems
-        types = {i: f.type for i, (_, f) in metadata.all_fields().items()}
-        self._meaning = Meaning(types, {s.spec_id: s for s in metadata.partition_specs})
+        self._meaning = Meaning.of(metadata)
 
     def root(self, snapshot: Snapshot) -> Manifest:
-        """The manifest list of a snapshot as a root; a v1 snapshot's inline manifests likewise.
+        """The manifest list or root manifest of a snapshot; a v1 snapshot's inline manifests likewise.
 
         A file that is missing or damaged gives a manifest without entries, and a `Problem`.
 
@@ -55,50 +62,77 @@ class ManifestReader:
         IceexploreError
             The same, if problems are strict.
         """
-        location = snapshot.manifest_list
+        location = snapshot.root_location
         if location is None and snapshot.manifests is not None:
             return self._noted(inline_root(self.storage, self.metadata, snapshot))
         if not location:
             where = f"{self.metadata.location}#snapshot {snapshot.snapshot_id}"
-            item = problem("metadata-invalid", where, "The snapshot names neither a manifest list nor manifests.")
-            return self._noted(Manifest.empty("", (item,), is_root=True))
+            text = "The snapshot names neither a manifest list, a root manifest nor manifests."
+            return self._noted(Manifest.empty("", (problem("metadata-invalid", where, text),), is_root=True))
+        if self.metadata.format_version >= _RELATIVE_FROM:
+            location = joined(location, self.metadata.location)
         source = Source(self.storage, location, kind="manifest-list")
         try:
             part = source.parts({"entries"})["entries"]
         except IceexploreError as error:
             return self._noted(Manifest.empty(location, (_problem_of(error, location),), is_root=True))
+        if part.head.dialect in V4_DIALECTS:
+            loader = _loader(source, {"entries": part})
+            return self._noted(v4_root(location, part, snapshot, self._meaning, loader, self.problems))
         if not part.head.is_root:
             item = problem("file-corrupt", location, "A manifest stands where a manifest list should.")
             return self._noted(Manifest.empty(location, (item,), is_root=True))
-        return self._noted(_root_manifest(location, part, snapshot.snapshot_id))
+        relative_to = self.metadata.location if self._may_be_relative(part.head.dialect) else None
+        return self._noted(_root_manifest(location, part, snapshot.snapshot_id, relative_to))
 
-    def leaf(self, root: Manifest, ordinal: int, parts: Iterable[str] = frozenset({"entries"})) -> Manifest:
+    def direct(self, root: Manifest) -> Manifest | None:
+        """The files that stand in a V4 root itself, as a leaf whose ordinals are those of the root.
+
+        None where there is none, and below V4.
+        """
+        return direct_view(root)
+
+    def leaf(self, root: Manifest, row: int, parts: Iterable[str] = frozenset({"entries"})) -> Manifest:
         """The manifest in one row of a root, its entries after inheritance from that row.
+
+        The manifest DVs of a V4 root say in ``manifest_dv`` which entries they remove; no entry is left out.
 
         Parameters
         ----------
-        ordinal
-            The row in ``root.entries``.
+        row
+            The row in ``root.entries``: a manifest.
         parts
             Any of ``entries``, ``partition``, ``stats``: what to decode at once. The rest is decoded (and the file
             read again, unless it is small) when asked for.
 
         Raises
         ------
+        OptionError
+            The row is no manifest.
         IceexploreError
             The file is missing or damaged, and problems are strict.
         """
-        return self._noted(self._leaf(root, ordinal, frozenset(parts)))
+        return self._noted(self._leaf(root, row, frozenset(parts)))
 
     def leaves(
-        self, root: Manifest, ordinals: Iterable[int] | None = None, parts: Iterable[str] = frozenset({"entries"})
+        self, root: Manifest, rows: Iterable[int] | None = None, parts: Iterable[str] = frozenset({"entries"})
     ) -> Iterator[Manifest]:
         """The manifests of a root in order, a few of them read ahead in threads.
 
         Closing the generator cancels what has not begun.
+
+        Parameters
+        ----------
+        rows
+            Rows of ``root.entries``. Without them: the files that stand in the root itself first (`direct`), then
+            every manifest that is not DELETED. ``Manifest.root_row`` says which row a leaf is of.
         """
         wanted = frozenset(parts)
-        order = list(range(len(root))) if ordinals is None else list(ordinals)
+        if rows is None:
+            own = self.direct(root)
+            if own is not None:
+                yield own
+        order = _manifest_rows(root) if rows is None else list(rows)
         if len(order) < 2:
             yield from (self.leaf(root, o, wanted) for o in order)
             return
@@ -107,8 +141,8 @@ class ManifestReader:
         ahead: deque[Future[Manifest]] = deque()
         try:
             with progress(len(order), "manifests") as step:
-                for ordinal in order:
-                    ahead.append(pool.submit(self._leaf, root, ordinal, wanted))
+                for row in order:
+                    ahead.append(pool.submit(self._leaf, root, row, wanted))
                     if len(ahead) > workers:  # memory holds so many, and the one handed out
                         yield self._noted(ahead.popleft().result())
                         step()
@@ -118,41 +152,62 @@ class ManifestReader:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def _may_be_relative(self, dialect: str) -> bool:
+        """V4 has relative locations; what Java writes of it today only tells by the table's version that it is V4."""
+        return dialect in V4_DIALECTS or (dialect == "v4-java" and self.metadata.format_version >= _RELATIVE_FROM)
+
     def _noted(self, manifest: Manifest) -> Manifest:
         for item in manifest.problems:
             self.problems.add(item)
         return manifest
 
-    def _leaf(self, root: Manifest, ordinal: int, parts: frozenset[str]) -> Manifest:
-        row = root.entries.slice(ordinal, 1).to_pylist()[0]
+    def _leaf(self, root: Manifest, index: int, parts: frozenset[str]) -> Manifest:
+        row = root.entries.slice(index, 1).to_pylist()[0]
         location = row["location"]
+        if root.dialect in V4_DIALECTS and row["content_type"] not in _MANIFEST_TYPES:
+            raise OptionError(f"row {index} of {root.location} is no manifest but of content type {row['content_type']}")
         if not location:
-            where = f"{root.location}#entry {ordinal}"
-            return Manifest.empty("", (problem("file-corrupt", where, "The entry has no location."),))
+            where = f"{root.location}#entry {index}"
+            item = problem("file-corrupt", where, "The entry has no location.")
+            return Manifest.empty("", (item,), root_row=index)
         parent = Parent(
             row["snapshot_id"],
             row["sequence_number"],
             row["partition_spec_id"],
             row["first_row_id"],
             row["content_type"],
+            self._meaning.unpartitioned,
         )
         source = Source(self.storage, location, kind="manifest", version=row["file_size_in_bytes"])
         try:
             got = source.parts(parts | {"entries"})
         except IceexploreError as error:
-            return Manifest.empty(location, (_problem_of(error, location),))
+            return Manifest.empty(location, (_problem_of(error, location),), root_row=index)
         part = got["entries"]
         head = part.head
         if head.is_root:
-            item = problem("file-corrupt", location, "A manifest list stands where a manifest should.")
-            return Manifest.empty(location, (item,))
+            what = "root manifest" if head.dialect in V4_DIALECTS else "manifest list"
+            item = problem("file-corrupt", location, f"A {what} stands where a manifest should.")
+            return Manifest.empty(location, (item,), root_row=index)
         problems = list(part.problems)
         problems += length_problems(location, row["file_size_in_bytes"], head.length)
         if head.whole:
-            problems += count_problems(location, row["manifest_stats"], part.table)
+            problems += count_problems(location, row["manifest_stats"], part.table, head.dialect)
+        entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
+        if self._may_be_relative(head.dialect):
+            entries, more = absolute_entries(entries, self.metadata.location, location)
+            problems += more
+        if root.dialect in V4_DIALECTS:
+            vectors = root.dv_rows.get(canonical(location), [])
+            if vectors:
+                removed, more = apply_manifest_dvs(
+                    self.storage, root, vectors, entries["ordinal"], head.rows, location
+                )
+                problems += more
+                entries = entries if removed is None else replace(entries, {"manifest_dv": removed})
         return Manifest(
             location,
-            inherit(part.table, parent),
+            entries,
             dialect=head.dialect,
             header=head.header,
             length=head.length,
@@ -162,7 +217,17 @@ class ManifestReader:
             meaning=self._meaning,
             spec_id=parent.partition_spec_id,
             report=self.problems,
+            root_row=index,
+            stored=head.rows,
         )
+
+
+def _manifest_rows(root: Manifest) -> list[int]:
+    """The rows of the manifests of a root that are not DELETED."""
+    if root.dialect not in V4_DIALECTS:
+        return list(range(len(root)))
+    mask = pc.and_(is_manifest(root.entries), live(root.entries))
+    return [int(i) for i in pc.indices_nonzero(mask).to_pylist()]
 
 
 def open_manifest(storage: Any, location: str) -> Manifest:
@@ -177,8 +242,23 @@ def open_manifest(storage: Any, location: str) -> Manifest:
     source = Source(storage, location, kind="manifest", version=(info.size, info.etag, info.modified_ms))
     part = source.parts({"entries"})["entries"]
     head = part.head
+    loader = _loader(source, {"entries": part})
+    if head.dialect in V4_DIALECTS:
+        if head.is_root or pc.any(is_manifest(part.table)).as_py():
+            return v4_root(location, part, None, Meaning(), loader, Problems())
+        return Manifest(
+            location,
+            part.table,
+            dialect=head.dialect,
+            header=head.header,
+            length=head.length,
+            problems=part.problems,
+            layout=head.layout,
+            load=loader,
+            stored=head.rows,
+        )
     if head.is_root:
-        return _root_manifest(location, part, head.header.number("snapshot-id"))
+        return _root_manifest(location, part, head.header.number("snapshot-id"), None)
     entries = part.table
     columns = {"partition_spec_id": pa.repeat(pa.scalar(head.header.spec_id, pa.int32()), len(entries))}
     if head.dialect == "v1":  # read as 0 (spec, "Sequence Number Inheritance")
@@ -192,7 +272,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
         length=head.length,
         problems=part.problems,
         layout=head.layout,
-        load=_loader(source, {"entries": part}),
+        load=loader,
         meaning=meaning,
         spec_id=spec_id,
     )
@@ -210,7 +290,7 @@ def _own_meaning(header: Any) -> tuple[Meaning, int | None]:
     return Meaning(types, specs), spec_id
 
 
-def _loader(source: Source, got: dict[str, Part]) -> Any:
+def _loader(source: Source, got: dict[str, Part]) -> Loader:
     def load(name: str) -> Part:
         if name not in got:
             got.update(source.parts({name}))
@@ -219,7 +299,7 @@ def _loader(source: Source, got: dict[str, Part]) -> Any:
     return load
 
 
-def _root_manifest(location: str, part: Part, snapshot_id: int | None) -> Manifest:
+def _root_manifest(location: str, part: Part, snapshot_id: int | None, relative_to: str | None) -> Manifest:
     """A root from a manifest list: ADDED are the manifests that this snapshot added."""
     head = part.head
     if snapshot_id is None:
@@ -227,14 +307,18 @@ def _root_manifest(location: str, part: Part, snapshot_id: int | None) -> Manife
     else:
         ours = pc.fill_null(pc.equal(part.table["snapshot_id"], snapshot_id), False)
         status = pc.if_else(ours, pa.scalar(int(Status.ADDED), pa.int32()), int(Status.EXISTING)).cast(pa.int32())
+    entries, problems = replace(part.table, {"status": status}), list(part.problems)
+    if relative_to is not None:
+        entries, more = absolute_entries(entries, relative_to, location)
+        problems += more
     return Manifest(
         location,
-        replace(part.table, {"status": status}),
+        entries,
         dialect=head.dialect,
         is_root=True,
         header=head.header,
         length=head.length,
-        problems=part.problems,
+        problems=tuple(problems),
         layout=head.layout,
     )
 

@@ -6,7 +6,7 @@ stored) and "stats" (the six maps). Each is kept in the cache by itself; what se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,21 +18,24 @@ from iceexplore.manifests._adapters import leaf_entries, root_entries
 from iceexplore.manifests._columns import unnest
 from iceexplore.manifests._decode import BULK_BYTES, decode
 from iceexplore.manifests._dialects import dialect_of
+from iceexplore.manifests._draft import draft_entries
 from iceexplore.manifests._fields import STAT_COLUMNS
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._layout import Layout, layout_of
 from iceexplore.manifests._parquet import PARQUET_MAGIC, ParquetManifest
+from iceexplore.manifests._proposal import proposal_entries
 from iceexplore.manifests._stats import pairs_of
 from iceexplore.storage import CACHE
 
-__all__ = ["Head", "PARTS", "Part", "Source"]
+__all__ = ["Head", "Loader", "PARTS", "Part", "Source"]
 
 PARTS = frozenset({"entries", "partition", "stats"})
 
 
 @dataclass(frozen=True)
 class Head:
-    """What a file says of itself. ``length`` is its size in bytes, ``whole`` false where damage cost entries."""
+    """What a file says of itself. ``length`` is its size in bytes, ``rows`` the number of its records, ``whole`` false where
+    damage cost some of them."""
 
     header: ManifestHeader
     layout: Layout
@@ -40,6 +43,7 @@ class Head:
     is_root: bool
     length: int
     whole: bool = True
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,10 @@ class Part:
     def nbytes(self) -> int:
         """What it weighs in the cache."""
         return int(self.table.nbytes) + 4096 + len(self.head.header.schema)
+
+
+#: Gives a part of one file by its name.
+Loader = Callable[[str], Part]
 
 
 class Source:
@@ -129,7 +137,7 @@ class Source:
             decoded = decode(data, file, layout, columns, self.location)
             table, whole = unnest(decoded.table), not decoded.faults
             problems += _fault_problems(decoded.faults, decoded.lost, table.num_rows, self.location)
-        head = Head(header, layout, dialect, is_root, len(data), whole)
+        head = Head(header, layout, dialect, is_root, len(data), whole, table.num_rows)
         out: dict[str, Part] = {}
         for name in sorted(names):
             made, more = _make(name, table, head, self.location)
@@ -139,14 +147,22 @@ class Source:
 
 def _part_of(column: str) -> str | None:
     """The part that needs a column; None where all may (a record that may be null, or of no use)."""
+    if column[0] == "c" or column.startswith("sstats"):
+        return "stats"
     if column[0] == "s":
         return None
     return "stats" if column in STAT_COLUMNS else "partition" if column[0] == "p" else "entries"
 
 
+_V4 = {"v4-proposal": proposal_entries, "v4-draft": draft_entries}
+
+
 def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Table, list[Problem]]:
     if name == "entries":
-        return (root_entries if head.is_root else leaf_entries)(table, head.layout, location)
+        adapter = _V4.get(head.dialect) or (root_entries if head.is_root else leaf_entries)
+        return adapter(table, head.layout, location)
+    if name == "stats" and head.dialect in _V4:
+        return table.select([c.column for c in head.layout.stats]), []
     if name == "stats":
         return pairs_of(table), []
     return table.select([c.column for c in head.layout.partition]), []

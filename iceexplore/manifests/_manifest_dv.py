@@ -1,0 +1,151 @@
+"""Manifest deletion vectors: which entries of a leaf manifest are removed, by their positions in it.
+
+They stand in the root (content type MANIFEST_DV), inline or as a blob of a Puffin file. Their form is a portable 32-bit
+roaring bitmap (V4 proposal and draft), a Mumbling bitmap (later drafts), or the ``deletion-vector-v1`` blob of data
+files: these begin with different bytes, and only one of them can use the bytes up exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.deletes import (
+    DV_MAGIC,
+    decode_deletion_vector,
+    decode_mumbling,
+    encode_bitmap32,
+    read_bitmap32,
+    read_range,
+)
+from iceexplore.errors import FormatError, IceexploreError, Problem, Problems, problem
+from iceexplore.manifests._content_entry import ContentType, Status, live
+from iceexplore.storage import canonical
+
+__all__ = ["apply_manifest_dvs", "encode_manifest_dv", "manifest_dvs", "read_manifest_dv"]
+
+
+def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
+    """The positions that a manifest DV removes from its leaf.
+
+    Parameters
+    ----------
+    root
+        The root `Manifest`.
+    row
+        A row of ``root.entries`` of content type MANIFEST_DV.
+
+    Returns
+    -------
+    pyroaring.BitMap
+        Positions of the leaf's stored entries, DELETED ones too. Its cardinality may be far above its bytes.
+
+    Raises
+    ------
+    FormatError
+        There is neither content nor a place where it is, or it is no bitmap.
+    IceexploreError
+        The Puffin file is missing or refused.
+    """
+    entry = root.entries.slice(row, 1).select(["location", "deletion_vector"]).to_pylist()[0]
+    vector, where = entry["deletion_vector"] or {}, f"{root.location}#entry {row}"
+    if vector.get("inline_content") is not None:
+        return decode_manifest_dv(vector["inline_content"], location=where)
+    offset, size = vector.get("offset"), vector.get("size_in_bytes")
+    if offset is None or size is None or not entry["location"]:
+        raise FormatError("a manifest DV with neither inline content nor a place in a file", location=where)
+    data = read_range(storage, entry["location"], offset, size)
+    return decode_manifest_dv(data, location=entry["location"], offset=offset)
+
+
+def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int = 0) -> Any:
+    """A `pyroaring.BitMap` of a manifest DV in any of its forms.
+
+    Raises
+    ------
+    FormatError
+        It is none of them, or its bytes are not used up.
+    """
+    from pyroaring import BitMap
+
+    if data[4:8] == DV_MAGIC:
+        wide = decode_deletion_vector(data, location, offset)
+        if len(wide) and wide.max() >= 1 << 32:
+            raise FormatError(f"position {wide.max()} is beyond any manifest", location=location, offset=offset)
+        return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()
+    if data[:1] == b"\x01":
+        return decode_mumbling(data, location=location, offset=offset)
+    return read_bitmap32(data, location=location, offset=offset)
+
+
+def encode_manifest_dv(bitmap: Any) -> bytes:
+    """Write positions (a `pyroaring.BitMap`) as a manifest DV: portable roaring, runs wherever they are smaller."""
+    return encode_bitmap32(bitmap)
+
+
+def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
+    """The rows of the live manifest DVs of a root by the (canonical) location of their leaf."""
+    wanted = pc.and_(live(entries), pc.fill_null(pc.equal(entries["content_type"], int(ContentType.MANIFEST_DV)), False))
+    rows = np.flatnonzero(np.asarray(wanted))
+    out: dict[str, list[int]] = {}
+    for row, location in zip(rows.tolist(), entries["referenced_file"].take(pa.array(rows)).to_pylist(), strict=True):
+        if location:
+            out.setdefault(canonical(location), []).append(row)
+    return out
+
+
+def apply_manifest_dvs(
+    storage: Any, root: Any, rows: list[int], ordinals: pa.Array, stored: int, location: str
+) -> tuple[pa.Array | None, list[Problem]]:
+    """Which manifest DV removes each entry of a leaf.
+
+    Parameters
+    ----------
+    rows
+        The rows of the leaf's live DVs in the root.
+    ordinals, stored
+        The entries' positions in the leaf, and how many it stores.
+
+    Returns
+    -------
+    tuple
+        The column ``manifest_dv`` (None if nothing is removed), and problems: a vector that cannot be read removes
+        nothing.
+    """
+    problems: list[Problem] = []
+    by = np.full(stored, -1, dtype=np.int64)
+    about = root.entries.select(["ordinal", "status"]).take(pa.array(rows)).to_pylist()
+    statuses = [Status.EXISTING if entry["status"] is None else entry["status"] for entry in about]
+    if len(set(statuses)) < len(statuses):
+        text = f"{len(rows)} live manifest DVs of one leaf have the same status; all of them are applied."
+        problems.append(problem("manifest-dv-invalid", location, text, field="5 MANIFEST_DV", found=len(rows)))
+    # Where two remove an entry, it was the older one (EXISTING) that did: it is written last.
+    for row, entry, _ in sorted(zip(rows, about, statuses, strict=True), key=lambda item: -item[2]):
+        where = f"{root.location}#entry {row}"
+        try:
+            positions = _within(read_manifest_dv(storage, root, row), stored, where, problems)
+        except IceexploreError as error:
+            problems.append(Problems().add_error(error, where))
+            continue
+        by[positions] = entry["ordinal"]
+    if not bool((by >= 0).any()):
+        return None, problems
+    found = by[np.asarray(ordinals)]
+    return pa.array(found, mask=found < 0), problems
+
+
+def _within(bitmap: Any, stored: int, where: str, problems: list[Problem]) -> npt.NDArray[np.uint32]:
+    """The positions below ``stored``: never more than there are entries, whatever the vector claims."""
+    from pyroaring import BitMap
+
+    if len(bitmap) and bitmap.max() >= stored:
+        text = f"The manifest DV removes position {bitmap.max()}; its leaf has {stored} entries."
+        problems.append(
+            problem("manifest-dv-invalid", where, text, field="deletion_vector", found=bitmap.max(), expected=stored)
+        )
+        bitmap = bitmap & BitMap(range(stored))
+    return np.array(bitmap, dtype=np.uint32)

@@ -1,0 +1,46 @@
+"""What a table, or a loose file's own header, says of the ids in a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iceexplore.metadata import Expression, PartitionSpec, TableMetadata, Type, result_type
+
+__all__ = ["Meaning"]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Types of columns (and, V4, of expressions) by id, partition specs, expressions.
+
+    Attributes
+    ----------
+    location
+        The table's, which relative locations of V4 are joined with; None for a loose file.
+    """
+
+    types: Mapping[int, Type] = field(default_factory=dict)
+    specs: Mapping[int, PartitionSpec] = field(default_factory=dict)
+    expressions: Mapping[int, Expression] = field(default_factory=dict)
+    location: str | None = None
+
+    @classmethod
+    def of(cls, metadata: TableMetadata) -> Meaning:
+        """What a table's metadata says; a column's id wins over an expression's, which should not be the same."""
+        types: dict[int, Type] = {i: f.type for i, (_, f) in metadata.all_fields().items()}
+        columns = dict(types)
+        for expression in metadata.expressions:
+            source = columns.get(expression.source_ids[0]) if expression.source_ids else None
+            types.setdefault(expression.expr_id, result_type(expression.transform, source))
+        return cls(
+            types,
+            {s.spec_id: s for s in metadata.partition_specs},
+            {e.expr_id: e for e in metadata.expressions},
+            metadata.location,
+        )
+
+    @property
+    def unpartitioned(self) -> int | None:
+        """The id of the spec without fields; None if the table has none."""
+        return next((i for i, s in sorted(self.specs.items()) if s.is_unpartitioned), None)

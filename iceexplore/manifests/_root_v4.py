@@ -1,0 +1,86 @@
+"""The root manifest of V4: all its rows after inheritance, and the leaf-shaped view of the files that stand in it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem, Problems, problem
+from iceexplore.manifests._content_entry import ContentType
+from iceexplore.manifests._inherit import inherit_root
+from iceexplore.manifests._locations import absolute_entries
+from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests._meaning import Meaning
+from iceexplore.manifests._source import Loader, Part
+from iceexplore.metadata import Snapshot
+
+__all__ = ["V4_DIALECTS", "direct_view", "is_direct", "is_manifest", "v4_root"]
+
+#: Dialects whose rows are content entries.
+V4_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
+
+_MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
+_FILES = pa.array([int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32())
+_KNOWN = pa.array([int(t) for t in ContentType], pa.int32())
+
+
+def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
+    """Which entries are manifests."""
+    return pc.is_in(entries["content_type"], _MANIFESTS)
+
+
+def is_direct(entries: pa.Table) -> pa.ChunkedArray:
+    """Which entries are files."""
+    return pc.is_in(entries["content_type"], _FILES)
+
+
+def v4_root(
+    location: str, part: Part, snapshot: Snapshot | None, meaning: Meaning, load: Loader, report: Problems
+) -> Manifest:
+    """A root manifest of V4 from its decoded entries; without a snapshot nothing is inherited."""
+    head, entries = part.head, part.table
+    problems = [*part.problems, *type_problems(entries, location)]
+    if meaning.location is not None:
+        entries, more = absolute_entries(entries, meaning.location, location)
+        problems += more
+    if snapshot is not None:
+        entries = inherit_root(entries, snapshot, meaning.unpartitioned)
+        if not head.is_root and head.header.content is not None and not pc.any(is_manifest(entries)).as_py():
+            text = f"The snapshot's root manifest says of itself that it is a {head.header.content} manifest."
+            problems.append(
+                problem("file-corrupt", location, text, field="content", expected="root", severity="warning")
+            )
+    return Manifest(
+        location,
+        entries,
+        dialect=head.dialect,
+        is_root=True,
+        header=head.header,
+        length=head.length,
+        problems=tuple(problems),
+        layout=head.layout,
+        load=load,
+        meaning=meaning,
+        report=report,
+        stored=head.rows,
+    )
+
+
+def direct_view(root: Manifest) -> Manifest | None:
+    """The files of a V4 root as a manifest; None where it has none."""
+    if root.dialect not in V4_DIALECTS:
+        return None
+    mask = is_direct(root.entries)
+    return root.only(mask.combine_chunks()) if pc.any(mask).as_py() else None
+
+
+def type_problems(entries: pa.Table, location: str) -> list[Problem]:
+    """Entries of a content type that there is not: nobody can tell what they are."""
+    known = pc.is_in(entries["content_type"], _KNOWN)
+    count = len(known) - (pc.sum(known).as_py() or 0)
+    if not count:
+        return []
+    row = pc.index(known, False).as_py()
+    text = f"{count} entries have a content type that is not known; they are shown, and count as nothing."
+    found = entries["content_type"][row].as_py()
+    return [problem("file-corrupt", f"{location}#entry {row}", text, field="134 content_type", found=found)]
