@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._change import Change
-from iceexplore.commits._summary import partition_path
 from iceexplore.errors import CommitConflictError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live, whole
@@ -126,9 +125,12 @@ def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int]) -> EntryBatch:
-    """The live files of some leaves, and those in the root itself."""
+    """The live files of some leaves, and those in the root itself; what cannot be read raises."""
+    from iceexplore.commits._locate import readable
+
     if root is None:
         return EntryBatch.empty()
+    readable(root)
 
     def manifests() -> Iterator[Manifest]:
         direct = state.reader.direct(root)
@@ -138,7 +140,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int]) -> EntryBa
             yield from state.reader.leaves(root, rows, parts=frozenset({"entries", "partition"}))
 
     parts = []
-    for leaf in manifests():
+    for leaf in map(readable, manifests()):
         kinds = pc.less_equal(leaf.entries["content_type"], int(ContentType.EQUALITY_DELETE))
         parts.append(_referring(EntryBatch.of(leaf, ()), leaf).filter(_mask(pc.and_(live(leaf.entries), kinds))))
     return concat_batches(parts)
@@ -320,7 +322,12 @@ def _check_duplicates(change: Change, steps: list[Step]) -> None:
 
 
 def _place(batch: EntryBatch, row: int, metadata: TableMetadata) -> tuple[int, str]:
-    return batch.entries["partition_spec_id"][row].as_py() or 0, partition_path(batch, row, metadata)
+    """The partition of one file, as `Change.conflict_partitions` spells it."""
+    from iceexplore.commits._partition_values import partition_keys
+
+    partition = None if batch.partition is None else batch.partition.slice(row, 1)
+    (place,) = partition_keys(whole(batch.entries["partition_spec_id"].slice(row, 1)), partition, metadata)
+    return place
 
 
 def _who(step: Step) -> str:

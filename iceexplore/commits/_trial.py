@@ -172,6 +172,8 @@ class Trial:
             self.what = self.change.operation
         else:
             validate(self.change, _on_branch(self.start, self.ref), base)
+            renew = getattr(self.change, "renew", None)
+            self.change = self.change if renew is None else renew(base)
         applied = layout_of(sandbox.options)(self.change, writer)
         snapshot = snapshot_json(
             format_version=version,
