@@ -79,9 +79,7 @@ class EntryBatch:
         wanted = manifest.stat_field_ids() if field_ids is None else list(field_ids)
         stats = {}
         for field_id in wanted:
-            s = manifest.stats(field_id)
-            if s.type is None:
-                continue  # a column in no schema: its bounds could not be read by anybody
+            s = manifest.stats(field_id)  # of a column in no schema (a reserved one, say) the bounds stay binary
             kind = stats_type(s.lower.type)
             counts = [s.value_count, s.null_count, s.nan_count, s.column_size, s.average_length, s.max_length]
             arrays = [s.lower, s.upper, *counts, s.tight_bounds]

@@ -1,0 +1,78 @@
+"""Fields to be written: Arrow fields that carry their Iceberg field id, for Parquet as for Avro."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+
+__all__ = ["Pair", "field", "id_of", "list_of", "map_of", "nested", "retyped", "table_of"]
+
+Pair = tuple[pa.Field, pa.Array]
+
+#: Where pyarrow looks for (and leaves) field ids.
+ID_KEY = b"PARQUET:field_id"
+
+
+def field(
+    field_id: int, name: str, kind: pa.DataType, *, required: bool = False, doc: str = "", **more: str
+) -> pa.Field:
+    """A field with its id; ``doc`` and ``more`` (an Avro ``logical`` type, say) are for Avro schemas."""
+    metadata = {ID_KEY: str(field_id).encode()}
+    metadata |= {key.encode(): value.encode() for key, value in ({"doc": doc} | more).items() if value}
+    return pa.field(name, kind, nullable=not required, metadata=metadata)
+
+
+def id_of(field: pa.Field) -> int | None:
+    """The id of a field made by `field`."""
+    text = (field.metadata or {}).get(ID_KEY)
+    return None if text is None else int(text)
+
+
+def retyped(field: pa.Field, array: pa.Array) -> Pair:
+    """The field with the array's type: a struct's type is known once it is made."""
+    return field.with_type(array.type), array
+
+
+def list_of(element_id: int, kind: pa.DataType) -> pa.ListType:
+    """A list whose elements are required and have an id."""
+    return pa.list_(field(element_id, "element", kind, required=True))
+
+
+def map_of(key_id: int, value_id: int, value: pa.DataType) -> pa.MapType:
+    """A map by int, as statistics are stored below V4."""
+    return pa.map_(field(key_id, "key", pa.int32(), required=True), field(value_id, "value", value, required=True))
+
+
+def nested(pairs: Sequence[Pair], rows: int, absent: pa.BooleanArray | None = None) -> pa.StructArray:
+    """A struct of these children, null where ``absent`` is true.
+
+    Raises
+    ------
+    OptionError
+        A required child is null where its record is there.
+    """
+    if not pairs:
+        return pa.array([{}] * rows, pa.struct([]))
+    arrays = [a if f.nullable or not a.null_count else _filled(f, a, absent) for f, a in pairs]
+    return pa.StructArray.from_arrays(arrays, fields=[f for f, _ in pairs], mask=absent)
+
+
+def _filled(field: pa.Field, array: pa.Array, absent: pa.BooleanArray | None) -> pa.Array:
+    """The values of a required child: under a null record they are zero or empty."""
+    lacking = array.is_null() if absent is None else pc.and_not(array.is_null(), absent)
+    if pc.any(lacking).as_py():
+        row = pc.index(lacking, True).as_py()
+        raise OptionError(f"row {row} has no {field.name}, which the format requires")
+    kind = array.type
+    zero: object = "" if pa.types.is_string(kind) else b"" if pa.types.is_binary(kind) else 0
+    return pc.fill_null(array, pa.scalar(zero, kind))
+
+
+def table_of(pairs: Iterable[Pair]) -> pa.Table:
+    """A table of these columns."""
+    fields, arrays = zip(*pairs, strict=True)
+    return pa.Table.from_arrays(list(arrays), schema=pa.schema(list(fields)))
