@@ -1,0 +1,90 @@
+"""Spark with Iceberg's runtime reads what we commit, row for row, and commits on top of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commits.list_lab import ListLab
+from tests.commits.real_history import RealHistory, Row, play, rows_of
+from tests.spark.conftest import Warehouse
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
+
+VERSIONS = [1, 2, 3, 4]
+
+
+def read(session: Any, path: Path | str) -> list[Row]:
+    """The rows that Spark finds."""
+    table = session.read.format("iceberg").load(str(path)).select("id", "kind", "x").toArrow()
+    return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=str)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_spark_finds_the_rows_after_every_commit(warehouse: Warehouse, tmp_path: Path, version: int) -> None:
+    history, states = play(tmp_path / "t", version, equality=True)
+    for i, expected in enumerate(states):
+        path = history.lab.folder / "metadata" / f"v{i + 1}.metadata.json"
+        assert read(warehouse.session, path) == expected, f"after {i} commits"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_spark_appends_on_top_of_ours_and_we_on_top_of_it(warehouse: Warehouse, tmp_path: Path, version: int) -> None:
+    session = warehouse.session
+    history, states = play(tmp_path / "t", version, equality=True)
+    new = session.createDataFrame([(1000, "a", 0.5), (1001, "new", None)], "id long, kind string, x double")
+    new.write.format("iceberg").mode("append").save(str(history.lab.folder))
+    expected = sorted([*states[-1], (1000, "a", 0.5), (1001, "new", None)], key=str)
+    assert read(session, history.lab.folder) == expected
+    hint = int((history.lab.folder / "metadata" / "version-hint.text").read_text())
+    again = RealHistory(ListLab.on(history.lab.folder, version, hint))
+    again.append(rows_of(2000, 3, "a"))
+    again.rewrite_manifests()
+    assert read(session, history.lab.folder) == sorted([*expected, *rows_of(2000, 3, "a")], key=str)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_commits_between_sparks_own(warehouse: Warehouse, version: int) -> None:
+    session, name, folder = (
+        warehouse.session,
+        f"cat.sim.between_{version}",
+        warehouse.folder / "sim" / f"between_{version}",
+    )
+    session.sql("CREATE NAMESPACE IF NOT EXISTS cat.sim")
+    modes = ", ".join(f"'write.{w}.mode'='merge-on-read'" for w in ("delete", "update", "merge"))
+    session.sql(
+        f"CREATE TABLE {name} (id bigint, kind string, x double) USING iceberg PARTITIONED BY (kind) "
+        f"TBLPROPERTIES ('format-version'='{version}', 'write.metadata.compression-codec'='none'"
+        f"{', ' + modes if version > 1 else ''})"
+    )
+    for kind in ("a", "b"):
+        values = ", ".join(
+            f"({i}, '{kind}', {i / 4})" for i in range(10 if kind == "a" else 30, 20 if kind == "a" else 40)
+        )
+        session.sql(f"INSERT INTO {name} VALUES {values}")
+
+    def hint() -> int:
+        return int((folder / "metadata" / "version-hint.text").read_text())
+
+    history = RealHistory.on(ListLab.on(folder, version, hint()))
+    first, second = sorted(history.rows, key=lambda f: history.rows[f][0][0])
+    (third,) = history.append(rows_of(50, 6, "a"))
+    if version > 1:
+        history.delete_rows({first: [0, 1], second: [5]})
+    history.compact([first, third])
+    assert read(session, folder) == history.expected()
+    session.sql(f"DELETE FROM {name} WHERE id IN (13, 36, 52)")
+    session.sql(f"INSERT INTO {name} VALUES (99, 'b', 9.5)")
+    expected = sorted([*(r for r in history.expected() if r[0] not in (13, 36, 52)), (99, "b", 9.5)], key=str)
+    assert read(session, folder) == expected
+    ours = ListLab.on(folder, version, hint())
+    RealHistory(ours).rewrite_manifests()
+    assert read(session, folder) == expected
+    session.sql(
+        f"CALL cat.system.rewrite_data_files(table => 'sim.between_{version}', options => map('rewrite-all','true'))"
+    )
+    session.sql(f"CALL cat.system.rewrite_manifests('sim.between_{version}')")
+    assert read(session, folder) == expected
+    assert len(ListLab.on(folder, version, hint()).state.problems) == 0
