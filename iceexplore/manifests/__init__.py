@@ -20,6 +20,7 @@ from iceexplore.manifests._manifest_dv import encode_manifest_dv, read_manifest_
 from iceexplore.manifests._reader import ManifestReader, open_manifest
 from iceexplore.manifests._redact import Redactor
 from iceexplore.manifests._stats import ColumnStats
+from iceexplore.manifests._upgrade import upgrade_entries
 from iceexplore.manifests._write import write_manifest, write_manifest_list
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "open_manifest",
     "read_manifest_dv",
     "stats_type",
+    "upgrade_entries",
     "whole",
     "write_manifest",
     "write_manifest_list",

@@ -82,12 +82,12 @@ def _cast(array: pa.Array, target: pa.DataType, column_id: int) -> pa.Array:
 def partition_fields(batch: EntryBatch, metadata: TableMetadata) -> list[tuple[PartitionField, pa.BooleanArray]]:
     """The partition fields of a batch that have values, with the rows whose spec has them."""
     spec_ids, files = whole(batch.entries["partition_spec_id"]), file_rows(batch)
-    found: dict[int, tuple[PartitionField, list[int]]] = {}
+    found: dict[PartitionField, list[int]] = {}  # a field id alone may mean two things: v1 counted in every spec anew
     for spec in specs_of(batch, metadata):
         for f in spec.fields:
             if is_identity(f) or derives(f):
-                found.setdefault(f.field_id, (f, []))[1].append(spec.spec_id)
-    return [(f, pc.and_(files, pc.is_in(spec_ids, pa.array(ids, _int32)))) for f, ids in found.values()]
+                found.setdefault(f, []).append(spec.spec_id)
+    return [(f, pc.and_(files, pc.is_in(spec_ids, pa.array(ids, _int32)))) for f, ids in found.items()]
 
 
 def put_identity(

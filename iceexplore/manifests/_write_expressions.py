@@ -27,10 +27,13 @@ def derives(field: PartitionField) -> bool:
 
 
 def find_expression(metadata: TableMetadata, field: PartitionField) -> Expression | None:
-    """The expression of a partition field: the one with its field id, else one of its transform and sources."""
+    """The expression of a partition field: of its transform and sources, and with its field id if there are several.
+
+    A field id alone is not enough: v1 counted from 1000 in every spec.
+    """
     same = [e for e in metadata.expressions if (e.transform, e.source_ids) == (field.transform, field.source_ids)]
-    by_id = next((e for e in metadata.expressions if e.partition_field_id == field.field_id), None)
-    return by_id or (same[0] if same else None)
+    by_id = [e for e in same if e.partition_field_id == field.field_id]
+    return next(iter(by_id or same), None)
 
 
 def expression_of(metadata: TableMetadata, field: PartitionField) -> Expression:
