@@ -197,8 +197,11 @@ def rollback(
     assert snapshot_id is not None
     the_snapshot(snapshots, snapshot_id)
     if all(s["snapshot-id"] != snapshot_id for s in line):
-        raise RuleError("rollback-ancestor", f"snapshot {snapshot_id} is no ancestor of the current one, "
-                        f"{current_snapshot_id(document)}; set_current_snapshot takes any")  # fmt: skip
+        raise RuleError(
+            "rollback-ancestor",
+            f"snapshot {snapshot_id} is no ancestor of the current one, "
+            f"{current_snapshot_id(document)}; set_current_snapshot takes any",
+        )
     return set_current_snapshot(document, snapshot_id=snapshot_id, timestamp_ms=timestamp_ms)
 
 
@@ -222,8 +225,10 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
             raise RuleError("ref-type", f"{name!r} is a tag: only branches are fast-forwarded")
         here = refs[name].get("snapshot-id")
         if all(s["snapshot-id"] != here for s in ancestors(snapshots_by_id(document), target)):
-            raise RuleError("fast-forward-ancestor", f"{name!r} is at snapshot {here}, which is no ancestor of {to!r} "
-                            f"(snapshot {target})")  # fmt: skip
+            raise RuleError(
+                "fast-forward-ancestor",
+                f"{name!r} is at snapshot {here}, which is no ancestor of {to!r} (snapshot {target})",
+            )
     return set_ref(document, name=name, snapshot_id=target, timestamp_ms=timestamp_ms)
 
 
@@ -264,11 +269,17 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
     operation = summary.get("operation")
     replaces = operation == "overwrite" and summary.get("replace-partitions") == "true"
     if operation != "append" and not replaces:
-        raise RuleError("cherry-pick", f"snapshot {snapshot_id} is {operation!r}: only append, an overwrite of whole "
-                        "partitions, or a child of the current snapshot can be picked")  # fmt: skip
+        raise RuleError(
+            "cherry-pick",
+            f"snapshot {snapshot_id} is {operation!r}: only append, an overwrite of whole "
+            "partitions, or a child of the current snapshot can be picked",
+        )
     if replaces and parent is not None and all(s["snapshot-id"] != parent for s in line):
-        raise RuleError("cherry-pick", f"snapshot {snapshot_id} overwrites partitions on top of snapshot {parent}, "
-                        "which is no ancestor of the current one")  # fmt: skip
+        raise RuleError(
+            "cherry-pick",
+            f"snapshot {snapshot_id} overwrites partitions on top of snapshot {parent}, "
+            "which is no ancestor of the current one",
+        )
     return {"source-snapshot-id": str(snapshot_id), **({"published-wap-id": wap_id} if wap_id else {})}
 
 

@@ -65,6 +65,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("operation-name", "append only adds, replace keeps the rows, overwrite adds and removes, delete only removes.", f"{_SPEC}, Snapshots"),
     Rule("duplicate-file", "A file is in a table once.", f"{_SPEC}, Manifests"),
     Rule("files-exist", "Files to be removed or rewritten are live.", f"{_SPEC}, Commit Conflict Resolution and Retry"),
+    Rule("whole-files", "Metadata deletes whole files: of each file that a filter may match, every row surely does.", "Iceberg, ManifestFilterManager"),
     Rule("schema-unchanged", "The schema and the spec are those that the commit was made with.", f"{_SPEC}, Commit Conflict Resolution and Retry"),
     Rule("no-new-conflicting-files", "No data was added since that a serializable operation should have seen.", "Iceberg, MergingSnapshotProducer.validateAddedDataFiles"),
     Rule("no-new-deletes", "No deletes were added since for files that this commit replaces.", "Iceberg, MergingSnapshotProducer.validateNoNewDeletesForDataFiles"),
@@ -87,6 +88,21 @@ RULES: dict[str, Rule] = _rules(
     Rule("expire-gc", "Snapshots of a table with gc.enabled=false do not expire.", "Iceberg, RemoveSnapshots"),
     Rule("reserved-property", "Reserved names are no table properties, and properties are strings.", "Iceberg, TableProperties.RESERVED_PROPERTIES"),
     Rule("format-version-rises", "The format version is never lowered, and is 4 at most.", "Iceberg, TableMetadata.upgradeFormatVersion"),
+    # Schemas, partition specs and sort orders
+    Rule("schema-names", "A name of a change means one column, and no two columns share a name.", "Iceberg, SchemaUpdate"),
+    Rule("schema-conflict", "A column that is dropped is not changed at once.", "Iceberg, SchemaUpdate"),
+    Rule("schema-struct", "Fields are added to structs, and moved within theirs; a list keeps its element, a map its value.", f"{_SPEC}, Schema Evolution"),
+    Rule("schema-map-key", "The key of a map does not change.", "Iceberg, SchemaUpdate"),
+    Rule("type-promotion", "A type changes by a promotion of the format version, which leaves partition values as they were.", f"{_SPEC}, Schema Evolution"),
+    Rule("required-columns", "A required column is added with defaults; an optional one does not become required.", f"{_SPEC}, Default values"),
+    Rule("default-values", "Defaults fit the type and exist from v3 on; the initial one never changes.", f"{_SPEC}, Default values"),
+    Rule("types-of-version", "A column has a type of the table's format version.", f"{_SPEC}, Primitive Types"),
+    Rule("identifier-fields", "Identifier fields are required primitives, not float or double, in required structs.", f"{_SPEC}, Identifier Field IDs"),
+    Rule("partition-source", "The source of a partition field is a primitive outside lists and maps that its transform takes.", f"{_SPEC}, Partitioning"),
+    Rule("partition-names", "Names of partition fields are unique, and no other column's.", "Iceberg, PartitionSpec.Builder"),
+    Rule("partition-fields", "A spec has a source and transform once; only fields that it has are removed and renamed.", "Iceberg, BaseUpdatePartitionSpec"),
+    Rule("partition-ids-v1", "In v1 the ids of a spec's fields count from 1000 without a gap.", f"{_SPEC}, Partition Evolution"),
+    Rule("sort-source", "The source of a sort field is a primitive outside lists and maps that its transform takes.", f"{_SPEC}, Sorting"),
 )  # fmt: skip
 
 

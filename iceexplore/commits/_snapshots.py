@@ -105,8 +105,10 @@ def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], re
     if version >= 2:
         out["last-sequence-number"] = _next_sequence_number(document, snapshot)
     elif whole_number(snapshot, "sequence-number", 0):
-        raise RuleError("sequence-increases", f"snapshot {snapshot_id} has sequence number "
-                        f"{snapshot['sequence-number']}: format version 1 has none")  # fmt: skip
+        raise RuleError(
+            "sequence-increases",
+            f"snapshot {snapshot_id} has sequence number {snapshot['sequence-number']}: format version 1 has none",
+        )
     if version >= 3:
         out["next-row-id"] = _next_row_id(document, snapshot)
     if ref is None:

@@ -159,8 +159,11 @@ def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[J
 def _check_field(field: Json) -> None:
     for key in ("name", "transform"):
         if not isinstance(field.get(key), str):
-            raise FormatError(f"a partition field lacks {key}: no commit can be made on this table", field=key,
-                              code="metadata-invalid")  # fmt: skip
+            raise FormatError(
+                f"a partition field lacks {key}: no commit can be made on this table",
+                field=key,
+                code="metadata-invalid",
+            )
 
 
 def _last_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
@@ -174,6 +177,7 @@ def _last_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
 def _object(document: Mapping[str, Any], key: str) -> Json:
     found = document.get(key)
     if not isinstance(found, dict):
-        raise FormatError(f"{key} must be an object: no commit can be made on this table", field=key,
-                          code="metadata-invalid")  # fmt: skip
+        raise FormatError(
+            f"{key} must be an object: no commit can be made on this table", field=key, code="metadata-invalid"
+        )
     return found

@@ -1,0 +1,165 @@
+"""Snapshots that expire (spec, "Snapshot Retention Policy"; Java's ``RemoveSnapshots``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from iceexplore.commits._document import (
+    Json,
+    ancestors,
+    entries,
+    now_or,
+    snapshots_by_id,
+    the_snapshot,
+    whole_number,
+    with_values,
+)
+from iceexplore.commits._properties import read_properties
+from iceexplore.commits._refs import read_refs
+from iceexplore.errors import FormatError, OptionError, RuleError
+
+__all__ = ["expire_snapshots"]
+
+#: Java's defaults: five days, one snapshot, no end.
+_MAX_SNAPSHOT_AGE_MS = 5 * 24 * 60 * 60 * 1000
+_MIN_SNAPSHOTS_TO_KEEP = 1
+_MAX_REF_AGE_MS = 2**63 - 1
+
+
+def expire_snapshots(
+    document: Mapping[str, Any],
+    *,
+    ids: Iterable[int] | None = None,
+    older_than_ms: int | None = None,
+    retain_last: int | None = None,
+    now_ms: int | None = None,
+) -> tuple[Json, tuple[int, ...]]:
+    """A document without its expired snapshots, and their ids in the order that they had.
+
+    Refs other than ``main`` go first, if their snapshot is older than their ``max-ref-age-ms``. What a ref names stays;
+    so do, of each branch, as many ancestors as its ``min-snapshots-to-keep`` says and all that are younger than its
+    ``max-snapshot-age-ms``. Snapshots of no branch stay while they are younger than ``older_than_ms``. A ref's own
+    retention wins over the arguments, these over the table properties ``history.expire.*`` (5 days and 1 snapshot by
+    default).
+
+    With a snapshot gone, ``snapshot-log`` loses its entry and all before it (otherwise the one before would seem to
+    have been current for longer), and ``statistics`` and ``partition-statistics`` lose theirs. No file is removed.
+
+    Parameters
+    ----------
+    ids
+        Snapshots that go in any case. As in Java what is too old goes too: ``older_than_ms=0`` expires these alone.
+    older_than_ms
+        Since the epoch.
+    retain_last
+        At least so many snapshots of each branch stay.
+    now_ms
+        By which ages are told; the system's clock by default.
+
+    Raises
+    ------
+    RuleError
+        ``expire-referenced`` (a ref names one of ``ids``), ``expire-gc`` (``gc.enabled`` is false).
+    SnapshotNotFoundError
+        One of ``ids`` is not in the table.
+    OptionError
+        ``retain_last`` below 1.
+    """
+    properties = read_properties(document)
+    if str(properties.get("gc.enabled", "true")).lower() == "false":
+        raise RuleError("expire-gc", "gc.enabled is false: other tables may use this table's files")
+    if retain_last is not None and retain_last < 1:
+        raise OptionError(f"retain_last={retain_last}: at least 1")
+    now = now_or(now_ms)
+    if older_than_ms is None:
+        older_than_ms = now - _number(properties, "history.expire.max-snapshot-age-ms", _MAX_SNAPSHOT_AGE_MS)
+    if retain_last is None:
+        retain_last = _number(properties, "history.expire.min-snapshots-to-keep", _MIN_SNAPSHOTS_TO_KEEP)
+
+    snapshots = snapshots_by_id(document)
+    refs = _living_refs(
+        document, snapshots, now - _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now
+    )
+    expired = _named(ids or (), snapshots, refs)
+    kept: set[int] = set()
+    reachable: set[int] = set()
+    for ref in refs.values():
+        snapshot_id = whole_number(ref, "snapshot-id", -1)
+        kept.add(snapshot_id)
+        reachable.add(snapshot_id)
+        if ref.get("type") == "tag":
+            continue
+        line = list(ancestors(snapshots, snapshot_id))
+        reachable.update(s["snapshot-id"] for s in line)
+        age = ref.get("max-snapshot-age-ms")
+        oldest = older_than_ms if age is None else now - age
+        kept |= _kept_of_branch(line, oldest, whole_number(ref, "min-snapshots-to-keep", retain_last))
+    for snapshot_id, snapshot in snapshots.items():
+        if snapshot_id not in reachable and whole_number(snapshot, "timestamp-ms", 0) >= older_than_ms:
+            kept.add(snapshot_id)
+    gone = tuple(i for i in snapshots if i in expired or i not in kept)
+    return _without(document, set(gone), refs), gone
+
+
+def _living_refs(
+    document: Mapping[str, Any], snapshots: Mapping[int, Json], default_oldest: int, now: int
+) -> dict[str, Json]:
+    out = {}
+    for name, ref in read_refs(document).items():
+        snapshot = snapshots.get(whole_number(ref, "snapshot-id", -1))
+        age = ref.get("max-ref-age-ms")
+        oldest = default_oldest if age is None else now - age
+        if snapshot is not None and (name == "main" or whole_number(snapshot, "timestamp-ms", 0) >= oldest):
+            out[name] = ref
+    return out
+
+
+def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str, Json]) -> set[int]:
+    found = set(ids)
+    for snapshot_id in sorted(found):
+        the_snapshot(snapshots, snapshot_id)
+        holders = [name for name, ref in refs.items() if ref.get("snapshot-id") == snapshot_id]
+        if holders:
+            raise RuleError(
+                "expire-referenced",
+                f"snapshot {snapshot_id} is what {', '.join(map(repr, holders))} names: move or remove the ref first",
+            )
+    return found
+
+
+def _kept_of_branch(line: Iterable[Json], oldest: int, at_least: int) -> set[int]:
+    kept: set[int] = set()
+    for snapshot in line:
+        if len(kept) >= at_least and whole_number(snapshot, "timestamp-ms", 0) < oldest:
+            break
+        kept.add(snapshot["snapshot-id"])
+    return kept
+
+
+def _without(document: Mapping[str, Any], gone: set[int], refs: dict[str, Json]) -> Json:
+    out = dict(document)
+    if document.get("refs"):
+        out["refs"] = refs
+    if not gone:
+        return out
+    for key in ("snapshots", "statistics", "partition-statistics"):
+        if document.get(key):
+            out[key] = [item for item in entries(document, key) if item.get("snapshot-id") not in gone]
+    if document.get("snapshot-log"):
+        left = {s.get("snapshot-id") for s in out["snapshots"]}
+        log = entries(document, "snapshot-log")
+        cut = max((i + 1 for i, entry in enumerate(log) if entry.get("snapshot-id") not in left), default=0)
+        out = with_values(out, snapshot_log=log[cut:])
+    return out
+
+
+def _number(properties: Mapping[str, Any], name: str, default: int) -> int:
+    try:
+        return int(properties.get(name, default))
+    except (TypeError, ValueError):
+        raise FormatError(
+            f"the table property {name} must be a whole number, found {properties[name]!r}",
+            field=name,
+            code="metadata-invalid",
+        ) from None

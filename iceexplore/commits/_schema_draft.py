@@ -1,0 +1,247 @@
+"""A schema while it is changed: changes are gathered by field id, then applied at once (Java: ``SchemaUpdate``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from iceexplore.errors import RuleError
+from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+
+__all__ = ["SchemaDraft"]
+
+
+class SchemaDraft:
+    """The changes of one evolution. Names are those of the schema before it, or of columns added by it.
+
+    ``points.x`` finds ``points.element.x`` too: the ``element`` of a list and the ``value`` of a map may be left out
+    above a struct's field, as in Java.
+    """
+
+    def __init__(self, schema: Schema, last_column_id: int, *, case_sensitive: bool) -> None:
+        self.schema = schema
+        self.last_column_id = last_column_id
+        self.case_sensitive = case_sensitive
+        self.fields: dict[int, NestedField] = {}
+        self.names: dict[int, str] = {}
+        self.parents: dict[int, int | None] = {}
+        self.added: dict[int | None, list[int]] = {}
+        self.updates: dict[int, NestedField] = {}
+        self.deletes: set[int] = set()
+        self._steps: dict[int, str] = {}
+        self._ids: dict[str, int] = {}
+        self._added_ids: dict[str, int] = {}
+        self._moves: dict[int | None, list[tuple[int, str, int | None]]] = {}
+        short: dict[str, int] = {}
+        for parent, path, step, field in _walk(None, (), schema.fields):
+            self.fields[field.field_id] = field
+            self.names[field.field_id] = ".".join(name for name, _ in path)
+            self.parents[field.field_id] = parent
+            self._steps[field.field_id] = step
+            self._ids.setdefault(self._key(self.names[field.field_id]), field.field_id)
+            left = [name for name, kind in path[:-1] if kind == "field"] + [path[-1][0]]
+            short.setdefault(self._key(".".join(left)), field.field_id)
+        for name, field_id in short.items():
+            self._ids.setdefault(name, field_id)
+
+    def _key(self, name: str) -> str:
+        return name if self.case_sensitive else name.lower()
+
+    def find(self, name: str) -> int | None:
+        """The id of a column by its (old) full name; None where there is none. One just added comes first."""
+        key = self._key(name)
+        return self._added_ids.get(key, self._ids.get(key))
+
+    def find_exactly(self, name: str) -> int | None:
+        """The id of a column that was there by its full name, case and all."""
+        return next((i for i in self.fields if self.names[i] == name), None)
+
+    def the(self, name: str) -> int:
+        """The id of a column that is there and stays.
+
+        Raises
+        ------
+        RuleError
+            ``schema-names``, ``schema-conflict`` (it, or what it is in, is dropped), ``schema-map-key``.
+        """
+        field_id = self.find(name)
+        if field_id is None:
+            known = ", ".join(list(self.names.values())[:20]) or "none"
+            raise RuleError("schema-names", f"there is no column {name!r}; there are {known}")
+        for ancestor in self.lineage(field_id):
+            if ancestor in self.deletes:
+                raise RuleError("schema-conflict", f"{name!r} cannot be changed: {self.names[ancestor]!r} is dropped")
+        self._check_key(field_id, name)
+        return field_id
+
+    def current(self, field_id: int) -> NestedField:
+        """A field with the changes gathered so far."""
+        return self.updates.get(field_id) or self.fields[field_id]
+
+    def lineage(self, field_id: int | None) -> Iterator[int]:
+        """A field's id, its parent's, and so on."""
+        while field_id is not None:
+            yield field_id
+            field_id = self.parents[field_id]
+
+    def is_added(self, field_id: int) -> bool:
+        """Whether this evolution adds the column."""
+        return field_id not in self.fields
+
+    def add(self, path: str, type_: Type) -> None:
+        """Add an optional column; the part of ``path`` before its last dot is the struct that it goes into."""
+        above, _, name = path.rpartition(".")
+        parent = self._struct_for(path, above) if above else None
+        if not name:
+            raise RuleError("schema-names", f"a column needs a name; {path!r} was given")
+        full = f"{self.names[parent]}.{name}" if parent is not None else name
+        for known in (self.find(path), self.find(full)):
+            if known is not None and known not in self.deletes:
+                raise RuleError("schema-names", f"there is a column {path!r} already")
+        field_id = self._next_id()
+        self.parents[field_id] = parent
+        self.names[field_id] = full
+        self._steps[field_id] = "field"
+        self.updates[field_id] = NestedField(field_id, name, self.fresh(type_))
+        self.added.setdefault(parent, []).append(field_id)
+        for spelled in (full, path):
+            self._added_ids.setdefault(self._key(spelled), field_id)
+
+    def _struct_for(self, path: str, above: str) -> int:
+        parent = self._ids.get(self._key(above))
+        if parent is None:
+            raise RuleError(
+                "schema-names",
+                f"{path!r} cannot be added: there is no column {above!r} (one that is added "
+                "too is given its fields in its type)",
+            )
+        match self.fields[parent].type:
+            case ListType(element):
+                parent = element.field_id
+            case MapType(_, value):
+                parent = value.field_id
+        if not isinstance(self.fields[parent].type, StructType):
+            raise RuleError(
+                "schema-struct", f"{path!r} cannot be added: {above!r} is no struct but {self.fields[parent].type}"
+            )
+        for ancestor in self.lineage(parent):
+            if ancestor in self.deletes:
+                raise RuleError("schema-conflict", f"{path!r} cannot be added: {self.names[ancestor]!r} is dropped")
+        self._check_key(parent, path)
+        return parent
+
+    def drop(self, name: str) -> None:
+        """Drop a field of a struct."""
+        field_id = self.the(name)
+        self._check_field(field_id, name, "dropped")
+        self.deletes.add(field_id)
+
+    def set(self, field_id: int, **changes: Any) -> None:
+        """Change attributes of a field."""
+        if "name" in changes:
+            self._check_field(field_id, self.names[field_id], "renamed")
+        self.updates[field_id] = replace(self.current(field_id), **changes)
+
+    def move(self, name: str, where: str) -> None:
+        """Move a field within its struct: ``first``, ``after x``, ``before x``."""
+        field_id = self.the(name)
+        self._check_field(field_id, name, "moved")
+        parent = self.parents[field_id]
+        place, _, other_name = where.strip().partition(" ")
+        if place == "first" and not other_name:
+            self._moves.setdefault(parent, []).append((field_id, "first", None))
+            return
+        if place not in ("after", "before") or not other_name:
+            raise RuleError("schema-struct", f"{name!r} cannot move to {where!r}: 'first', 'after x' or 'before x'")
+        sibling = other_name if parent is None else f"{self.names[parent]}.{other_name}"
+        other = self.the(other_name if self.find(sibling) is None else sibling)
+        if other == field_id or self.parents[other] != parent:
+            raise RuleError(
+                "schema-struct", f"{name!r} moves within its struct only, beside another field of it, not {where!r}"
+            )
+        self._moves.setdefault(parent, []).append((field_id, place, other))
+
+    def apply(self) -> tuple[NestedField, ...]:
+        """The new top-level fields."""
+        return self._struct(self.schema.fields, None)
+
+    def fresh(self, type_: Type) -> Type:
+        """A type with new ids: those of one level before those within, as Java assigns them."""
+        match type_:
+            case StructType(fields):
+                ids = [self._next_id() for _ in fields]
+                return StructType(
+                    tuple(replace(f, field_id=i, type=self.fresh(f.type)) for i, f in zip(ids, fields, strict=True))
+                )
+            case ListType(element):
+                field_id = self._next_id()
+                return ListType(replace(element, field_id=field_id, type=self.fresh(element.type)))
+            case MapType(key, value):
+                key_id, value_id = self._next_id(), self._next_id()
+                return MapType(
+                    replace(key, field_id=key_id, type=self.fresh(key.type)),
+                    replace(value, field_id=value_id, type=self.fresh(value.type)),
+                )
+        return type_
+
+    def _next_id(self) -> int:
+        self.last_column_id += 1
+        return self.last_column_id
+
+    def _struct(self, fields: tuple[NestedField, ...], parent: int | None) -> tuple[NestedField, ...]:
+        out = [self._field(f) for f in fields if f.field_id not in self.deletes]
+        out += [self.updates[i] for i in self.added.get(parent, ())]
+        for field_id, place, other in self._moves.get(parent, ()):
+            moved = out.pop(_index(out, field_id))
+            out.insert(0 if other is None else _index(out, other) + (place == "after"), moved)
+        return tuple(out)
+
+    def _field(self, field: NestedField) -> NestedField:
+        field = self.updates.get(field.field_id, field)
+        match field.type:
+            case StructType(fields):
+                return replace(field, type=StructType(self._struct(fields, field.field_id)))
+            case ListType(element):
+                return replace(field, type=ListType(self._field(element)))
+            case MapType(key, value):
+                return replace(field, type=MapType(key, self._field(value)))
+        return field
+
+    def _check_field(self, field_id: int, name: str, done: str) -> None:
+        if self._steps[field_id] != "field":
+            raise RuleError(
+                "schema-struct", f"{name!r} is the {self._steps[field_id]} of a list or map: it cannot be {done}"
+            )
+
+    def _check_key(self, field_id: int, name: str) -> None:
+        if any(self._steps[i] == "key" for i in self.lineage(field_id)):
+            raise RuleError("schema-map-key", f"{name!r} is (in) the key of a map, which cannot change")
+
+
+Path = tuple[tuple[str, str], ...]
+
+
+def _walk(
+    parent: int | None, path: Path, fields: tuple[NestedField, ...], step: str = "field"
+) -> Iterator[tuple[int | None, Path, str, NestedField]]:
+    """Every field with its parent's id, its path (names, and whether each is left out above a struct), and its kind."""
+    for field in fields:
+        # Above a struct's field the names `element` and `value` may be left out; above a list or map they may not.
+        optional = step != "field" and step != "key" and isinstance(field.type, StructType)
+        here = (*path, (field.name, step if optional else "field"))
+        yield parent, here, step, field
+        match field.type:
+            case StructType(children):
+                yield from _walk(field.field_id, here, children)
+            case ListType(element):
+                yield from _walk(field.field_id, here, (element,), "element")
+            case MapType(key, value):
+                yield from _walk(field.field_id, here, (key,), "key")
+                yield from _walk(field.field_id, here, (value,), "value")
+            case PrimitiveType():
+                pass
+
+
+def _index(fields: list[NestedField], field_id: int) -> int:
+    return next(i for i, f in enumerate(fields) if f.field_id == field_id)

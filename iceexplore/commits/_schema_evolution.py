@@ -1,0 +1,208 @@
+"""Schema evolution of a document (spec, "Schema Evolution"; Java: ``SchemaUpdate``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from iceexplore.commits._document import Json, entries, whole_number, with_values
+from iceexplore.commits._name_mapping_update import updated_properties
+from iceexplore.commits._properties import read_properties
+from iceexplore.commits._schema_draft import SchemaDraft
+from iceexplore.commits._schema_rules import check_promotion, check_schema, default_value, promoted_default
+from iceexplore.commits._type_notation import type_of
+from iceexplore.commits._unknown_keys import unknown_keys, with_unknown_keys
+from iceexplore.commits._upgrade_document import with_lists
+from iceexplore.errors import FormatError, Problems, RuleError
+from iceexplore.metadata import (
+    Schema,
+    TableMetadata,
+    Type,
+    parse_table_metadata,
+    schema_to_json,
+)
+
+__all__ = ["evolve_schema", "without_history"]
+
+
+def without_history(document: Mapping[str, Any]) -> TableMetadata:
+    """The records of schemas, specs, orders and properties: a document's snapshots and logs are not read.
+
+    Raises
+    ------
+    FormatError
+        These parts break the spec: what is wrong must be mended before they can be evolved.
+    """
+    short = {
+        **document, "snapshots": [], "refs": {}, "current-snapshot-id": None, "snapshot-log": [], "metadata-log": [],
+        "statistics": [], "partition-statistics": [],
+    }  # fmt: skip
+    return parse_table_metadata(short, "table metadata", Problems(strict=True))
+
+
+def evolve_schema(
+    document: Mapping[str, Any],
+    *,
+    add: Mapping[str, str | Mapping[str, Any] | Type] | None = None,
+    drop: Iterable[str] = (),
+    rename: Mapping[str, str] | None = None,
+    update: Mapping[str, str | Mapping[str, Any] | Type] | None = None,
+    move: Mapping[str, str] | None = None,
+    require: Iterable[str] = (),
+    make_optional: Iterable[str] = (),
+    doc: Mapping[str, str | None] | None = None,
+    initial_default: Mapping[str, Any] | None = None,
+    write_default: Mapping[str, Any] | None = None,
+    identifier: Iterable[str] | None = None,
+    case_sensitive: bool = True,
+) -> Json:
+    """A document with an evolved schema, which becomes the current one.
+
+    Columns are named by their dotted paths before the evolution (``a.b``, ``points.element.x`` or ``points.x``); added
+    ones by the path they are given. What is dropped is gone first, so that its name can be given anew; moves are made
+    in their order, last. An equal schema of the table is used again, with its id. The property
+    ``schema.name-mapping.default`` and properties of single columns follow.
+
+    Parameters
+    ----------
+    add
+        Types by path: ``{"note": "string", "point.z": "double", "tags": "list<string>"}``; a type's JSON says more.
+        New ids count from ``last-column-id``. Paths into a list or map lead to its element or value.
+    rename
+        New names (not paths) by path.
+    update
+        Promoted types by path.
+    move
+        ``first``, ``after x`` or ``before x`` by path; ``x`` is in the same struct.
+    require
+        Added columns that are required: they need an ``initial_default`` (v3). Others cannot become required.
+    initial_default, write_default
+        JSON single values (spec, Appendix D) by path, from v3 on. Initial ones of added columns alone, whose write
+        default is the same unless given.
+    identifier
+        The identifier fields, by their paths afterwards; None leaves them.
+
+    Raises
+    ------
+    RuleError
+        ``schema-names``, ``schema-conflict``, ``schema-struct``, ``schema-map-key``, ``type-promotion``,
+        ``required-columns``, ``default-values``, ``types-of-version``, ``identifier-fields``, ``partition-source``,
+        ``partition-names``, ``sort-source``.
+    OptionError
+        A text is no type.
+    FormatError
+        The document's schemas or specs break the spec.
+    """
+    document = with_lists(document)
+    metadata = without_history(document)
+    old = next((s for s in metadata.schemas if s.schema_id == metadata.current_schema_id), None)
+    if old is None:
+        raise FormatError(
+            "the current schema is not among the schemas", field="current-schema-id", code="metadata-invalid"
+        )
+    draft = SchemaDraft(old, whole_number(document, "last-column-id", 0), case_sensitive=case_sensitive)
+    for name in drop:
+        draft.drop(name)
+    for path, given in (add or {}).items():
+        draft.add(path, type_of(given))
+    for name, given in (update or {}).items():
+        _update(draft, name, type_of(given), metadata)
+    for name, new_name in (rename or {}).items():
+        draft.set(draft.the(name), name=new_name)
+    for name, text in (doc or {}).items():
+        draft.set(draft.the(name), doc=text)
+    _set_defaults(draft, initial_default or {}, write_default or {})
+    for name in make_optional:
+        draft.set(draft.the(name), required=False)
+    for name in require:
+        _require(draft, name)
+    for name, where in (move or {}).items():
+        draft.move(name, where)
+
+    new = Schema(old.schema_id, draft.apply(), old.identifier_field_ids)
+    if identifier is not None:
+        new = replace(new, identifier_field_ids=_identifiers(new, identifier, case_sensitive))
+    check_schema(new, metadata, case_sensitive=case_sensitive)
+    return _with_schema(document, metadata, old, new, draft)
+
+
+def _update(draft: SchemaDraft, name: str, given: Type, metadata: TableMetadata) -> None:
+    field_id = draft.the(name)
+    field = draft.current(field_id)
+    if field.type == given:
+        return
+    check_promotion(draft.names[field_id], field, given, metadata)
+    draft.set(
+        field_id,
+        type=draft.fresh(given),
+        initial_default=promoted_default(field.initial_default, field.type, given),
+        write_default=promoted_default(field.write_default, field.type, given),
+    )
+
+
+def _set_defaults(draft: SchemaDraft, initial: Mapping[str, Any], write: Mapping[str, Any]) -> None:
+    for name, json in initial.items():
+        field_id = draft.the(name)
+        if not draft.is_added(field_id):
+            raise RuleError(
+                "default-values",
+                f"{name!r}: initial-default is set when a column is added and never changes; write-default can",
+            )
+        value = default_value(name, draft.current(field_id).type, json)
+        draft.set(field_id, initial_default=value, write_default=value)
+    for name, json in write.items():
+        field_id = draft.the(name)
+        draft.set(field_id, write_default=default_value(name, draft.current(field_id).type, json))
+
+
+def _require(draft: SchemaDraft, name: str) -> None:
+    field_id = draft.the(name)
+    field = draft.current(field_id)
+    if field.required:
+        return
+    if not draft.is_added(field_id):
+        raise RuleError("required-columns", f"{name!r} is optional and cannot become required: rows may lack it")
+    if field.initial_default is None or field.write_default is None:
+        raise RuleError(
+            "required-columns",
+            f"{name!r} cannot be added as required without defaults: rows that are there "
+            "lack it; give initial_default (format version 3), or add it as optional",
+        )
+    draft.set(field_id, required=True)
+
+
+def _identifiers(schema: Schema, names: Iterable[str], case_sensitive: bool) -> tuple[int, ...]:
+    ids = {name if case_sensitive else name.lower(): field.field_id for name, field in schema.walk()}
+    out = []
+    for name in names:
+        key = name if case_sensitive else name.lower()
+        if key not in ids:
+            raise RuleError("identifier-fields", f"{name!r} cannot be an identifier field: there is no such column")
+        out.append(ids[key])
+    return tuple(sorted(set(out)))
+
+
+def _with_schema(document: Json, metadata: TableMetadata, old: Schema, new: Schema, draft: SchemaDraft) -> Json:
+    schemas = entries(document, "schemas")
+    same = next((s for s in metadata.schemas if _same(s, new)), None)
+    if same is None:
+        new = replace(new, schema_id=max(s.schema_id for s in metadata.schemas) + 1)
+        json = with_unknown_keys(schema_to_json(new), unknown_keys(old.raw))
+        schemas.append(json)
+    else:
+        new = same
+        json = next(s for s in schemas if s.get("schema-id", 0) == same.schema_id)
+    out = with_values(document, last_column_id=draft.last_column_id, schemas=schemas, current_schema_id=new.schema_id)
+    if metadata.format_version == 1:
+        out["schema"] = json
+    properties = read_properties(document)
+    changed = updated_properties(properties, draft, new)
+    if changed != properties:
+        out["properties"] = changed
+    return out
+
+
+def _same(one: Schema, other: Schema) -> bool:
+    """Java's ``sameSchema``: fields in their order, and the set of identifier fields; not the id."""
+    return one.fields == other.fields and set(one.identifier_field_ids) == set(other.identifier_field_ids)
