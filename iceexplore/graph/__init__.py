@@ -5,7 +5,9 @@ from iceexplore.graph._card import human_bytes, table_card, totals
 from iceexplore.graph._diff import Diff, diff
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._nodes import TreeNode, json_safe
+from iceexplore.graph._ranges import partition_ranges
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
+from iceexplore.graph._root import Removals, direct_places, live_manifests
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
 from iceexplore.graph._tree import Tree, build_tree
@@ -17,6 +19,7 @@ __all__ = [
     "REDACTIONS",
     "Records",
     "RefRecords",
+    "Removals",
     "TableState",
     "Tree",
     "TreeNode",
@@ -25,11 +28,14 @@ __all__ = [
     "card_text",
     "clock",
     "diff",
+    "direct_places",
     "format_ms",
     "history",
     "human_bytes",
     "json_safe",
+    "live_manifests",
     "open_state",
+    "partition_ranges",
     "ref_records",
     "refreshed",
     "resolve_state",

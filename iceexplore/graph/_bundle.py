@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.graph._root import MANIFESTS, ROOT_DIALECTS
 from iceexplore.graph._state import TableState
-from iceexplore.manifests import Manifest, Redactor
+from iceexplore.manifests import ContentType, Manifest, Redactor
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text
 from iceexplore.storage import member_name, parse_document, progress, write_zip
@@ -28,6 +31,7 @@ _SECRET_KEY = re.compile(
 )
 _SECRET_IN_VALUE = re.compile(r"(?i)(://)[^/@\s]+@|([?&](?:sig|signature|x-amz-[a-z-]+|token|password)=)[^&\s]+")
 _BLANK = "REDACTED"
+_NOT_REDACTED = "V4 manifests cannot be redacted yet; pass redact=() to send it as is"
 
 
 def _blanked_match(found: re.Match[str]) -> str:
@@ -150,30 +154,53 @@ class _Collector:
         self, snapshot: Snapshot, lengths: dict[str, int], done: set[str]
     ) -> Iterator[tuple[str, bytes]]:
         root = self.state.reader.root(snapshot)
-        for i, location in enumerate(root.entries["location"].to_pylist()):
-            if location is None or location in done:
+        columns = (root.entries[name].to_pylist() for name in ("content_type", "location", "deletion_vector"))
+        for row, (kind, location, vector) in enumerate(zip(*columns, strict=True)):
+            if not location:
                 continue
-            done.add(location)
-            data = self._read(location, "manifest")
+            if kind in MANIFESTS:
+                if location not in done:
+                    done.add(location)
+                    data = self._manifest(root, row, location)
+                    if data is not None:
+                        lengths[location] = len(data)
+                        yield location, data
+                    if self.deletes:
+                        yield from self._delete_files(self.state.reader.leaf(root, row).entries, done)
+            elif kind == ContentType.MANIFEST_DV and (vector or {}).get("offset") is not None and location not in done:
+                done.add(location)  # positions in a manifest: no values, and without them the leaf reads wrong
+                data = self._read(location, "puffin")
+                if data is not None:
+                    yield location, data
+        if self.deletes:  # those that stand in a V4 root itself
+            yield from self._delete_files(root.entries, done)
+        place = snapshot.root_location
+        if place and place not in done:
+            done.add(place)
+            data = self._root(root, place, lengths)
             if data is not None:
-                lengths[location] = len(data)
-                yield location, data
-            if self.deletes:
-                yield from self._delete_files(root, i, done)
-        if snapshot.manifest_list and snapshot.manifest_list not in done:
-            done.add(snapshot.manifest_list)
-            data = self._read(snapshot.manifest_list, "manifest-list", lengths)
-            if data is not None:
-                yield snapshot.manifest_list, data
+                yield place, data
 
-    def _delete_files(self, root: Manifest, ordinal: int, done: set[str]) -> Iterator[tuple[str, bytes]]:
-        entries = self.state.reader.leaf(root, ordinal).entries
+    def _delete_files(self, entries: pa.Table, done: set[str]) -> Iterator[tuple[str, bytes]]:
         for kind, location in zip(entries["content_type"].to_pylist(), entries["location"].to_pylist(), strict=True):
             if kind in (1, 2) and location and location not in done:
                 done.add(location)
                 data = self._read(location, "delete-file")
                 if data is not None:
                     yield location, data
+
+    def _manifest(self, root: Manifest, row: int, location: str) -> bytes | None:
+        """A manifest's bytes; one that cannot be blanked stays out."""
+        if self.redactor and self.state.reader.leaf(root, row).dialect in ROOT_DIALECTS:
+            self.missing[location] = _NOT_REDACTED
+            return None
+        return self._read(location, "manifest")
+
+    def _root(self, root: Manifest, location: str, lengths: Mapping[str, int]) -> bytes | None:
+        if self.redactor and root.dialect in ROOT_DIALECTS:
+            self.missing[location] = _NOT_REDACTED
+            return None
+        return self._read(location, "manifest-list", lengths)
 
     def _metadata_files(self) -> Iterator[tuple[str, bytes]]:
         here = self.state.metadata_location

@@ -1,10 +1,16 @@
-"""The card of a table: what it is, in one look, from its metadata file (and at most its manifest list)."""
+"""The card of a table: what it is, in one look, from its metadata file (and at most its manifest list or root)."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph._root import ROOT_DIALECTS, Removals, live_manifests, root_words
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
-from iceexplore.manifests import ContentType
+from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec
 from iceexplore.render import Card, CardTable
 
@@ -12,6 +18,7 @@ __all__ = ["Totals", "human_bytes", "table_card", "totals"]
 
 Totals = dict[str, int | None]
 
+_DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 _SHOWN_SNAPSHOTS = 6
 _SHOWN_FIELDS = 40
 _SHOWN_PROBLEMS = 20
@@ -21,7 +28,9 @@ def totals(state: TableState) -> Totals:
     """Files, rows, deletes and bytes of the snapshot, as its summary claims; None where it does not say.
 
     Keys: ``data_files``, ``records``, ``delete_files``, ``position_deletes``, ``equality_deletes``, ``bytes``.
-    Counts of files and rows that the summary lacks come from the manifest list (one small read).
+    Counts of files and rows that the summary lacks come from the manifest list or root manifest (one small read). A
+    root says how many entries a manifest DV removes, not how many rows they have: where the rows are asked for, and
+    only then, the leaves with one are read.
     """
     keys = {
         "data_files": "total-data-files",
@@ -36,26 +45,54 @@ def totals(state: TableState) -> Totals:
     if state.snapshot is None:
         return dict.fromkeys(keys, 0)
     if out["data_files"] is None or out["records"] is None:
-        out.update({k: v for k, v in _from_root(state).items() if out[k] is None})
+        root = state.root()
+        if root is not None:
+            out.update({k: v for k, v in counted(state, root, rows=out["records"] is None).items() if out[k] is None})
     return out
 
 
-def _from_root(state: TableState) -> Totals:
-    root = state.root()
+def counted(state: TableState, root: Manifest, *, rows: bool = True) -> Totals:
+    """Live data files, their rows, and live delete files, by the root; rows None without ``rows`` or where unknown."""
+    entries = root.entries
+    mine = live(entries)
     out: Totals = {"data_files": 0, "records": 0, "delete_files": 0}
-    if root is None:
-        return out
-    for row in root.entries.select(["content_type", "manifest_stats"]).to_pylist():
-        stats = row["manifest_stats"] or {}
-        is_data = row["content_type"] == ContentType.DATA_MANIFEST
-        sums = (("data_files" if is_data else "delete_files", "files"), *((("records", "rows"),) if is_data else ()))
-        for name, unit in sums:
-            added, existing = stats.get(f"added_{unit}_count"), stats.get(f"existing_{unit}_count")
-            total = out[name]
-            # A null count is unknown (spec, "Manifest Lists": 504-514 optional in v1), so the total is unknown.
-            unknown = total is None or added is None or existing is None
-            out[name] = None if unknown else (total or 0) + (added or 0) + (existing or 0)
+
+    def add(name: str, count: int | None) -> None:
+        total = out[name]
+        # A null count is unknown (spec, "Manifest Lists": 504-514 optional in v1), so the total is unknown.
+        out[name] = None if total is None or count is None else total + count
+
+    for name, kinds in (("data_files", (ContentType.DATA,)), ("delete_files", _DELETES)):
+        chosen = entries.filter(pc.and_(mine, whole(pc.is_in(entries["content_type"], pa.array(kinds, pa.int32())))))
+        add(name, chosen.num_rows)
+        if name == "data_files":
+            add("records", None if chosen["record_count"].null_count else pc.sum(chosen["record_count"]).as_py() or 0)
+    removed = Removals(root)
+    picked = live_manifests(root)
+    records = entries.select(["content_type", "location", "manifest_stats"]).take(pa.array(picked, pa.int64()))
+    to_read = []
+    for row, record in zip(picked, records.to_pylist(), strict=True):
+        is_data = record["content_type"] == ContentType.DATA_MANIFEST
+        gone = removed.of(record["location"])
+        files = _live_count(record["manifest_stats"], "files")
+        left = None if files is None or gone.entries is None else files - gone.entries
+        add("data_files" if is_data else "delete_files", left)
+        if is_data and gone.rows:
+            to_read.append(row)
+        elif is_data:
+            add("records", _live_count(record["manifest_stats"], "rows"))
+    if not rows:
+        out["records"] = None
+    elif out["records"] is not None:
+        for leaf in state.reader.leaves(root, to_read) if to_read else ():
+            add("records", pc.sum(leaf.entries.filter(live(leaf.entries))["record_count"]).as_py() or 0)
     return out
+
+
+def _live_count(stats: dict[str, int | None] | None, unit: str) -> Any:
+    """Added and existing together; None where one of them is not known."""
+    added, existing = (stats or {}).get(f"added_{unit}_count"), (stats or {}).get(f"existing_{unit}_count")
+    return None if added is None or existing is None else added + existing
 
 
 def _whole(text: str | None) -> int | None:
@@ -73,13 +110,13 @@ def _grouped(text: str) -> str:
 def table_card(state: TableState) -> Card:
     """The card: what the table is, its schema with evolution marks, refs, last snapshots, totals, problems."""
     m = state.metadata
+    facts = [*_size_facts(state), ("Partitioning", _partitioning(m)), ("Sort order", _sorting(m))]
+    if m.table_uuid:
+        facts.append(("Table UUID", m.table_uuid))
     problems = tuple((p.severity, p.text, p.where) for p in list(state.problems)[:_SHOWN_PROBLEMS])
     left = len(state.problems) - len(problems)
     if left > 0:
         problems = (*problems, ("info", f"{left} more problems: t.problems", ""))
-    facts = [*_size_facts(state), ("Partitioning", _partitioning(m)), ("Sort order", _sorting(m))]
-    if m.table_uuid:
-        facts.append(("Table UUID", m.table_uuid))
     return Card(
         title=state.name,
         badges=(f"Iceberg v{m.format_version}", *((state.travel,) if state.travel else ())),
@@ -118,7 +155,7 @@ def _size_facts(state: TableState) -> list[tuple[str, str]]:
     for name, label in (("position_deletes", "Position deletes"), ("equality_deletes", "Equality deletes")):
         if t[name]:
             facts.append((label, number(name)))
-    return facts
+    return [*facts, *_root_fact(state)]
 
 
 def human_bytes(size: int) -> str:
@@ -129,6 +166,21 @@ def human_bytes(size: int) -> str:
             return f"{size:,} B" if unit == "B" else f"{value:,.1f} {unit}"
         value /= 1024
     raise AssertionError("unreachable")
+
+
+def _root_fact(state: TableState) -> list[tuple[str, str]]:
+    """What stands in the root manifest itself, of a table that may have one (V4)."""
+    root = state.root() if state.metadata.format_version >= 4 else None
+    if root is None or root.dialect not in ROOT_DIALECTS:
+        return []
+    words = [f"{count:,} {word if count == 1 else word + 's'}" for word, count in root_words(root).items()]
+    words.append(human_bytes(root.length))
+    entries = [r.entries for r in Removals(root).all]
+    if entries:
+        gone = sum(e for e in entries if e is not None)
+        least = "at least " if None in entries else ""
+        words.append(f"{least}{gone:,} entries of {len(entries):,} leaves removed by manifest DVs")
+    return [("Root manifest", ", ".join(words))]
 
 
 def _partitioning(m: TableMetadata) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph._frame import to_frame
+from iceexplore.graph._root import MANIFESTS, Removals, live_manifests, row_keys
 from iceexplore.graph._state import TableState
-from iceexplore.manifests import ContentType, Manifest, Status
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, live, whole
 from iceexplore.metadata import properties_changes, schema_changes, spec_changes
 from iceexplore.render import Card, CardTable, card_html, card_text
 
@@ -54,6 +55,7 @@ _CONTENT = {
     ContentType.EQUALITY_DELETE: "equality delete file",
 }
 _DV = "deletion vector"
+_MANIFEST_DV = "manifest DV"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +67,14 @@ class Diff:
     files_arrow
         A row per file added or removed.
     manifests_arrow
-        A row per manifest of either root: ``change`` is added, removed or carried over.
+        A row per manifest, and manifest DV (V4), of either root: ``change`` is added, removed or carried over.
     """
 
     a: TableState
     b: TableState
     files_arrow: pa.Table
     manifests_arrow: pa.Table
-    carried: dict[str, tuple[int, int]]  # content -> (files, rows) that both states have
+    _carried: Callable[[], dict[str, tuple[int, int]]] = field(repr=False)
 
     @property
     def files(self) -> pd.DataFrame:
@@ -81,8 +83,17 @@ class Diff:
 
     @property
     def manifests(self) -> pd.DataFrame:
-        """Manifests added, removed and carried over."""
+        """Manifests and manifest DVs added, removed and carried over."""
         return to_frame(self.manifests_arrow)
+
+    @cached_property
+    def carried(self) -> dict[str, tuple[int, int]]:
+        """By content, the files and rows that both states have.
+
+        Counted by the roots as far as these tell: leaves with deletes, and those from which a manifest DV removes
+        entries, are read.
+        """
+        return self._carried()
 
     @cached_property
     def schema(self) -> list[Any]:
@@ -147,9 +158,13 @@ class Diff:
             if r["added_files"] or r["removed_files"] or r["carried_over_files"]
         ]
         columns = ("", "added", "removed", "carried over", "rows added", "rows removed", "bytes added")
-        change = self.manifests_arrow["change"].to_pylist()
-        n = {kind: change.count(kind) for kind in ("added", "removed", "carried over")}
-        facts = [("Manifests", f"+{n['added']} −{n['removed']}, {n['carried over']} carried over")]
+        facts = []
+        vectors = pc.equal(self.manifests_arrow["content"], _MANIFEST_DV)
+        for heading, chosen in (("Manifests", pc.invert(vectors)), ("Manifest DVs", vectors)):
+            change = self.manifests_arrow.filter(chosen)["change"].to_pylist()
+            n = {kind: change.count(kind) for kind in ("added", "removed", "carried over")}
+            if change or heading == "Manifests":
+                facts.append((heading, f"+{n['added']} −{n['removed']}, {n['carried over']} carried over"))
         tables = [CardTable("Files", columns, tuple(rows), right=frozenset(range(1, 7)))]
         for heading, changes in (("Schema", self.schema), ("Partitioning", self.spec), ("Properties", self.properties)):
             if changes:
@@ -168,43 +183,52 @@ class Diff:
 def diff(a: TableState, b: TableState) -> Diff:
     """Compare two states, of one table or of two.
 
-    A manifest that both roots name is carried over and not read: a leaf never changes. Only manifests that one side
-    alone has are opened, so the work is that of the change, not of the table.
+    A manifest that both roots name with the same manifest DV is carried over and not read: a leaf never changes. Only
+    manifests that one side alone has, or of which the two sides remove other entries, are opened, so the work is that
+    of the change, not of the table. A file that moved from a root into a leaf, or between leaves, is no change.
     """
     root_a, root_b = a.root(), b.root()
     same_storage = a.storage.identity == b.storage.identity
     by_a, by_b = _by_location(root_a), _by_location(root_b)
-    shared = set(by_a) & set(by_b) if same_storage else set()
-    left = _files(a, [i for loc, i in by_a.items() if loc not in shared])
-    right = _files(b, [i for loc, i in by_b.items() if loc not in shared])
+    both = set(by_a) & set(by_b) if same_storage else set()
+    shared = both
+    if both and root_a is not None and root_b is not None:
+        gone_a, gone_b = Removals(root_a), Removals(root_b)
+        shared = {loc for loc in both if gone_a.of(loc).identity == gone_b.of(loc).identity}
+    left = _files(a, root_a, [i for loc, i in by_a.items() if loc not in shared])
+    right = _files(b, root_b, [i for loc, i in by_b.items() if loc not in shared])
     key_a, key_b = _keys(left), _keys(right)
     in_both_b = pc.is_in(key_b, value_set=key_a)
     removed = left.filter(pc.invert(pc.is_in(key_a, value_set=key_b)))
     added = right.filter(pc.invert(in_both_b))
     files = pa.concat_tables([_changed("removed", removed), _changed("added", added)])
-    carried = _count(right.filter(in_both_b))
-    for content, (n, rows) in _carried_over(b, root_b, [by_b[loc] for loc in shared]).items():
-        before = carried.get(content, (0, 0))
-        carried[content] = (before[0] + n, before[1] + rows)
-    return Diff(a, b, files, _manifests(root_a, root_b, shared), carried)
+    moved = _count(right.filter(in_both_b))
+
+    def carried() -> dict[str, tuple[int, int]]:
+        return _summed(moved, _carried_over(b, root_b, [by_b[loc] for loc in shared]))
+
+    return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried)
 
 
 def _by_location(root: Manifest | None) -> dict[str, int]:
+    """The live manifests of a root by location."""
     if root is None:
         return {}
-    return {loc: i for i, loc in enumerate(root.entries["location"].to_pylist()) if loc is not None}
+    rows = live_manifests(root)
+    places = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+    return {place: row for row, place in zip(rows, places, strict=True) if place is not None}
 
 
-def _files(state: TableState, ordinals: list[int]) -> pa.Table:
-    """Live data and delete files of some manifests."""
-    parts = [
-        leaf.entries.filter(pc.not_equal(leaf.entries["status"], Status.DELETED)).select(_COLUMNS)
-        for leaf in (state.leaves(ordinals=ordinals) if ordinals else ())
-    ]
+def _files(state: TableState, root: Manifest | None, rows: list[int]) -> pa.Table:
+    """Live data and delete files of a root itself and of some of its manifests."""
+    parts = []
+    if root is not None:
+        direct = state.reader.direct(root)
+        leaves = state.reader.leaves(root, rows) if rows else ()
+        for part in (*([direct] if direct is not None else []), *leaves):
+            parts.append(part.entries.filter(live(part.entries)).select(_COLUMNS))
     if parts:
         return pa.concat_tables(parts)
-    from iceexplore.manifests import ENTRY_SCHEMA
-
     return pa.schema([ENTRY_SCHEMA.field(c) for c in _COLUMNS]).empty_table()
 
 
@@ -254,56 +278,77 @@ def _count(files: pa.Table) -> dict[str, tuple[int, int]]:
     }
 
 
-def _carried_over(state: TableState, root: Manifest | None, ordinals: Iterable[int]) -> dict[str, tuple[int, int]]:
-    """Live files of manifests that both sides have: from the root's counts where they are enough, else by reading."""
-    out: dict[str, tuple[int, int]] = {}
-    must_read = []
-    if root is None:
-        return out
-    picked = root.entries.select(["content_type", "manifest_stats"]).take(pa.array(list(ordinals), pa.int64()))
-    for ordinal, row in zip(ordinals, picked.to_pylist(), strict=True):
-        stats = row["manifest_stats"] or {}
-        counts = [stats.get(f"{status}_{unit}_count") for unit in ("files", "rows") for status in ("added", "existing")]
-        # A null count means unknown, and a delete manifest's counts do not tell its kinds of deletes apart.
-        if row["content_type"] != ContentType.DATA_MANIFEST or None in counts:
-            must_read.append(ordinal)
-            continue
-        added, existing, added_rows, existing_rows = (c or 0 for c in counts)
-        before = out.get("data file", (0, 0))
-        out["data file"] = (before[0] + added + existing, before[1] + added_rows + existing_rows)
-    for content, (n, rows) in _count(_files(state, must_read)).items():
+def _summed(a: dict[str, tuple[int, int]], b: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    out = dict(a)
+    for content, (n, rows) in b.items():
         before = out.get(content, (0, 0))
         out[content] = (before[0] + n, before[1] + rows)
     return out
 
 
-def _manifests(a: Manifest | None, b: Manifest | None, shared: set[str]) -> pa.Table:
-    parts = []
-    for change, root in (("removed", a), ("added", b)):
-        if root is None:
+def _carried_over(state: TableState, root: Manifest | None, rows: list[int]) -> dict[str, tuple[int, int]]:
+    """Live files of manifests that both sides have: from the root's counts where they are enough, else by reading."""
+    if root is None or not rows:
+        return {}
+    removed = Removals(root)
+    must_read = []
+    files = total = 0
+    picked = root.entries.select(["content_type", "location", "manifest_stats"]).take(pa.array(rows, pa.int64()))
+    for row, entry in zip(rows, picked.to_pylist(), strict=True):
+        stats = entry["manifest_stats"] or {}
+        counts = [stats.get(f"{status}_{unit}_count") for unit in ("files", "rows") for status in ("added", "existing")]
+        # A null count means unknown, a delete manifest's counts do not tell its kinds of deletes apart, and a root does
+        # not say how many rows the entries have that a manifest DV removes.
+        if entry["content_type"] != ContentType.DATA_MANIFEST or None in counts or removed.of(entry["location"]).rows:
+            must_read.append(row)
             continue
-        t = root.entries
-        is_shared = pc.is_in(t["location"], value_set=pa.array(sorted(shared), pa.string()))
-        stats = t["manifest_stats"]
+        added, existing, added_rows, existing_rows = (c or 0 for c in counts)
+        files, total = files + added + existing, total + added_rows + existing_rows
+    out = {"data file": (files, total)} if files or total else {}
+    for leaf in state.reader.leaves(root, must_read) if must_read else ():
+        out = _summed(out, _count(leaf.entries.filter(live(leaf.entries)).select(_COLUMNS)))
+    return out
+
+
+def _manifests(a: Manifest | None, b: Manifest | None, same_storage: bool) -> pa.Table:
+    live_rows = [_live_root(root) for root in (a, b)]
+    keys = [row_keys(rows) for rows in live_rows]
+    parts = []
+    for change, rows, mine, others in zip(("removed", "added"), live_rows, keys, reversed(keys), strict=True):
+        is_shared = pc.and_(pc.is_in(mine, value_set=others), same_storage)
+        stats, vector = rows["manifest_stats"], rows["deletion_vector"]
+        is_vector = pc.equal(rows["content_type"], ContentType.MANIFEST_DV)
+        content = pc.if_else(pc.equal(rows["content_type"], ContentType.DELETE_MANIFEST), "deletes", "data")
+        bytes_ = pc.coalesce(
+            pc.struct_field(vector, "size_in_bytes"), pc.binary_length(pc.struct_field(vector, "inline_content"))
+        )
         part = pa.table(
             {
                 "change": pc.if_else(is_shared, "carried over", change),
-                "content": pc.if_else(pc.equal(t["content_type"], ContentType.DELETE_MANIFEST), "deletes", "data"),
-                "location": t["location"],
-                "length": t["file_size_in_bytes"],
-                "spec_id": t["partition_spec_id"],
-                "added_snapshot_id": t["snapshot_id"],
+                "content": pc.if_else(is_vector, _MANIFEST_DV, content),
+                "location": rows["location"],
+                "length": pc.coalesce(bytes_, rows["file_size_in_bytes"]),
+                "spec_id": rows["partition_spec_id"],
+                "added_snapshot_id": rows["snapshot_id"],
                 "added_files_count": pc.struct_field(stats, "added_files_count"),
                 "existing_files_count": pc.struct_field(stats, "existing_files_count"),
                 "deleted_files_count": pc.struct_field(stats, "deleted_files_count"),
+                "referenced_file": rows["referenced_file"],
+                "removed_entries": pc.if_else(is_vector, rows["record_count"], pa.scalar(None, pa.int64())),
             }
         )
         # What both have is listed once, as the second state has it.
-        parts.append(part.filter(pc.invert(is_shared)) if change == "removed" and b is not None else part)
-    if not parts:
-        names = ("change", "content", "location")
-        return pa.schema([(n, pa.string()) for n in names]).empty_table()
+        parts.append(part.filter(pc.invert(is_shared)) if change == "removed" else part)
     return pa.concat_tables(parts)
+
+
+def _live_root(root: Manifest | None) -> pa.Table:
+    """The live manifests and manifest DVs of a root."""
+    if root is None:
+        return ENTRY_SCHEMA.empty_table()
+    kinds = pa.array([*MANIFESTS, int(ContentType.MANIFEST_DV)], pa.int32())
+    mine = pc.and_(live(root.entries), whole(pc.is_in(root.entries["content_type"], kinds)))
+    return root.entries.filter(mine).combine_chunks()
 
 
 def _label(state: TableState) -> str:

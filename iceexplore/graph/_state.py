@@ -66,13 +66,16 @@ class TableState:
         self,
         snapshot: Snapshot | None = None,
         *,
-        ordinals: Iterable[int] | None = None,
+        rows: Iterable[int] | None = None,
         parts: frozenset[str] = frozenset({"entries"}),
     ) -> Iterator[Manifest]:
-        """The leaf manifests of a snapshot, in the order of its root; ``ordinals`` picks some of them."""
+        """The live leaf manifests of a snapshot, in the order of its root; ``rows`` of the root picks some of them.
+
+        Of a V4 root the view of its own files comes first, unless ``rows`` are given: see `ManifestReader.leaves`.
+        """
         root = self.root(snapshot)
         if root is not None:
-            yield from self.reader.leaves(root, None if ordinals is None else list(ordinals), parts=parts)
+            yield from self.reader.leaves(root, None if rows is None else list(rows), parts=parts)
 
     def showing(self, snapshot: Snapshot | None, schema: Schema, *, ref: str | None, travel: str | None) -> TableState:
         """The same metadata file at another snapshot; everything already read stays read."""

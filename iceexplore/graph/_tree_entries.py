@@ -1,4 +1,4 @@
-"""Nodes of content entries: manifests in a root, files in a leaf. Objects are made only for the rows that are shown."""
+"""Nodes of content entries: manifests, vectors and files in a root, files in a leaf. Only shown rows become objects."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problem
 from iceexplore.graph._nodes import TreeNode
+from iceexplore.graph._ranges import partition_ranges, plain, range_text
+from iceexplore.graph._root import FILES, Removals, Removed, bools, direct_places, live_manifests
 from iceexplore.graph._state import TableState
 from iceexplore.graph._tree_labels import Labels, file_lines, kind_of_entry, manifest_lines, name
-from iceexplore.manifests import ContentType, Manifest, Status
-from iceexplore.metadata import PartitionSpec, Snapshot, decode_values, human_value, result_type
+from iceexplore.manifests import ContentType, Manifest, Status, whole
+from iceexplore.metadata import PartitionSpec, Snapshot, human_value, result_type
 from iceexplore.render import Mark
 
 __all__ = ["EntryNodes", "ProblemIndex", "Rows", "is_manifest"]
@@ -26,6 +28,7 @@ Rows = npt.NDArray[np.int64]
 #: Position delete files hold the data file's path in this column (spec, "Reserved Field IDs": ``file_path``).
 _FILE_PATH_ID = 2147483546
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
+_GONE = (Status.DELETED, Status.REPLACED)
 _LEVEL_OF_MANIFESTS = 4
 _LEVEL_OF_FILES = 5
 
@@ -71,21 +74,22 @@ class EntryNodes:
 
     def leaf(self, root: Manifest, row: int) -> Manifest:
         """The leaf manifest of a root's row; read if nobody has."""
-        ordinal = root.entries["ordinal"][row].as_py()
-        return self._state.reader.leaf(root, ordinal, frozenset({"entries", "partition"}))
+        return self._state.reader.leaf(root, row, frozenset({"entries", "partition"}))
 
     def rank(
         self, manifest: Manifest, snapshot: Snapshot, problems: ProblemIndex, referenced: pa.Array | None = None
     ) -> Rows:
         """Every row, the most telling first: damaged, changed by the snapshot, hit by a shown delete, the rest."""
         entries = manifest.entries
-        own = pc.fill_null(pc.equal(entries["snapshot_id"], snapshot.snapshot_id), False)
-        if not manifest.is_root:
-            changed = pc.fill_null(pc.not_equal(entries["status"], int(Status.EXISTING)), False)
-            own = pc.and_(own, changed)
-        rank = np.where(_bools(own), 1, 3)
+        own = bools(whole(pc.not_equal(entries["status"], int(Status.EXISTING))))
+        if not manifest.is_root:  # what an earlier snapshot did stays in its manifests; a root is one snapshot's
+            own &= bools(whole(pc.equal(entries["snapshot_id"], snapshot.snapshot_id)))
+            own |= bools(whole(pc.is_valid(entries["manifest_dv"])))
+        rank = np.where(own, 1, 3)
+        if manifest.is_root:  # files of a root's own come after what leads to more
+            rank += bools(whole(pc.is_in(entries["content_type"], pa.array(sorted(FILES), pa.int32())))) & ~own
         if referenced is not None and len(referenced):
-            hit = _bools(pc.is_in(entries["location"], value_set=referenced))
+            hit = bools(pc.is_in(entries["location"], value_set=referenced))
             rank = np.where(hit, np.minimum(rank, 2), rank)
         rank = np.where(self.damaged(manifest, problems), 0, rank)
         return np.argsort(rank, kind="stable").astype(np.int64)
@@ -94,7 +98,7 @@ class EntryNodes:
         """Which rows have problems: of their own, or of the file that they name."""
         entries = manifest.entries
         own = pc.is_in(entries["ordinal"], value_set=pa.array(problems.ordinals(manifest.location), pa.int64()))
-        return _bools(pc.or_(own, pc.is_in(entries["location"], value_set=pa.array(problems.files, pa.string()))))
+        return bools(pc.or_(own, pc.is_in(entries["location"], value_set=pa.array(problems.files, pa.string()))))
 
     def nodes(
         self,
@@ -110,37 +114,53 @@ class EntryNodes:
         records = manifest.entries.take(take).to_pylist()
         partitions = self._partitions(manifest, records, take)
         paths = self._single_paths(manifest, records, take)
+        removed = Removals(manifest)
+        ranges: list[list[dict[str, Any]]] = [[] for _ in records]
+        if manifest.is_root:
+            ranges = partition_ranges(manifest, take, records, self._state.metadata)
+        reasons = self._reasons(manifest, snapshot, records, take)
         out = []
-        for row, entry, partition, path in zip(rows.tolist(), records, partitions, paths, strict=True):
+        for i, (row, entry) in enumerate(zip(rows.tolist(), records, strict=True)):
             if is_manifest(entry["content_type"]):
-                out.append(self._manifest(parent, snapshot, row, entry, problems))
+                gone = removed.of(entry["location"])
+                out.append(self._manifest(parent, snapshot, row, entry, problems, ranges[i], gone))
             else:
                 own = problems.at(f"{manifest.location}#entry {entry['ordinal']}")
-                out.append(self._file(parent, snapshot, (*at, row), entry, partition, path, problems, own))
+                about = (partitions[i], paths[i], problems, own, reasons[i])
+                out.append(self._file(parent, snapshot, (*at, row), entry, *about))
         return out
 
     def _manifest(
-        self, parent: str, snapshot: Snapshot, row: int, entry: dict[str, Any], problems: ProblemIndex
+        self,
+        parent: str,
+        snapshot: Snapshot,
+        row: int,
+        entry: dict[str, Any],
+        problems: ProblemIndex,
+        ranges: list[dict[str, Any]],
+        removed: Removed,
     ) -> TreeNode:
         kind = kind_of_entry(entry)
         found = problems.at(entry["location"])
         stats = entry["manifest_stats"] or {}
         counts = [stats.get(f"{status}_files_count") for status in ("added", "existing", "deleted")]
-        marks: set[Mark] = {"folded"}
-        marks.add("added" if entry["snapshot_id"] == snapshot.snapshot_id else "carried")
+        marks: set[Mark] = {"folded", _mark(entry, snapshot)}
         if found:
             marks.add("problem")
-        summaries = self._summaries(entry)
+        fields = {**_fields(entry), "partitions": ranges}
+        if removed.rows:
+            fields |= {"removed_entries": removed.entries, "manifest_dvs": list(removed.rows)}
+        texts = [range_text(s) for s in ranges]
         return TreeNode(
             id=f"manifest:{snapshot.snapshot_id}:{row}",
             kind=kind,
             label=name(self._labels, kind, entry["location"]),
-            lines=manifest_lines(entry, self._labels, [_range(s) for s in summaries], own="added" in marks),
+            lines=manifest_lines(entry, self._labels, texts, own="added" in marks, removed=removed),
             badge=f"spec {entry['partition_spec_id']}" if self._several_specs else None,
             level=_LEVEL_OF_MANIFESTS,
             parent=parent,
             marks=frozenset(marks),
-            fields={**_fields(entry), "partitions": summaries},
+            fields=fields,
             location=entry["location"],
             problems=found,
             child_count=None if None in counts else sum(c for c in counts if c is not None),
@@ -156,34 +176,76 @@ class EntryNodes:
         path: str | None,
         problems: ProblemIndex,
         own: tuple[Problem, ...],
+        reason: tuple[str, bool] | None,
     ) -> TreeNode:
         kind = kind_of_entry(entry)
-        found = (*problems.at(entry["location"]), *own)
-        changed = entry["status"] in (Status.ADDED, Status.DELETED)
+        inline = kind == "manifest-dv" and (entry["deletion_vector"] or {}).get("inline_content") is not None
+        location = None if inline else entry["location"]  # an inline vector has no file of its own
+        found = (*problems.at(location), *own)
         marks: set[Mark] = set()
-        if changed and entry["snapshot_id"] == snapshot.snapshot_id:
-            marks.add("added" if entry["status"] == Status.ADDED else "removed")
-        elif entry["status"] == Status.DELETED:
-            marks |= {"removed", "carried"}
+        if reason is not None:
+            marks |= {"removed"} if reason[1] else {"removed", "carried"}
+        elif len(at) == 2:  # in a root
+            marks.add(_mark(entry, snapshot))
+        elif entry["status"] in _GONE:
+            marks |= {"removed"} if entry["snapshot_id"] == snapshot.snapshot_id else {"removed", "carried"}
         else:
-            marks.add("carried")
+            marks.add(_mark(entry, snapshot))
         if found:
             marks.add("problem")
         fields = {**_fields(entry), "partition": partition}
         if path is not None and entry["referenced_file"] is None:
             fields["referenced_file"] = path
+        lines = file_lines(entry, kind, self._labels, partition, self._state.metadata, path)
+        if reason is not None:
+            fields["removed_by"] = reason[0]
+            lines = (*lines, reason[0])
         return TreeNode(
             id="file:" + ":".join(map(str, at)),
             kind=kind,
-            label=name(self._labels, kind, entry["location"]),
-            lines=file_lines(entry, kind, self._labels, partition, self._state.metadata, path),
+            label="Inline manifest DV" if inline else name(self._labels, kind, entry["location"]),
+            lines=lines,
             level=_LEVEL_OF_FILES if len(at) == 3 else _LEVEL_OF_MANIFESTS,
             parent=parent,
             marks=frozenset(marks),
             fields=fields,
-            location=entry["location"],
+            location=location,
             problems=found,
         )
+
+    def _reasons(
+        self, leaf: Manifest, snapshot: Snapshot, records: Sequence[Mapping[str, Any]], take: pa.Array
+    ) -> list[tuple[str, bool] | None]:
+        """Per record that a manifest DV removes: which one does, and whether this snapshot removed it.
+
+        A vector is merged with the one before it, so it does not say itself what is new in it: the parent snapshot
+        does, whichever way changes of vectors are encoded.
+        """
+        out: list[tuple[str, bool] | None] = [None] * len(records)
+        hit = [i for i, record in enumerate(records) if record["manifest_dv"] is not None]
+        if not hit:
+            return out
+        before = bools(self._removed_before(leaf, snapshot).take(take))
+        for i in hit:
+            text = f"removed by a manifest DV, entry {records[i]['manifest_dv']} of the root"
+            out[i] = (text, not before[i])
+        return out
+
+    def _removed_before(self, leaf: Manifest, snapshot: Snapshot) -> pa.Array:
+        """Which entries of a leaf a manifest DV of the parent snapshot's root removed already."""
+        nothing = pa.array(np.zeros(len(leaf), dtype=np.bool_))
+        parent = snapshot.parent_snapshot_id
+        known = None if parent is None else self._state.metadata.snapshot(parent)
+        root = None if known is None else self._state.root(known)
+        if root is None or not Removals(root).of(leaf.location).rows:
+            return nothing
+        rows = live_manifests(root)
+        places = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+        row = next((r for r, place in zip(rows, places, strict=True) if place == leaf.location), None)
+        old = None if row is None else self._state.reader.leaf(root, row)
+        if old is None or len(old) != len(leaf):
+            return nothing
+        return whole(pc.is_valid(old.entries["manifest_dv"]))
 
     def _spec(self, entry: Mapping[str, Any]) -> PartitionSpec | None:
         spec_id = entry["partition_spec_id"]
@@ -194,50 +256,34 @@ class EntryNodes:
     ) -> list[dict[str, str]]:
         """Per record: partition field's name and value, for people."""
         out: list[dict[str, str]] = [{} for _ in records]
-        values = None if manifest.is_root else manifest.partition()
-        if values is None:
+        taken = self._tuples(manifest, take)
+        if taken is None:
             return out
-        taken = values.take(take)
-        for f in values.type:
+        for f in taken.type:
             column = taken.field(f.name)
             for i, (text, record) in enumerate(zip(out, records, strict=True)):
-                spec = self._spec(record)
+                spec = self._spec(record) if record["content_type"] in FILES else None
                 part = next((p for p in spec.fields if str(p.field_id) == f.name), None) if spec else None
                 if part is None or part.transform == "void":
                     continue
-                value = _python(column[i]) if taken[i].is_valid else None
+                value = plain(column[i]) if taken[i].is_valid else None
                 text[part.name] = human_value(self._result_type(part.transform, part.source_ids), part.transform, value)
         return out
+
+    def _tuples(self, manifest: Manifest, take: pa.Array) -> pa.StructArray | None:
+        """The partition tuples of some rows; of a root those of its own files, null elsewhere."""
+        if not manifest.is_root:
+            values = manifest.partition()
+            return None if values is None else values.take(take)
+        direct = self._state.reader.direct(manifest)
+        values = None if direct is None else direct.partition()
+        if direct is None or values is None:
+            return None
+        return values.take(direct_places(manifest, direct).take(take))
 
     def _result_type(self, transform: str, source_ids: Sequence[int]) -> Any:
         column = self._columns.get(source_ids[0]) if source_ids else None
         return result_type(transform, column[1].type if column else None)
-
-    def _summaries(self, entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The partition summaries of a manifest with their bounds decoded (spec, "Manifest Lists": 507)."""
-        spec = self._spec(entry)
-        summaries = entry["partition_summaries"] or []
-        out: list[dict[str, Any]] = []
-        for field, summary in zip(spec.fields if spec else (), summaries, strict=False):
-            if summary is None or field.transform == "void":
-                continue
-            kind = self._result_type(field.transform, field.source_ids)
-            raw = [summary["lower_bound"], summary["upper_bound"]]
-            values, _ = decode_values(kind, pa.array(raw, pa.binary()))
-            lower, upper = (
-                None if b is None else human_value(kind, field.transform, _python(v))
-                for b, v in zip(raw, values, strict=True)
-            )
-            out.append(
-                {
-                    "name": field.name,
-                    "lower_bound": lower,
-                    "upper_bound": upper,
-                    "contains_null": summary["contains_null"],
-                    "contains_nan": summary["contains_nan"],
-                }
-            )
-        return out
 
     def _single_paths(self, manifest: Manifest, records: Sequence[dict[str, Any]], take: pa.Array) -> list[str | None]:
         """The data file that each record is about: as it says, or because its file_path bounds are one and the same.
@@ -262,24 +308,12 @@ class EntryNodes:
         return paths
 
 
-def _bools(values: Any) -> npt.NDArray[np.bool_]:
-    return np.asarray(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy())
-
-
-def _python(value: pa.Scalar) -> Any:
-    """The scalar in Python; the number behind it where Python's calendar does not reach."""
-    try:
-        return value.as_py()
-    except (ValueError, OverflowError):
-        return value.value
-
-
-def _range(summary: Mapping[str, Any]) -> str:
-    lower, upper = summary["lower_bound"], summary["upper_bound"]
-    nulls = " or null" if summary["contains_null"] else ""
-    if lower is None and upper is None:
-        return f"{summary['name']}={'null' if nulls else '?'}"
-    return f"{summary['name']}={lower}{nulls}" if lower == upper else f"{summary['name']} {lower} – {upper}{nulls}"
+def _mark(entry: Mapping[str, Any], snapshot: Snapshot) -> Mark:
+    """What the snapshot did to an entry, by its status."""
+    if entry["status"] in _GONE:
+        return "removed"
+    own = entry["status"] == Status.ADDED and entry["snapshot_id"] in (None, snapshot.snapshot_id)
+    return "added" if own else "carried"
 
 
 def _fields(entry: Mapping[str, Any]) -> dict[str, Any]:

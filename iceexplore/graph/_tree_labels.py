@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from iceexplore.graph._card import human_bytes
+from iceexplore.graph._root import Removed
 from iceexplore.graph._travel import format_ms
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot, TableMetadata
@@ -82,10 +83,13 @@ def _whole(value: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def manifest_lines(entry: Mapping[str, Any], labels: Labels, partitions: list[str], *, own: bool) -> tuple[str, ...]:
-    """Counts of files by status, rows and bytes; what partitions it spans.
+def manifest_lines(
+    entry: Mapping[str, Any], labels: Labels, partitions: list[str], *, own: bool, removed: Removed
+) -> tuple[str, ...]:
+    """Counts of files by status, rows and bytes; what manifest DVs remove; what partitions it spans.
 
-    The counts are those of the commit that wrote the manifest: only in that snapshot (``own``) do they have signs.
+    The counts are those of the commit that wrote the manifest: only in that snapshot (``own``) do they have signs. They
+    describe it as written, whatever a manifest DV removes.
     """
     stats = entry["manifest_stats"] or {}
     parts = []
@@ -109,6 +113,13 @@ def manifest_lines(entry: Mapping[str, Any], labels: Labels, partitions: list[st
     lines = [" · ".join(parts) or "no files", " · ".join(second)]
     if len(lines[0]) + len(lines[1]) <= 34:
         lines = [" · ".join(filter(None, lines))]
+    if removed.rows:
+        count = "some" if removed.entries is None else f"{removed.entries:,}"
+        total = None if added is None or existing is None or deleted is None else added + existing + deleted
+        vectors = "a manifest DV" if len(removed.rows) == 1 else "manifest DVs"
+        lines.append(f"{count}{'' if total is None else f' of {total:,}'} entries removed by {vectors}")
+    if entry["referenced_file"] and labels != "counts":
+        lines.append(f"for {basename(entry['referenced_file'])}")
     if partitions and labels != "counts":
         lines += _wrap(partitions[: None if labels == "full" else 2], " · ")
     if labels == "full":
@@ -126,11 +137,15 @@ def file_lines(
 ) -> tuple[str, ...]:
     """Partition, rows, bytes; of a delete what it applies to, exactly or as a scope."""
     counts = []
-    if entry["record_count"] is not None:
-        deletes = kind in ("deletion-vector", "position-delete", "manifest-dv")
+    if entry["record_count"] is not None and kind == "manifest-dv":
+        counts.append(amount(entry["record_count"], "entry", "entries") + " removed")
+    elif entry["record_count"] is not None:
+        deletes = kind in ("deletion-vector", "position-delete")
         counts.append(amount(entry["record_count"], "deleted row" if deletes else "row"))
     vector = entry["deletion_vector"]
-    if vector and vector["size_in_bytes"] is not None:
+    if vector and vector["inline_content"] is not None:
+        counts.append(f"{len(vector['inline_content']):,} B inline")
+    elif vector and vector["size_in_bytes"] is not None:
         counts.append(f"{vector['size_in_bytes']:,} B at byte {_text(vector['offset'])}")
     elif entry["file_size_in_bytes"] is not None:
         counts.append(human_bytes(entry["file_size_in_bytes"]))
@@ -146,7 +161,9 @@ def file_lines(
         columns = metadata.all_fields()
         names = [columns[i][0] if i in columns else f"#{i}" for i in entry["equality_ids"] or []]
         lines += [f"where {', '.join(names) or '?'} is equal", _scope(entry, metadata, equality=True)]
-    elif kind in ("position-delete", "deletion-vector", "manifest-dv"):
+    elif kind == "manifest-dv":
+        lines.append(f"in {basename(referenced or entry['location'])}")
+    elif kind in ("position-delete", "deletion-vector"):
         lines.append(f"in {basename(referenced)}" if referenced else _scope(entry, metadata, equality=False))
     if labels == "full":
         lines.append(f"sequence {_text(entry['sequence_number'])} · snapshot {_text(entry['snapshot_id'])}")

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph._nodes import TreeNode
+from iceexplore.graph._root import bools, left_out, removed_rows, row_keys
 from iceexplore.graph._tree_entries import ProblemIndex, Rows
-from iceexplore.graph._tree_folds import summary, whole_column
+from iceexplore.graph._tree_folds import summary
 from iceexplore.graph._tree_labels import amount, basename
 from iceexplore.graph._tree_source import NodeSource
 from iceexplore.manifests import Manifest
@@ -193,12 +194,13 @@ class _Builder:
             if manifest is not None:
                 out.append((snapshot, manifest))
                 parent = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
-                if parent is not None:
-                    kept = pc.is_in(parent.entries["location"], value_set=whole_column(manifest.entries["location"]))
-                    dropped = parent.entries.num_rows - (pc.sum(kept).as_py() or 0)
-                    if dropped:
-                        line = f"−{amount(dropped, 'manifest')} of its parent"
-                        node = replace(node, lines=(*node.lines, line), fields={**node.fields, "dropped": dropped})
+                if parent is not None and (dropped := left_out(parent, manifest)):
+                    counts = [amount(n, word) for word, n in dropped.items()]
+                    node = replace(
+                        node,
+                        lines=(*node.lines, f"−{', '.join(counts)} of its parent"),
+                        fields={**node.fields, "dropped": sum(dropped.values())},
+                    )
             self.open(f"snapshot:{snapshot.snapshot_id}")
             self.add([node, *self.source.statistics(snapshot)])
             self.open(node.id)
@@ -210,10 +212,12 @@ class _Builder:
         groups: list[tuple[Snapshot, Manifest, Rows, Rows]] = []
         for snapshot, manifest in roots:
             order = self.source.entries.rank(manifest, snapshot, problems)
-            location = whole_column(manifest.entries["location"])
-            old = np.asarray(pc.is_in(location, value_set=seen).to_numpy(zero_copy_only=False))[order]
-            groups.append((snapshot, manifest, order[~old], order[old]))
-            seen = pa.concat_arrays([seen, location.cast(pa.string())])
+            keys = row_keys(manifest.entries)
+            # What the snapshot removed is a change, whichever snapshot's root showed it before.
+            met = bools(pc.is_in(keys, value_set=seen)) & ~removed_rows(manifest)
+            here = met[order]
+            groups.append((snapshot, manifest, order[~here], order[here]))
+            seen = pa.concat_arrays([seen, keys])
         room = max(1, self.room() - sum(len(old) > 0 for _, _, _, old in groups))
         if self.options.depth == "files":
             room = max(1, room // 3)
@@ -305,9 +309,8 @@ class _Builder:
 
     def leaves(self, snapshot: Snapshot, root: Manifest, nodes: list[TreeNode], limits: dict[str, int]) -> None:
         rows = [int(node.id.rpartition(":")[2]) for node in nodes]
-        ordinals = [root.entries["ordinal"][row].as_py() for row in rows]
         parts = frozenset({"entries", "partition"})
-        leaves = list(self.source.state.reader.leaves(root, ordinals, parts=parts)) if rows else []
+        leaves = list(self.source.state.reader.leaves(root, rows, parts=parts)) if rows else []
         if not leaves:
             return
         problems = self.source.problems()  # reading may have met new ones
@@ -324,29 +327,44 @@ class _Builder:
             self.paths.setdefault(snapshot.snapshot_id, []).extend(named)
 
     def applies(self) -> None:
-        """An edge from each live delete that names its data file to that file, where both are shown.
+        """An edge from each live delete that names what it is for to that, where both are shown.
 
         Spec, "Scan Planning": the data file's sequence number is the delete's or less, and position deletes are
-        ignored for a file that has a deletion vector.
+        ignored for a file that has a deletion vector. In V4 a manifest DV is for a leaf, and so is a delete manifest
+        that is affiliated to one.
         """
-        live = [n for n in self.shown.nodes.values() if n.id.startswith("file:") and "removed" not in n.marks]
-        places: dict[str, dict[str, TreeNode]] = {}
+        live = [n for n in self.shown.nodes.values() if n.id[:5] in ("file:", "manif") and "removed" not in n.marks]
+        files: dict[str, dict[str, TreeNode]] = {}
+        manifests: dict[str, dict[str, TreeNode]] = {}
         vectors: set[tuple[str, str]] = set()
         for node in live:
             snapshot = node.id.split(":")[1]
-            if node.kind == "data-file" and node.location:
-                places.setdefault(node.location, {})[snapshot] = node
-            elif node.kind == "deletion-vector":
+            if node.kind == "deletion-vector":
                 vectors.add((snapshot, str(node.fields.get("referenced_file"))))
+            elif node.location:
+                places = files if node.kind == "data-file" else manifests if node.id.startswith("manif") else {}
+                places.setdefault(node.location, {})[snapshot] = node
         for node in live:
-            path = node.fields.get("referenced_file")
-            if node.kind not in ("deletion-vector", "position-delete") or not isinstance(path, str):
-                continue
+            path = applies_to(node)
             snapshot = node.id.split(":")[1]
-            found = places.get(path)
-            if not found or (node.kind == "position-delete" and (snapshot, path) in vectors):
+            found = (files if node.kind in ("deletion-vector", "position-delete") else manifests).get(path or "")
+            if not path or not found or (node.kind == "position-delete" and (snapshot, path) in vectors):
                 continue
             # The same snapshot's node of the file; another's where this one's is folded as carried over.
             target = found.get(snapshot) or next(iter(found.values()))
-            if (target.fields.get("sequence_number") or 0) <= (node.fields.get("sequence_number") or 0):
+            if target.kind != "data-file" or _sequence(target) <= _sequence(node):
                 self.shown.edges.append(SceneEdge(node.id, target.id, "applies-to", f"applies to {basename(path)}"))
+
+
+def applies_to(node: TreeNode) -> str | None:
+    """The location of the one file or leaf that a delete is for."""
+    if node.kind not in ("deletion-vector", "position-delete", "manifest-dv", "delete-manifest"):
+        return None
+    path = node.fields.get("referenced_file")
+    if path is None and node.kind == "manifest-dv":
+        path = node.fields.get("location")  # of an inline vector: the leaf
+    return path if isinstance(path, str) else None
+
+
+def _sequence(node: TreeNode) -> int:
+    return node.fields.get("sequence_number") or 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from iceexplore.graph._nodes import NodeId, TreeNode
+from iceexplore.graph._root import ROOT_DIALECTS, root_words
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import format_ms
 from iceexplore.graph._tree_entries import EntryNodes, ProblemIndex, is_manifest
@@ -163,6 +164,7 @@ class NodeSource:
             "timestamp-ms": snapshot.timestamp_ms,
             "committed": format_ms(snapshot.timestamp_ms),
             "manifest-list": snapshot.manifest_list,
+            "root-manifest": None if snapshot.root_location == snapshot.manifest_list else snapshot.root_location,
             "schema-id": snapshot.schema_id,
             "first-row-id": snapshot.first_row_id,
             "added-rows": snapshot.added_rows,
@@ -182,7 +184,7 @@ class NodeSource:
             parent="metadata",
             marks=frozenset(marks),
             fields={k: v for k, v in fields.items() if v is not None},
-            location=snapshot.manifest_list,
+            location=snapshot.root_location,
             problems=found,
             child_count=1 + len(statistics),
         )
@@ -212,21 +214,18 @@ class NodeSource:
         ]
 
     def root(self, snapshot: Snapshot, manifest: Manifest | None = None) -> TreeNode:
-        """A snapshot's manifest list; its counts only if it has been read (``manifest``)."""
-        location = snapshot.manifest_list
+        """A snapshot's manifest list or root manifest; its counts only if it has been read (``manifest``)."""
+        location = snapshot.root_location
         kind = "manifest-list"
         lines: tuple[str, ...] = ()
         fields: dict[str, Any] = {"manifest-list": location}
         count = None
         if manifest is not None:
-            # Seed dialects whose root holds files as well as manifests are called roots.
-            kind = "root-manifest" if manifest.dialect in ("v4-proposal", "v4-draft") else kind
+            if manifest.dialect in ROOT_DIALECTS:
+                kind, fields = "root-manifest", {"root-manifest": location}
             count = manifest.entries.num_rows
-            types = manifest.entries["content_type"].to_pylist()
-            manifests = sum(map(is_manifest, types))
-            words = [amount(manifests, "manifest")]
-            if len(types) > manifests:
-                words.append(amount(len(types) - manifests, "file"))
+            held = root_words(manifest)
+            words = [amount(n, one) for one, n in held.items()] or [amount(0, "manifest")]
             lines = (" · ".join([*words, f"{manifest.length:,} B"] if manifest.length else words),)
             fields |= {"dialect": manifest.dialect, "length": manifest.length, "entries": count}
         inline = location is None and snapshot.manifests is not None
@@ -316,7 +315,9 @@ class NodeSource:
         if snapshot is None or parsed.kind in ("metadata", "file", "statistics", "ref"):
             return []
         if parsed.kind == "snapshot":
-            return [self.root(snapshot), *self.statistics(snapshot)][page]
+            # Whether it is a manifest list or a root manifest shows when it is read: below V4 it is known.
+            read = self.state.root(snapshot) if self.state.metadata.format_version >= 4 else None
+            return [self.root(snapshot, read), *self.statistics(snapshot)][page]
         manifest = self.state.root(snapshot)
         at: tuple[int, ...] = (snapshot.snapshot_id,)
         if manifest is None:

@@ -1,24 +1,29 @@
-"""``content_entries``, ``deletion_vectors`` and ``column_stats``: what Spark's tables leave out or hide in maps."""
+"""``content_entries``, the two kinds of deletion vectors, ``column_stats``: what Spark's tables leave out or hide."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, direct_places, live_manifests
+from iceexplore.inspect._definitions import expression_text
 from iceexplore.inspect._files import live_position_deletes, live_rows
-from iceexplore.inspect._partition import partition_union
+from iceexplore.inspect._partition import PartitionUnion, partition_union
 from iceexplore.inspect._shown import as_text
 from iceexplore.inspect._source import ALL, snapshot_leaves
-from iceexplore.manifests import ENTRY_SCHEMA, Manifest, whole
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, whole
 
 __all__ = [
     "COLUMN_STATS_SCHEMA",
+    "MANIFEST_VECTORS_SCHEMA",
     "build_column_stats",
     "build_content_entries",
     "build_deletion_vectors",
+    "build_manifest_vectors",
     "content_entries_schema",
     "deletion_vectors_schema",
 ]
@@ -55,7 +60,10 @@ def content_entries_schema(state: TableState) -> pa.Schema:
 
 
 def build_content_entries(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Every row of the root and of every leaf manifest of the snapshot, in the one shape of all format versions."""
+    """Every row of the root and of every live leaf of the snapshot, in the one shape of all format versions.
+
+    ``status`` is as written; ``manifest_dv`` says which row of the root (by its ordinal) removes an entry of a leaf.
+    """
     union = partition_union(state.metadata)
     root = state.root()
     if root is None:
@@ -66,12 +74,21 @@ def build_content_entries(state: TableState, schema: pa.Schema) -> Iterator[pa.T
         own = [manifest.entries.column(f.name) for f in ENTRY_SCHEMA]
         if not union:
             return pa.Table.from_arrays([place, *own], schema=schema)
-        partition = pa.nulls(len(manifest), union.type) if manifest.is_root else union.struct(manifest)
+        partition = _own_partition(state, manifest, union) if manifest.is_root else union.struct(manifest)
         return pa.Table.from_arrays([place, *own, partition], schema=schema)
 
     yield rows(root)
-    for leaf in snapshot_leaves(state, ALL, ("entries", "partition")):
-        yield rows(leaf)
+    for _, leaf in snapshot_leaves(state, ALL, ("entries", "partition")):
+        if leaf.root_row is not None:  # the root's own files were among its rows
+            yield rows(leaf)
+
+
+def _own_partition(state: TableState, root: Manifest, union: PartitionUnion) -> pa.StructArray:
+    """The partitions of a V4 root's own files; null for everything else in a root."""
+    direct = state.reader.direct(root)
+    if direct is None:
+        return pa.nulls(len(root), union.type)
+    return union.struct(direct).take(direct_places(root, direct))
 
 
 def deletion_vectors_schema(state: TableState) -> pa.Schema:
@@ -112,16 +129,71 @@ def build_deletion_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
         yield pa.Table.from_arrays(columns, schema=schema)
 
 
+MANIFEST_VECTORS_SCHEMA = pa.schema(
+    [
+        pa.field("manifest", pa.string()),
+        pa.field("cardinality", pa.int64()),
+        pa.field("storage", pa.string()),
+        pa.field("file_path", pa.string()),
+        pa.field("content_offset", pa.int64()),
+        pa.field("content_size_in_bytes", pa.int64()),
+        pa.field("status", pa.int32()),
+        pa.field("snapshot_id", pa.int64()),
+        pa.field("sequence_number", pa.int64()),
+        pa.field("ordinal", pa.int64()),
+    ]
+)
+
+
+def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The manifest DVs in the snapshot's root (V4), also those that it replaced (status 2); reads the root."""
+    root = state.root()
+    if root is None:
+        return
+    rows = root.entries.filter(pc.equal(root.entries.column("content_type"), int(ContentType.MANIFEST_DV)))
+
+    def own(name: str) -> pa.Array:
+        return whole(rows.column(name))
+
+    vector = own("deletion_vector")
+    inline = pc.struct_field(vector, "inline_content")
+    is_inline = pc.is_valid(inline)
+    size = pc.coalesce(pc.binary_length(inline).cast(pa.int64()), pc.struct_field(vector, "size_in_bytes"))
+    columns = [
+        pc.coalesce(own("referenced_file"), own("location")),  # an inline one has its leaf's location
+        own("record_count"),
+        pc.if_else(is_inline, "inline", "puffin"),
+        pc.if_else(is_inline, pa.scalar(None, pa.string()), own("location")),
+        pc.if_else(is_inline, pa.scalar(None, pa.int64()), pc.struct_field(vector, "offset")),
+        size,
+        own("status"),
+        own("snapshot_id"),
+        own("sequence_number"),
+        own("ordinal"),
+    ]
+    yield pa.Table.from_arrays(columns, schema=schema)
+
+
 def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """One row per live file and column that has statistics; bounds as text (binary in hexadecimal) and as written."""
+    """One row per live file and column that has statistics; bounds as text (binary in hexadecimal) and as written.
+
+    In V4 also the aggregated statistics of each live manifest (content 3 and 4), as its row in the root has them: they
+    describe the manifest as written, whatever a manifest DV removes. Statistics of an expression have its id and text.
+    """
     fields = state.metadata.all_fields()
-    for leaf in snapshot_leaves(state, ALL, ("entries", "stats")):
-        live = live_rows(leaf)
+    expressions = {e.expr_id: e for e in state.metadata.expressions}
+    root = state.root()
+    every = [leaf for leaf in (root,) if leaf is not None and leaf.stat_field_ids()]
+    for leaf in chain(every, (leaf for _, leaf in snapshot_leaves(state, ALL, ("entries", "stats")))):
+        shown = _live_manifest_rows(leaf) if leaf.is_root else live_rows(leaf)
         content = whole(leaf.entries.column("content_type"))
         path = whole(leaf.entries.column("location"))
         for field_id in leaf.stat_field_ids():
             s = leaf.stats(field_id)
             name, field = fields.get(field_id, (None, None))
+            if name is None and field_id in expressions:
+                name = expression_text(expressions[field_id], state.metadata)
+            kind = s.type if field is None else field.type
 
             def same(value: object, kind: pa.DataType, count: int = len(leaf)) -> pa.Array:
                 return pa.repeat(pa.scalar(value, kind), count)
@@ -132,7 +204,7 @@ def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
                 path,
                 same(field_id, pa.int32()),
                 same(name, pa.string()),
-                same(None if field is None else str(field.type), pa.string()),
+                same(None if kind is None else str(kind), pa.string()),
                 *counts,
                 as_text(s.lower),
                 as_text(s.upper),
@@ -141,7 +213,13 @@ def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
             ]
             made = pa.Table.from_arrays(arrays, schema=schema)
             here = _any_valid([*counts, s.lower_raw, s.upper_raw])
-            yield made.filter(here if live is None else pc.and_(here, live))
+            yield made.filter(here if shown is None else pc.and_(here, shown))
+
+
+def _live_manifest_rows(root: Manifest) -> pa.Array:
+    mask = np.zeros(len(root), dtype=np.bool_)
+    mask[live_manifests(root)] = True
+    return pa.array(mask)
 
 
 def _any_valid(arrays: list[pa.Array]) -> pa.Array:

@@ -1,4 +1,4 @@
-"""``schemas``, ``specs``, ``sort_orders``, ``properties``: the definitions in table metadata, a row each."""
+"""``schemas``, ``specs``, ``expressions``, ``sort_orders``, ``properties``: the definitions in table metadata."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import pyarrow as pa
 
 from iceexplore.graph import TableState
 from iceexplore.inspect._log import rows_table
-from iceexplore.metadata import default_to_json, result_type
+from iceexplore.metadata import Expression, TableMetadata, default_to_json, format_transform, result_type
 
 __all__ = [
+    "EXPRESSIONS_SCHEMA",
     "PROPERTIES_SCHEMA",
     "SCHEMAS_SCHEMA",
     "SORT_ORDERS_SCHEMA",
     "SPECS_SCHEMA",
+    "build_expressions",
     "build_properties",
     "build_schemas",
     "build_sort_orders",
     "build_specs",
+    "expression_text",
 ]
 
 SCHEMAS_SCHEMA = pa.schema(
@@ -47,6 +50,19 @@ SPECS_SCHEMA = pa.schema(
         pa.field("source_ids", pa.list_(pa.int64())),
         pa.field("source_columns", pa.list_(pa.string())),
         pa.field("type", pa.string()),
+    ]
+)
+EXPRESSIONS_SCHEMA = pa.schema(
+    [
+        pa.field("expr_id", pa.int64()),
+        pa.field("expression", pa.string()),
+        pa.field("name", pa.string()),
+        pa.field("transform", pa.string()),
+        pa.field("source_ids", pa.list_(pa.int64())),
+        pa.field("type", pa.string()),
+        pa.field("partition_field_id", pa.int64()),
+        pa.field("used_by_specs", pa.list_(pa.int64())),
+        pa.field("has_statistics", pa.bool_()),
     ]
 )
 SORT_ORDERS_SCHEMA = pa.schema(
@@ -112,6 +128,45 @@ def build_specs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
             )
         if not spec.fields:
             rows.append({**dict.fromkeys(schema.names), **head})
+    yield rows_table(rows, schema)
+
+
+def expression_text(expression: Expression, metadata: TableMetadata) -> str:
+    """An expression of V4 on its columns: ``bucket(16, id)``, ``lower(name)``."""
+    return format_transform(expression.transform, expression.source_ids, metadata)
+
+
+def build_expressions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The expressions of table metadata (V4): what specs partition by, and what else may have statistics.
+
+    ``has_statistics`` is told by the root of the state's snapshot (one read): its own files and its manifests.
+    """
+    if not state.metadata.expressions:
+        return
+    columns = state.metadata.all_fields()
+    root = state.root()
+    counted = set() if root is None else set(root.stat_field_ids())
+    rows: list[dict[str, Any]] = []
+    for e in state.metadata.expressions:
+        source = columns.get(e.source_ids[0]) if e.source_ids else None
+        users = [
+            spec.spec_id
+            for spec in state.metadata.partition_specs
+            if any(f.field_id == e.partition_field_id for f in spec.fields)
+        ]
+        rows.append(
+            {
+                "expr_id": e.expr_id,
+                "expression": expression_text(e, state.metadata),
+                "name": e.name,
+                "transform": e.transform,
+                "source_ids": list(e.source_ids),
+                "type": str(result_type(e.transform, None if source is None else source[1].type)),
+                "partition_field_id": e.partition_field_id,
+                "used_by_specs": [] if e.partition_field_id is None else users,
+                "has_statistics": e.expr_id in counted,
+            }
+        )
     yield rows_table(rows, schema)
 
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState
 from iceexplore.inspect._metrics import metrics_of, metrics_struct, metrics_type
 from iceexplore.inspect._partition import partition_union
-from iceexplore.inspect._source import ALL, DATA, DELETES, reachable_leaves, snapshot_leaves
-from iceexplore.manifests import ContentType, Manifest, Status, whole
+from iceexplore.inspect._source import ALL, DATA, DELETES, reachable_leaves, snapshot_leaves, wanted
+from iceexplore.manifests import ContentType, Manifest, Status, live, whole
 
 __all__ = [
     "ENTRIES",
@@ -88,21 +88,24 @@ def entries_schema(state: TableState) -> pa.Schema:
     )
 
 
-def live_rows(leaf: Manifest) -> pa.Array | None:
-    """Which entries are live, as a mask; None where all are."""
-    live = pc.fill_null(pc.not_equal(leaf.entries.column("status"), int(Status.DELETED)), True).combine_chunks()
-    return None if bool(np.asarray(live).all()) else live
+def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> pa.Array | None:
+    """Which entries are live, and files of such manifests, as a mask; None where all are."""
+    mask = live(leaf.entries)
+    kinds = wanted(leaf, contents)
+    if kinds is not None:
+        mask = pc.and_(mask, kinds)
+    return None if bool(np.asarray(mask).all()) else mask
 
 
 def live_position_deletes(state: TableState) -> Iterator[pa.Table]:
     """The live entries of type POSITION_DELETE, files and vectors, of each delete manifest, with their partition."""
     union = partition_union(state.metadata)
-    for leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
+    for _, leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
         rows = leaf.entries
         if union:
             rows = rows.append_column("partition", union.struct(leaf))
-        live = live_rows(leaf)
-        rows = rows if live is None else rows.filter(live)
+        mask = live_rows(leaf)
+        rows = rows if mask is None else rows.filter(mask)
         yield rows.filter(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)))
 
 
@@ -149,16 +152,38 @@ _PARTS = ("entries", "partition", "stats")
 def build_files(state: TableState, schema: pa.Schema, every: bool, contents: frozenset[int]) -> Iterator[pa.Table]:
     """The live files, a table per manifest."""
     builder = _Builder(state)
-    for leaf in (reachable_leaves if every else snapshot_leaves)(state, contents, _PARTS):
+    for _, leaf in (reachable_leaves if every else snapshot_leaves)(state, contents, _PARTS):
         made = pa.Table.from_arrays([*builder.file(leaf), builder.readable(leaf)], schema=schema)
-        live = live_rows(leaf)
-        yield made if live is None else made.filter(live)
+        mask = live_rows(leaf, contents)
+        yield made if mask is None else made.filter(mask)
 
 
 def build_entries(state: TableState, schema: pa.Schema, every: bool) -> Iterator[pa.Table]:
-    """Every entry, deleted ones too, a table per manifest."""
+    """Every entry, deleted ones too, a table per manifest.
+
+    An entry of a V4 leaf that a manifest DV removes has status 2, and the snapshot is the one that wrote the vector: as
+    if the leaf had been rewritten without it, which is what a v3 commit does. A vector that was merged with an older
+    one names the newer snapshot for both.
+    """
     builder = _Builder(state)
-    for leaf in (reachable_leaves if every else snapshot_leaves)(state, ALL, _PARTS):
-        own = [whole(leaf.entries.column(name)) for name in schema.names[:4]]
+    for root, leaf in (reachable_leaves if every else snapshot_leaves)(state, ALL, _PARTS):
+        own = {name: whole(leaf.entries.column(name)) for name in schema.names[:4]}
+        own |= _removed(root, leaf)
         file = pa.StructArray.from_arrays(builder.file(leaf), fields=list(schema.field("data_file").type))
-        yield pa.Table.from_arrays([*own, file, builder.readable(leaf)], schema=schema)
+        yield pa.Table.from_arrays([*own.values(), file, builder.readable(leaf)], schema=schema)
+
+
+def _removed(root: Manifest, leaf: Manifest) -> dict[str, pa.Array]:
+    """Status and snapshot where manifest DVs remove entries; nothing where none does."""
+    vector, status = whole(leaf.entries.column("manifest_dv")), whole(leaf.entries.column("status"))
+    if vector.null_count == len(vector):
+        return {}
+    mine = root.entries.filter(pc.equal(root.entries.column("content_type"), int(ContentType.MANIFEST_DV)))
+    place = pc.index_in(vector, value_set=whole(mine.column("ordinal")))
+    snapshot = whole(leaf.entries.column("snapshot_id"))
+    gone = pc.and_(pc.is_valid(vector), pc.fill_null(pc.not_equal(status, int(Status.DELETED)), True))
+    by = pc.coalesce(whole(mine.column("snapshot_id")).take(place), snapshot)
+    return {
+        "status": pc.if_else(gone, pa.scalar(int(Status.DELETED), pa.int32()), status),
+        "snapshot_id": pc.if_else(gone, by, snapshot),
+    }

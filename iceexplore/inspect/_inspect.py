@@ -63,13 +63,16 @@ DEFINITIONS: dict[str, Definition] = {
             _manifests.ALL_MANIFESTS_SCHEMA,
             _manifests.build_all_manifests,
         ),
-        _files_table("files", "The live data files and delete files of the snapshot."),
+        _files_table("files", "The live data files and delete files of the snapshot, those in a V4 root itself too."),
         _files_table("data_files", "The live data files of the snapshot."),
         _files_table("delete_files", "The live delete files and deletion vectors of the snapshot."),
         _files_table("all_files", f"Data and delete files {_ALL_DOC}"),
         _files_table("all_data_files", f"Data files {_ALL_DOC}"),
         _files_table("all_delete_files", f"Delete files {_ALL_DOC}"),
-        _entries_table("entries", "The manifest entries of the snapshot, also those that delete a file."),
+        _entries_table(
+            "entries",
+            "The manifest entries of the snapshot, also those that delete a file (V4: or are removed by a manifest DV).",
+        ),
         _entries_table("all_entries", "The manifest entries of every snapshot, also those that delete a file."),
         _snapshot(
             "partitions",
@@ -98,6 +101,13 @@ DEFINITIONS: dict[str, Definition] = {
             spark=False,
         ),
         _snapshot(
+            "manifest_deletion_vectors",
+            "The manifest DVs in the snapshot's root, those that it replaced too (V4).",
+            _content.MANIFEST_VECTORS_SCHEMA,
+            _content.build_manifest_vectors,
+            spark=False,
+        ),
+        _snapshot(
             "puffin_blobs",
             "The blobs in statistics files and in the snapshot's deletion-vector files; reads their footers.",
             _puffin.PUFFIN_BLOBS_SCHEMA,
@@ -106,7 +116,7 @@ DEFINITIONS: dict[str, Definition] = {
         ),
         _snapshot(
             "column_stats",
-            "One row for each live file and column with statistics.",
+            "One row for each live file (V4: and manifest) and column with statistics.",
             _content.COLUMN_STATS_SCHEMA,
             _content.build_column_stats,
             spark=False,
@@ -123,6 +133,13 @@ DEFINITIONS: dict[str, Definition] = {
             "Every field of every partition spec.",
             _definitions.SPECS_SCHEMA,
             _definitions.build_specs,
+            spark=False,
+        ),
+        _metadata_file(
+            "expressions",
+            "Every expression that specs and statistics refer to (V4).",
+            _definitions.EXPRESSIONS_SCHEMA,
+            _definitions.build_expressions,
             spark=False,
         ),
         _metadata_file(
@@ -170,10 +187,12 @@ class Inspect:
     position_deletes: MetadataTable
     content_entries: MetadataTable
     deletion_vectors: MetadataTable
+    manifest_deletion_vectors: MetadataTable
     puffin_blobs: MetadataTable
     column_stats: MetadataTable
     schemas: MetadataTable
     specs: MetadataTable
+    expressions: MetadataTable
     sort_orders: MetadataTable
     properties: MetadataTable
 

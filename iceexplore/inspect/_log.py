@@ -98,7 +98,7 @@ def build_snapshots(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
                 "snapshot_id": s.snapshot_id,
                 "parent_id": s.parent_snapshot_id,
                 "operation": s.operation,
-                "manifest_list": s.manifest_list,
+                "manifest_list": s.root_location,
                 "summary": summary,
             }
         )

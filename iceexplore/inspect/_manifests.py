@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, live_manifests, partition_ranges
 from iceexplore.inspect._source import every_root
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import TableMetadata, decode_values, human_value, result_type
@@ -58,12 +58,12 @@ def build_all_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Tab
 
 
 def _rows(root: Manifest) -> pa.Table:
-    """The manifests among a root's entries."""
-    kinds = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
-    return root.entries.filter(pc.is_in(root.entries.column("content_type"), kinds))
+    """The live manifests among a root's entries."""
+    return root.entries.take(pa.array(live_manifests(root), pa.int64()))
 
 
 def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
+    """Counts are those of the manifest as written, also where (V4) a manifest DV removes some of its entries."""
     rows = _rows(root)
 
     def own(name: str) -> pa.Array:
@@ -83,8 +83,16 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
         own("partition_spec_id"),
         own("snapshot_id"),
         *counts,
-        _summaries(rows, metadata),
+        _aggregated(root, rows, metadata) if root.stat_field_ids() else _summaries(rows, metadata),
     ]
+
+
+def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> pa.Array:
+    """Partition summaries rebuilt from the statistics that a V4 root has of its manifests."""
+    columns = ["partition_summaries", "manifest_stats", "partition_spec_id"]
+    places = pa.array(live_manifests(root), pa.int64())
+    made = partition_ranges(root, places, rows.select(columns).to_pylist(), metadata)
+    return pa.array(made, pa.list_(_SUMMARY))
 
 
 def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:

@@ -27,13 +27,11 @@ class PartitionUnion:
         """A manifest's partition tuples as this struct; null where its spec has no such field."""
         count = len(leaf)
         own = leaf.partition()
-        names = [] if own is None else [own.type.field(i).name for i in range(own.type.num_fields)]
+        children = {} if own is None else dict(zip((f.name for f in own.type), own.flatten(), strict=True))
         arrays = []
         for field_id, field in zip(self.ids, self.type, strict=True):
-            if own is not None and str(field_id) in names:
-                arrays.append(conform(own.field(names.index(str(field_id))), field.type))
-            else:
-                arrays.append(pa.nulls(count, field.type))
+            found = children.get(str(field_id))
+            arrays.append(pa.nulls(count, field.type) if found is None else conform(found, field.type))
         return pa.StructArray.from_arrays(arrays, fields=list(self.type))
 
     def width(self, spec: PartitionSpec | None) -> int:

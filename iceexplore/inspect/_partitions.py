@@ -54,19 +54,27 @@ def build_partitions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]
     """One row per partition that has a live file."""
     union = partition_union(state.metadata)
     tables = []
-    for leaf in snapshot_leaves(state, ALL, ("entries", "partition")):
+    for _, leaf in snapshot_leaves(state, ALL, ("entries", "partition")):
         if not len(leaf):
             continue
-        spec_id = leaf.entries.column("partition_spec_id")[0].as_py()  # one for the whole manifest
-        width = union.width(None if spec_id is None else state.metadata.spec(spec_id))
         made = leaf.entries.select(_ROW.names)
-        made = made.append_column("width", pa.repeat(pa.scalar(width, pa.int32()), len(leaf)))
+        made = made.append_column("width", _widths(whole(made.column("partition_spec_id")), union, state))
         made = made.append_column("partition", union.struct(leaf) if union else pa.nulls(len(leaf)))
-        live = live_rows(leaf)
-        tables.append(made if live is None else made.filter(live))
+        mask = live_rows(leaf)
+        tables.append(made if mask is None else made.filter(mask))
     rows = pa.concat_tables(tables) if tables else None
     if rows is not None and rows.num_rows:
         yield _grouped(rows.combine_chunks(), union, state, schema)
+
+
+def _widths(spec_ids: pa.Array, union: PartitionUnion, state: TableState) -> pa.Array:
+    """How many of the partition fields each entry's spec has: one number a manifest below V4."""
+    encoded = spec_ids.dictionary_encode(null_encoding="encode")
+    widths = [
+        union.width(None if spec_id is None else state.metadata.spec(spec_id))
+        for spec_id in encoded.dictionary.to_pylist()
+    ]
+    return pa.array(widths, pa.int32()).take(encoded.indices)
 
 
 def _codes(array: pa.Array) -> np.ndarray:

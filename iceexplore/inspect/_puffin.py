@@ -11,7 +11,12 @@ import pyarrow.compute as pc
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
-from iceexplore.inspect._content import build_deletion_vectors, deletion_vectors_schema
+from iceexplore.inspect._content import (
+    MANIFEST_VECTORS_SCHEMA,
+    build_deletion_vectors,
+    build_manifest_vectors,
+    deletion_vectors_schema,
+)
 from iceexplore.inspect._log import rows_table
 from iceexplore.inspect._source import in_parallel
 
@@ -43,10 +48,13 @@ def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
     files: list[tuple[str, str, int | None]] = [
         (file.statistics_path, "statistics", file.file_size_in_bytes) for file in state.metadata.statistics
     ]
-    places: dict[str, None] = {}
+    places: dict[str, str] = {}
+    for table in build_manifest_vectors(state, MANIFEST_VECTORS_SCHEMA):
+        found = pc.unique(table.column("file_path")).drop_null().to_pylist()
+        places |= dict.fromkeys(found, "manifest deletion vectors")
     for table in build_deletion_vectors(state, deletion_vectors_schema(state)):
-        places |= dict.fromkeys(pc.unique(table.column("file_path")).to_pylist())
-    files += [(place, "deletion vectors", None) for place in places]
+        places |= dict.fromkeys(pc.unique(table.column("file_path")).to_pylist(), "deletion vectors")
+    files += [(place, used_as, None) for place, used_as in places.items()]
     yield from in_parallel(lambda file: _blobs(state, schema, *file), files)
 
 

@@ -6,17 +6,25 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, Manifest
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import Removals, TableState, live_manifests
+from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import progress
 
-__all__ = ["ALL", "DATA", "DELETES", "every_root", "in_parallel", "reachable_leaves", "snapshot_leaves"]
+__all__ = ["ALL", "DATA", "DELETES", "every_root", "in_parallel", "reachable_leaves", "snapshot_leaves", "wanted"]
 
 DATA = frozenset({int(ContentType.DATA_MANIFEST)})
 DELETES = frozenset({int(ContentType.DELETE_MANIFEST)})
 ALL = DATA | DELETES
 
+#: What manifests of each kind hold.
+_FILES_OF = {
+    int(ContentType.DATA_MANIFEST): (int(ContentType.DATA),),
+    int(ContentType.DELETE_MANIFEST): (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)),
+}
 _WORKERS = 8  # reads wait for the storage
 
 _In = TypeVar("_In")
@@ -50,27 +58,76 @@ def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
             yield snapshot, root
 
 
-def _ordinals(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[int]:
-    """The rows of a root that are manifests of these kinds and not seen yet."""
-    kinds = root.entries.column("content_type").to_pylist()
-    places = root.entries.column("location").to_pylist()
-    out = []
-    for ordinal, (kind, place) in enumerate(zip(kinds, places, strict=True)):
-        if kind in contents and place not in seen:
-            seen.add(place)
-            out.append(ordinal)
-    return out
+def snapshot_leaves(
+    state: TableState, contents: frozenset[int], parts: Iterable[str]
+) -> Iterator[tuple[Manifest, Manifest]]:
+    """The live leaf manifests of the state's snapshot, each with its root; before them what the root itself holds.
 
-
-def snapshot_leaves(state: TableState, contents: frozenset[int], parts: Iterable[str]) -> Iterator[Manifest]:
-    """The leaf manifests of the state's snapshot."""
+    The files of a V4 root belong to no manifest: they come as one more, of which ``root_row`` is None. It has files of
+    every content: see `wanted`.
+    """
     root = state.root()
     if root is not None:
-        yield from state.leaves(ordinals=_ordinals(root, contents, set()), parts=frozenset(parts))
+        rows = [row for row, _ in _distinct(root, contents, set())]
+        yield from _read(state, root, rows, contents, parts)
 
 
-def reachable_leaves(state: TableState, contents: frozenset[int], parts: Iterable[str]) -> Iterator[Manifest]:
-    """The leaf manifests of every snapshot in the metadata, each once (as Java's ``reachableManifests``)."""
+def reachable_leaves(
+    state: TableState, contents: frozenset[int], parts: Iterable[str]
+) -> Iterator[tuple[Manifest, Manifest]]:
+    """The leaf manifests of every snapshot in the metadata, each once (as Java's ``reachableManifests``).
+
+    A leaf is read as the snapshot has it whose manifest DV removes least of it. A root's own files come with each root.
+    """
     seen: set[str] = set()
+    waiting: dict[str, tuple[float, Snapshot, int]] = {}  # leaves with a manifest DV wherever they were met so far
     for snapshot, root in every_root(state):
-        yield from state.leaves(snapshot, ordinals=_ordinals(root, contents, seen), parts=frozenset(parts))
+        removed = Removals(root)
+        whole_leaves = []
+        for row, place in _distinct(root, contents, seen):
+            gone = removed.of(place)
+            if not gone.rows:
+                seen.add(place)
+                waiting.pop(place, None)
+                whole_leaves.append(row)
+                continue
+            least = float("inf") if gone.entries is None else float(gone.entries)
+            if place not in waiting or least < waiting[place][0]:
+                waiting[place] = (least, snapshot, row)
+        yield from _read(state, root, whole_leaves, contents, parts)
+    for _, snapshot, row in waiting.values():
+        found = state.root(snapshot)
+        if found is not None:
+            yield found, state.reader.leaf(found, row, frozenset(parts))
+
+
+def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:
+    """Which entries belong into a table of these manifests' files; None where all do."""
+    if leaf.root_row is not None or contents == ALL:
+        return None
+    kinds = pa.array(sorted(kind for c in contents for kind in _FILES_OF[c]), pa.int32())
+    return whole(pc.is_in(leaf.entries.column("content_type"), kinds))
+
+
+def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[tuple[int, str]]:
+    """The live manifests of these kinds that were not seen yet, each location once."""
+    rows = live_manifests(root, contents)
+    places = root.entries.column("location").take(pa.array(rows, pa.int64())).to_pylist()
+    found: dict[str, int] = {}
+    for row, place in zip(rows, places, strict=True):
+        if place not in seen:
+            found.setdefault(place, row)
+    return [(row, place) for place, row in found.items()]
+
+
+def _read(
+    state: TableState, root: Manifest, rows: list[int], contents: frozenset[int], parts: Iterable[str]
+) -> Iterator[tuple[Manifest, Manifest]]:
+    direct = state.reader.direct(root)
+    if direct is not None:
+        mask = wanted(direct, contents)
+        if mask is None or pc.any(mask).as_py():
+            yield root, direct
+    if rows:
+        for leaf in state.reader.leaves(root, rows, parts=frozenset(parts)):
+            yield root, leaf

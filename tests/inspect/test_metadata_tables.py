@@ -36,13 +36,16 @@ SPARK = [
 OURS = [
     "content_entries",
     "deletion_vectors",
+    "manifest_deletion_vectors",
     "puffin_blobs",
     "column_stats",
     "schemas",
     "specs",
+    "expressions",
     "sort_orders",
     "properties",
 ]
+V4_ONLY = ["manifest_deletion_vectors", "expressions"]  # no row in a table of an older version
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,7 @@ def test_every_table_is_valid_arrow_with_the_columns_it_says(t: Any, name: str) 
     made.validate(full=True)
     assert made.schema.equals(t.inspect[name].schema)
     assert all(t.inspect[name].columns.values()), "every column is explained"
-    assert made.num_rows > 0
+    assert (made.num_rows > 0) == (name not in V4_ONLY)
 
 
 @pytest.mark.parametrize("name", SPARK + OURS)

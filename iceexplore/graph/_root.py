@@ -1,0 +1,162 @@
+"""What stands in a root: manifests, and in V4 files of its own and the vectors that remove entries of its leaves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests import ContentType, Manifest, live, whole
+from iceexplore.storage import canonical
+
+__all__ = [
+    "FILES",
+    "MANIFESTS",
+    "ROOT_DIALECTS",
+    "Removals",
+    "Removed",
+    "bools",
+    "direct_places",
+    "left_out",
+    "live_manifests",
+    "removed_rows",
+    "root_words",
+    "row_keys",
+]
+
+MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)})
+#: Dialects whose roots hold files beside manifests: such a root is a root manifest, any other a manifest list.
+ROOT_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
+FILES = frozenset({int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)})
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What the live manifest DVs of one leaf remove.
+
+    Attributes
+    ----------
+    rows
+        Their rows in the root: one, or with delta encoding two.
+    entries
+        How many entries of the leaf they remove, as the root says; None where it does not.
+    identity
+        What tells these vectors from others: two roots with the same identity of a leaf read it the same.
+    """
+
+    rows: tuple[int, ...] = ()
+    entries: int | None = 0
+    identity: frozenset[str] = frozenset()
+
+
+_NOTHING = Removed()
+
+
+def live_manifests(root: Manifest, contents: Collection[int] = MANIFESTS) -> list[int]:
+    """The rows of a root that are live manifests of these types; of a v1-v3 manifest list, all of these types."""
+    kinds = pa.array(sorted(contents), pa.int32())
+    mask = pc.and_(live(root.entries), whole(pc.is_in(root.entries["content_type"], kinds)))
+    return [int(row) for row in np.flatnonzero(bools(mask))]
+
+
+class Removals:
+    """The live manifest DVs of a root by the leaf that they are for. Reads nothing: counts are those of the root."""
+
+    def __init__(self, root: Manifest) -> None:
+        self._by_leaf: dict[str, Removed] = {}
+        for leaf, rows in root.dv_rows.items():
+            picked = root.entries.take(pa.array(rows, pa.int64()))
+            counts = picked["record_count"].to_pylist()
+            total = None if None in counts else sum(counts)
+            self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(row_keys(picked).to_pylist()))
+
+    def of(self, location: str | None) -> Removed:
+        """What is removed of the leaf at a location."""
+        return self._by_leaf.get(canonical(location), _NOTHING) if location and self._by_leaf else _NOTHING
+
+    def __bool__(self) -> bool:
+        return bool(self._by_leaf)
+
+    @property
+    def all(self) -> list[Removed]:
+        """What is removed of each leaf of which anything is."""
+        return list(self._by_leaf.values())
+
+
+def removed_rows(root: Manifest) -> npt.NDArray[np.bool_]:
+    """Which rows of a root say that something is gone."""
+    return ~bools(live(root.entries))
+
+
+def left_out(parent: Manifest, root: Manifest) -> dict[str, int]:
+    """How many live manifests, and files of its own, of the parent's root a root does not name, not even as removed."""
+    entries = parent.entries
+    here = pc.is_in(entries["location"], value_set=whole(root.entries["location"]))
+    gone = ~bools(whole(here)) & bools(live(entries))
+    out = {}
+    for word, kinds in (("manifest", MANIFESTS), ("file", FILES)):
+        mine = bools(whole(pc.is_in(entries["content_type"], pa.array(sorted(kinds), pa.int32()))))
+        if count := int((gone & mine).sum()):
+            out[word] = count
+    return out
+
+
+def root_words(root: Manifest) -> dict[str, int]:
+    """How many rows of each sort a root has, live and removed ones apart; what it has none of is left out."""
+    mask = bools(live(root.entries))
+    kinds = np.asarray(pc.fill_null(root.entries["content_type"], -1).to_numpy())
+    words = {
+        "manifest": np.isin(kinds, sorted(MANIFESTS)),
+        "data file": kinds == ContentType.DATA,
+        "delete": np.isin(kinds, (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE))),
+        "manifest DV": kinds == ContentType.MANIFEST_DV,
+    }
+    out = {word: int((mine & mask).sum()) for word, mine in words.items()}
+    out["removal"] = int((~mask).sum())
+    return {word: count for word, count in out.items() if count}
+
+
+def row_keys(entries: pa.Table) -> pa.Array:
+    """What each entry names: type, location, and of a vector its place or its bytes (many share one file)."""
+    vector = whole(entries["deletion_vector"])
+    offset = pc.cast(pc.struct_field(vector, "offset"), pa.string())
+    size = pc.cast(pc.struct_field(vector, "size_in_bytes"), pa.string())
+    of_leaf = pc.equal(whole(entries["content_type"]), int(ContentType.MANIFEST_DV))
+    return pc.binary_join_element_wise(
+        pc.cast(whole(entries["content_type"]), pa.string()),
+        whole(entries["location"]),
+        offset,
+        pc.if_else(pc.is_valid(offset), size, pa.scalar(None, pa.string())),
+        _digests(pc.struct_field(vector, "inline_content")),
+        pc.if_else(of_leaf, whole(entries["referenced_file"]), ""),
+        "\x1f",
+        null_handling="replace",
+        null_replacement="",
+    )
+
+
+def _digests(inline: pa.Array) -> pa.Array:
+    """A short text for each vector that stands in the root itself: there is at most one a leaf."""
+    if inline.null_count == len(inline):
+        return pa.nulls(len(inline), pa.string())
+    texts = [None if v is None else hashlib.blake2b(v, digest_size=16).hexdigest() for v in inline.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+def direct_places(root: Manifest, direct: Manifest) -> pa.Array:
+    """Where each row of a root is in the view of its own files (`ManifestReader.direct`); null for other rows."""
+    kinds = pa.array(sorted(FILES), pa.int32())
+    mine = bools(whole(pc.is_in(root.entries["content_type"], kinds)))
+    if int(mine.sum()) != len(direct):
+        return pa.nulls(len(mine), pa.int64())
+    return pa.array(np.cumsum(mine) - 1, pa.int64(), mask=~mine)
+
+
+def bools(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """A mask for numpy; null is false."""
+    return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)
