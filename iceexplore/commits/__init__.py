@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
+from iceexplore.commits._check_rules import check_rules
+from iceexplore.commits._check_rules_rows import RuleBreak
+from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits._document import next_document
 from iceexplore.commits._expire import expire_snapshots
+from iceexplore.commits._files import new_files
+from iceexplore.commits._filter import Filter, make_filter
 from iceexplore.commits._layout_list import apply_to_list
+from iceexplore.commits._layout_root import apply_to_root, bent_rules
+from iceexplore.commits._locate import LOCATED_SCHEMA, locate
+from iceexplore.commits._made_up import is_made_up
 from iceexplore.commits._new_document import new_table_document
+from iceexplore.commits._operations import append, delete_files, delete_where, overwrite
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
+from iceexplore.commits._partition_values import partition_keys
 from iceexplore.commits._pointer import FolderFiles, MetadataNames, Pointer, publish_by_rename, publish_by_swap
 from iceexplore.commits._properties import set_properties
 from iceexplore.commits._refs import (
@@ -18,9 +28,11 @@ from iceexplore.commits._refs import (
     set_current_snapshot,
     set_ref,
 )
+from iceexplore.commits._row_delta import row_delta
 from iceexplore.commits._rules import RULES, Rule, rule
 from iceexplore.commits._sandbox import Sandbox
 from iceexplore.commits._schema_evolution import evolve_schema
+from iceexplore.commits._selection import Selection, select
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
 from iceexplore.commits._summary import partition_path, summary_of
@@ -34,33 +46,57 @@ __all__ = [
     "Change",
     "CommitRecord",
     "CommitWriter",
+    "Cost",
     "DvEncoding",
+    "Filter",
     "FolderFiles",
     "Isolation",
+    "LOCATED_SCHEMA",
     "LayoutOptions",
     "MetadataNames",
     "Operation",
     "PartitionStorage",
+    "PlanCost",
     "Pointer",
     "RULES",
+    "Retained",
     "Rule",
+    "RuleBreak",
     "Sandbox",
+    "Selection",
     "WritableStorage",
     "add_snapshot",
+    "append",
     "apply_to_list",
+    "apply_to_root",
+    "bent_rules",
+    "check_rules",
     "cherry_pick_summary",
+    "cost_of",
+    "delete_files",
+    "delete_where",
     "evolve_schema",
     "evolve_spec",
     "expire_snapshots",
     "fast_forward",
+    "is_made_up",
+    "locate",
+    "make_filter",
+    "new_files",
     "new_table_document",
     "next_document",
+    "overwrite",
+    "partition_keys",
     "partition_path",
+    "plan_cost",
     "publish_by_rename",
     "publish_by_swap",
     "remove_ref",
+    "retained",
     "rollback",
+    "row_delta",
     "rule",
+    "select",
     "set_current_snapshot",
     "set_properties",
     "set_ref",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from iceexplore.commits._filter import Filter
+from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 
 __all__ = ["Applied", "Change", "Isolation", "Operation"]
@@ -47,6 +49,11 @@ class Change:
     conflict_partitions, conflict_files
         What the operation read: the data files whose removal, or the partitions in which new files, conflict with it.
         None: the whole table.
+    conflict_filter
+        Narrows ``conflict_partitions=None``: only new files that may have rows matching it (`Filter.judge`) conflict.
+    renew
+        Makes the change anew on a newer base: called instead of applying this one again on a retry, where what goes
+        depends on what is there (deletes by expression). It writes nothing.
     summary
         Further entries of the snapshot's summary.
     """
@@ -62,6 +69,8 @@ class Change:
     isolation: Isolation = "serializable"
     conflict_partitions: frozenset[tuple[int, str]] | None = frozenset()
     conflict_files: frozenset[str] = frozenset()
+    conflict_filter: Filter | None = None
+    renew: Callable[[TableState], Change] | None = field(default=None, compare=False, repr=False)
     summary: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,0 +1,225 @@
+"""Partition tuples as people give them, as Arrow holds them, and as conflict checks name them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.metadata import (
+    NestedField,
+    PartitionField,
+    PartitionSpec,
+    TableMetadata,
+    Type,
+    arrow_type,
+    decode_values,
+    encode_value,
+    partition_type,
+    transform_parts,
+    type_base,
+)
+
+__all__ = ["PartitionColumn", "nearest", "partition_columns", "partition_keys", "tuples_of", "typed_values"]
+
+
+@dataclass(frozen=True)
+class PartitionColumn:
+    """A field of a spec with its result's type, and the column that it is made of (None: dropped, or several)."""
+
+    field: PartitionField
+    type: Type
+    source: NestedField | None
+
+    @property
+    def key(self) -> str:
+        """The child's name in a batch's partition: the field id."""
+        return str(self.field.field_id)
+
+
+def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[PartitionColumn]:
+    """The fields of a spec."""
+    columns = metadata.all_fields()
+    out = []
+    for field, kind in zip(spec.fields, partition_type(spec, metadata).fields, strict=True):
+        found = columns.get(field.source_id) if len(field.source_ids) == 1 else None
+        out.append(PartitionColumn(field, kind.type, None if found is None else found[1]))
+    return out
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """`` (nearest: ...)`` or all names, for messages."""
+    close = get_close_matches(name, names, 3, 0.5)
+    return f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names[:20]) or 'none'}"
+
+
+def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str = "partitions") -> pa.StructArray:
+    """Partition tuples given as dictionaries by partition field name, checked and typed.
+
+    Values are those of the transform's result: the value itself for ``identity`` and ``truncate``, the bucket's
+    number, ``"2024"``, ``"2024-05"``, ``"2024-05-17"`` or ``"2024-05-17-06"`` (or a date or datetime) for times; a
+    plain integer is what Iceberg stores: units since 1970.
+
+    Raises
+    ------
+    OptionError
+        An unknown or missing field, a value of another type.
+    """
+    names = [c.field.name for c in columns]
+    values: dict[str, list[Any]] = {n: [] for n in names}
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise OptionError(f"{what}[{i}] is {row!r}: give a dictionary by partition field: {', '.join(names)}")
+        for key in row:
+            if key not in values:
+                raise OptionError(f"{what}[{i}]: no partition field {key!r}; {nearest(str(key), names)}")
+        for column in columns:
+            name = column.field.name
+            void = transform_parts(column.field.transform)[0] == "void"
+            if name not in row and not void:
+                raise OptionError(f"{what}[{i}] lacks partition field {name!r}; give None for null")
+            values[name].append(_stored(column, row.get(name), f"{what}[{i}][{name!r}]"))
+    arrays = [typed_values(c.type, values[c.field.name], f"partition field {c.field.name}") for c in columns]
+    fields = [pa.field(c.key, a.type) for c, a in zip(columns, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def _stored(column: PartitionColumn, value: Any, where: str) -> Any:
+    """What a transform's result is stored as."""
+    if value is None:
+        return None
+    name, width = transform_parts(column.field.transform)
+    try:
+        match name:
+            case "void":
+                raise ValueError("a void field is always null")
+            case "bucket":
+                number = _whole(value)
+                if not 0 <= number < (width or 0):
+                    raise ValueError(f"buckets are 0 to {(width or 0) - 1}")
+                return number
+            case "year":
+                return _year(value)
+            case "month":
+                if isinstance(value, str):
+                    year, month = value.split("-")
+                    return (int(year) - 1970) * 12 + _within(int(month), 1, 12) - 1
+                return (value.year - 1970) * 12 + value.month - 1 if isinstance(value, date) else _whole(value)
+            case "hour":
+                if isinstance(value, str):
+                    value = datetime.strptime(value, "%Y-%m-%d-%H" if "T" not in value else "%Y-%m-%dT%H")
+                if isinstance(value, datetime):
+                    days = (value.date() - date(1970, 1, 1)).days
+                    return days * 24 + value.hour
+                return _whole(value)
+            case "day" if isinstance(value, datetime):
+                return value.date()
+    except (ValueError, TypeError) as error:
+        raise OptionError(f"{where} = {value!r} is no value of {column.field.transform}: {error}") from None
+    return value
+
+
+def _within(value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise ValueError(f"{value} is not between {low} and {high}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or (not isinstance(value, str) and value != int(value)):
+        raise ValueError("not a whole number")
+    return int(value)
+
+
+def _year(value: Any) -> int:
+    if isinstance(value, date):
+        return value.year - 1970
+    if isinstance(value, str):
+        return int(value) - 1970
+    number = _whole(value)
+    if 1000 <= number <= 9999:
+        raise ValueError(f"stored years count from 1970, {number} would be {number + 1970}; write {str(number)!r}")
+    return number
+
+
+def typed_values(kind: Type, values: Sequence[Any], what: str) -> pa.Array:
+    """Python values as an array of the type's Arrow type; text is accepted for dates, times, decimals and UUIDs.
+
+    Raises
+    ------
+    OptionError
+        A value that does not fit the type.
+    """
+    if pa.types.is_null(arrow_type(kind)):
+        if any(v is not None for v in values):
+            raise OptionError(f"{what} is of type unknown: its values are null")
+        return pa.nulls(len(values))
+    try:
+        raw = [None if v is None else encode_value(kind, _plain(type_base(kind), v)) for v in values]
+    except (OptionError, ValueError, TypeError, InvalidOperation) as error:
+        raise OptionError(f"{what}: {error}") from None
+    array, damaged = decode_values(kind, pa.array(raw, pa.binary()))
+    if pc.any(damaged).as_py():
+        at = damaged.to_pylist().index(True)
+        raise OptionError(f"{what}: {values[at]!r} cannot be held as {kind}")
+    return array
+
+
+def _plain(base: str, value: Any) -> Any:
+    if hasattr(value, "item") and not isinstance(value, (bytes, str)):
+        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # numpy's scalars
+    match base:
+        case "boolean" if not isinstance(value, bool):
+            raise TypeError(f"{value!r} is no boolean")
+        case "string" if not isinstance(value, str):
+            raise TypeError(f"{value!r} is no string")
+        case "int" | "long" | "float" | "double" if isinstance(value, (str, bool)):
+            raise TypeError(f"{value!r} is no {base}")
+        case "decimal":
+            return Decimal(str(value))
+        case "uuid" if isinstance(value, str):
+            return UUID(value)
+        case "date" if isinstance(value, str):
+            return date.fromisoformat(value)
+        case "time" if isinstance(value, str):
+            return time.fromisoformat(value)
+        case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns" if isinstance(value, str):
+            return datetime.fromisoformat(value)
+    return value
+
+
+def partition_keys(
+    spec_ids: pa.Array, partition: pa.StructArray | None, metadata: TableMetadata
+) -> frozenset[tuple[int, str]]:
+    """The distinct partitions of some files, comparable between states: spec id, and the tuple as JSON.
+
+    Parameters
+    ----------
+    spec_ids, partition
+        ``partition_spec_id`` and the tuples of a batch or a manifest, as long as each other.
+    """
+    columns = {"spec": spec_ids.combine_chunks() if isinstance(spec_ids, pa.ChunkedArray) else spec_ids}
+    if partition is not None:
+        for i, child in enumerate(partition.type):
+            columns[child.name] = pc.struct_field(partition, [i])
+    table = pa.table(columns)
+    rows = table.group_by(table.column_names).aggregate([]).to_pylist() if table.num_rows else []
+    fields = {s.spec_id: [str(f.field_id) for f in s.fields] for s in metadata.partition_specs}
+    return frozenset(
+        (row["spec"], json.dumps([_comparable(row.get(name)) for name in fields.get(row["spec"], ())])) for row in rows
+    )
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,0 +1,212 @@
+"""Which statistics a new file gets (table properties ``write.metadata.metrics.*``), and those of real data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests import stats_type
+from iceexplore.metadata import (
+    ListType,
+    MapType,
+    NestedField,
+    Schema,
+    StructType,
+    TableMetadata,
+    Type,
+    arrow_type,
+    transform_parts,
+    type_base,
+)
+
+__all__ = ["StatColumn", "bounds_of", "stat_columns", "stats_arrays", "truncate_lower", "truncate_upper"]
+
+Mode = Literal["none", "counts", "truncate", "full"]
+_TRUNCATE = re.compile(r"truncate\((\d{1,9})\)", re.IGNORECASE)
+#: Java: ``TableProperties.METRICS_MAX_INFERRED_COLUMN_DEFAULTS_DEFAULT``.
+_INFERRED = 100
+#: Types that have counts, but no bounds that could be compared.
+_UNBOUNDED = frozenset(("geography", "geometry", "unknown", "variant"))
+
+
+@dataclass(frozen=True)
+class StatColumn:
+    """A leaf column that may have statistics.
+
+    Attributes
+    ----------
+    path
+        Field names (and ``element``, ``key``, ``value``) from the top.
+    repeated
+        Inside a list or map: counts, no bounds (Java: ``ParquetMetrics``).
+    mode, length
+        As the properties have it; the length of ``truncate``.
+    """
+
+    field: NestedField
+    path: tuple[str, ...]
+    repeated: bool
+    mode: Mode
+    length: int
+
+    @property
+    def type(self) -> Type:
+        """The column's type."""
+        return self.field.type
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has bounds."""
+        return self.mode in ("truncate", "full") and not self.repeated and type_base(self.type) not in _UNBOUNDED
+
+    @property
+    def cut(self) -> int | None:
+        """To how many characters or bytes bounds are cut; None: not at all."""
+        return self.length if self.mode == "truncate" and type_base(self.type) in ("binary", "string") else None
+
+
+def stat_columns(metadata: TableMetadata, schema: Schema) -> list[StatColumn]:
+    """The leaf columns of a schema and their metrics modes (Java: ``MetricsConfig.fromProperties``).
+
+    Identity partition columns are never cut: their value is the partition's (V4 proposal: "identity partition strings
+    untruncated").
+    """
+    properties = metadata.properties
+    default = _mode(properties.get("write.metadata.metrics.default"))
+    inferred = _INFERRED
+    text = properties.get("write.metadata.metrics.max-inferred-column-defaults", "")
+    if text.isascii() and text.isdecimal():
+        inferred = int(text)
+    spec = metadata.spec()
+    whole = {f.source_id for f in spec.fields if transform_parts(f.transform)[0] == "identity"} if spec else set()
+    out = []
+    for i, (path, field, repeated) in enumerate(_leaves((), schema.fields, False)):
+        given = _mode(properties.get("write.metadata.metrics.column." + ".".join(path)))
+        late: tuple[Mode, int] = ("none", 0) if i >= inferred else ("truncate", 16)
+        mode, length = given or default or late
+        if field.field_id in whole and mode == "truncate":
+            mode = "full"
+        out.append(StatColumn(field, path, repeated, mode, length))
+    return out
+
+
+def _mode(text: str | None) -> tuple[Mode, int] | None:
+    if text is None:
+        return None
+    lower = text.strip().lower()
+    if lower in ("none", "counts", "full"):
+        return lower, 0  # type: ignore[return-value]
+    match = _TRUNCATE.fullmatch(lower)
+    return ("truncate", int(match[1])) if match and int(match[1]) > 0 else None
+
+
+def _leaves(
+    path: tuple[str, ...], fields: Sequence[NestedField], repeated: bool
+) -> Iterator[tuple[tuple[str, ...], NestedField, bool]]:
+    for f in fields:
+        here = (*path, f.name)
+        match f.type:
+            case StructType(children):
+                yield from _leaves(here, children, repeated)
+            case ListType(element):
+                yield from _leaves(here, (element,), True)
+            case MapType(key, value):
+                yield from _leaves(here, (key, value), True)
+            case _:
+                yield here, f, repeated
+
+
+def truncate_lower(values: pa.Array, length: int) -> pa.Array:
+    """Strings or binaries cut to a length: still below what they bound."""
+    if pa.types.is_string(values.type):
+        return pc.utf8_slice_codeunits(values, 0, length)
+    return pc.binary_slice(values, 0, length)
+
+
+def truncate_upper(values: pa.Array, length: int) -> pa.Array:
+    """Strings or binaries cut to a length and raised, so that they stay above; null where nothing above is that short.
+
+    As Java's ``UnicodeUtil.truncateStringMax`` and ``BinaryUtil.truncateBinaryMax``.
+    """
+    cut = truncate_lower(values, length)
+    if pc.all(pc.fill_null(pc.equal(cut, values), True)).as_py():
+        return values
+    encoded = values.dictionary_encode()
+    raised = [None if v is None or len(v) <= length else _raised(v[:length]) for v in encoded.dictionary.to_pylist()]
+    short = [v if v is not None and len(v) <= length else r
+             for v, r in zip(encoded.dictionary.to_pylist(), raised, strict=True)]  # fmt: skip
+    return pa.array(short, values.type).take(encoded.indices)
+
+
+def _raised(value: Any) -> Any:
+    """The shortest value of at most this length above all that begin with it."""
+    if isinstance(value, bytes):
+        for i in range(len(value) - 1, -1, -1):
+            if value[i] < 0xFF:
+                return value[:i] + bytes([value[i] + 1])
+        return None
+    for i in range(len(value) - 1, -1, -1):
+        code = ord(value[i]) + 1
+        if code <= 0x10FFFF:
+            return value[:i] + chr(0xE000 if 0xD800 <= code <= 0xDFFF else code)
+    return None
+
+
+def bounds_of(column: StatColumn, values: pa.Array | pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar, int | None]:
+    """Lower and upper bound of real values, and how many are NaN (None for types that have none); nulls are left out.
+
+    Values are of the column's Arrow type. NaN is no bound (spec, "Data File Fields", note on bounds).
+    """
+    kind = arrow_type(column.type)
+    nan: int | None = None
+    if pa.types.is_floating(values.type):
+        is_nan = pc.fill_null(pc.is_nan(values), False)
+        nan = pc.sum(is_nan).as_py() or 0
+        values = values.filter(pc.invert(is_nan)) if nan else values
+    none = pa.scalar(None, kind)
+    if not column.bounded or len(values) == values.null_count:
+        return none, none, nan
+    found = pc.min_max(values)
+    low, high = found["min"], found["max"]
+    if nan is not None:  # the order of floats has -0 below 0 (spec, "Sorting"), comparisons have not
+        low = pa.scalar(-0.0, kind) if low.as_py() == 0 else low
+        high = pa.scalar(0.0, kind) if high.as_py() == 0 else high
+    if column.cut is not None:
+        low = truncate_lower(pa.array([low.as_py()], kind), column.cut)[0]
+        high = truncate_upper(pa.array([high.as_py()], kind), column.cut)[0]
+    return low, high, nan
+
+
+def stats_arrays(columns: Sequence[StatColumn], rows: Sequence[Mapping[int, Mapping[str, Any]]]) -> dict[int, Any]:
+    """Statistics of some files, a mapping by field id each, as a batch has them.
+
+    Parameters
+    ----------
+    rows
+        Per file and field id: any of ``lower``, ``upper`` (Arrow scalars or Python values), ``value_count``,
+        ``null_count``, ``nan_count``, ``column_size``, ``average_length``, ``max_length``, ``tight_bounds``.
+    """
+    out = {}
+    for column in columns:
+        number = column.field.field_id
+        kind = stats_type(arrow_type(column.type))
+        found = [row.get(number) for row in rows]
+        if not any(found):
+            continue
+        children = []
+        for child in kind:
+            children.append(_column([None if f is None else f.get(child.name) for f in found], child.type))
+        mask = pa.array([f is None for f in found])
+        out[number] = pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+    return out
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    # Nanoseconds have no Python value: scalars are put together as they are.
+    pieces = [v.cast(kind) if isinstance(v, pa.Scalar) else pa.scalar(v, kind) for v in values]
+    return pa.array(pieces, kind) if pieces else pa.array([], kind)

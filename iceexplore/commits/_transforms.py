@@ -1,0 +1,125 @@
+"""Partition transforms of whole columns (spec, "Partition Transforms", "Appendix B: 32-bit Hash Requirements")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.metadata import Type, arrow_type, result_type, transform_parts, type_base
+
+__all__ = ["INSTANT_UNITS", "apply_transform", "integers_of"]
+
+_DAY = 86_400
+#: Units in a second of the types that are instants.
+INSTANT_UNITS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
+
+
+def apply_transform(transform: str, source: Type, values: pa.Array) -> pa.Array:
+    """The partition values of a column's values; nulls stay null.
+
+    Parameters
+    ----------
+    transform
+        As the partition spec has it.
+    source
+        The column's type; ``values`` are of its Arrow type.
+
+    Returns
+    -------
+    pyarrow.Array
+        Of the Arrow type of the transform's result.
+
+    Raises
+    ------
+    OptionError
+        The transform is not known, or does not take this type.
+    """
+    name, width = transform_parts(transform)
+    target = arrow_type(result_type(transform, source))
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    match name:
+        case "identity":
+            return values
+        case "void":
+            return pa.nulls(len(values), target)
+        case "year" | "month" | "day" | "hour":
+            return _time(name, source, values).cast(target)
+        case "truncate" if width:
+            return _truncate(width, source, values).cast(target)
+        case "bucket" if width:
+            temporal = pa.types.is_temporal(values.type)
+            plain = pa.array(integers_of(values), mask=np.asarray(values.is_null())) if temporal else values
+            return _by_unique(plain, _bucket(width, source), target)
+    raise OptionError(f"transform {transform!r} of {source} cannot be computed here")
+
+
+def integers_of(values: pa.Array) -> np.ndarray[Any, Any]:
+    """The stored integers of numbers, dates, times and timestamps, as int64; what is null is 0."""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        values = values.cast(pa.int32())
+    elif pa.types.is_time64(kind) or pa.types.is_timestamp(kind):
+        values = values.cast(pa.int64())
+    return np.asarray(pc.fill_null(values.cast(pa.int64()), 0))
+
+
+def _time(name: str, source: Type, values: pa.Array) -> pa.Array:
+    base, mask = type_base(source), np.asarray(values.is_null())
+    numbers = integers_of(values) if base == "date" or base in INSTANT_UNITS else None
+    if numbers is None or (name == "hour" and base == "date"):
+        raise OptionError(f"{name} of {source}: the transform takes dates and timestamps")
+    if base in INSTANT_UNITS:
+        if name == "hour":
+            return pa.array(numbers // (3600 * INSTANT_UNITS[base]), mask=mask).cast(pa.int32())
+        numbers = numbers // (_DAY * INSTANT_UNITS[base])
+    days = numbers.astype("datetime64[D]")
+    if name == "day":
+        return pa.array(numbers.astype(np.int32), mask=mask).cast(pa.date32())
+    unit = days.astype("datetime64[Y]" if name == "year" else "datetime64[M]")
+    return pa.array(unit.astype(np.int64).astype(np.int32), mask=mask)
+
+
+def _truncate(width: int, source: Type, values: pa.Array) -> pa.Array:
+    match type_base(source):
+        case "int" | "long":
+            numbers = integers_of(values)
+            return pa.array(numbers - np.mod(numbers, width), mask=np.asarray(values.is_null()))
+        case "string":
+            return pc.utf8_slice_codeunits(values, 0, width)
+        case "binary":
+            return pc.binary_slice(values, 0, width)
+        case "decimal":
+            scale = values.type.scale
+
+            def cut(value: Any) -> Any:
+                unscaled = int(value.scaleb(scale))
+                return type(value)(unscaled - unscaled % width).scaleb(-scale)
+
+            return _by_unique(values, cut, values.type)
+    raise OptionError(f"truncate of {source}: the transform takes int, long, decimal, string and binary")
+
+
+def _bucket(width: int, source: Type) -> Callable[[Any], int | None]:
+    """The hash modulo the width, of one value: the library's, which takes stored integers for dates and times."""
+    from pyiceberg.transforms import BucketTransform
+    from pyiceberg.types import NestedField
+
+    transform: BucketTransform[Any] = BucketTransform(width)
+    try:
+        field = {"id": 1, "name": "x", "required": False, "type": str(source)}
+        apply: Callable[[Any], int | None] = transform.transform(NestedField.model_validate(field).field_type)
+    except ValueError:
+        raise OptionError(f"bucket of {source}: the spec defines no hash of it") from None
+    return apply
+
+
+def _by_unique(values: pa.Array, apply: Callable[[Any], Any], target: pa.DataType) -> pa.Array:
+    encoded = values.dictionary_encode()
+    made = pa.array([None if v is None else apply(v) for v in encoded.dictionary.to_pylist()], target)
+    return made.take(encoded.indices)
