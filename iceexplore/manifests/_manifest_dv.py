@@ -23,10 +23,13 @@ from iceexplore.deletes import (
     read_range,
 )
 from iceexplore.errors import FormatError, IceexploreError, Problem, Problems, problem
+from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.storage import canonical
 
 __all__ = ["apply_manifest_dvs", "encode_manifest_dv", "manifest_dvs", "read_manifest_dv"]
+
+_MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
 
 
 def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
@@ -88,11 +91,17 @@ def encode_manifest_dv(bitmap: Any) -> bytes:
 
 
 def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
-    """The rows of the live manifest DVs of a root by the (canonical) location of their leaf."""
-    wanted = pc.and_(live(entries), pc.fill_null(pc.equal(entries["content_type"], int(ContentType.MANIFEST_DV)), False))
-    rows = np.flatnonzero(np.asarray(wanted))
+    """The rows of the live manifest DVs of a root by the (canonical) location of their leaf.
+
+    A manifest that bears a vector itself (a layout with attached DVs) counts as its own DV.
+    """
+    alive, kind = live(entries), entries["content_type"]
+    wanted = pc.fill_null(pc.equal(kind, int(ContentType.MANIFEST_DV)), False)
+    bearing = pc.and_(whole(entries["deletion_vector"]).is_valid(), pc.fill_null(pc.is_in(kind, _MANIFESTS), False))
+    target = pc.if_else(bearing, entries["location"], entries["referenced_file"])
+    rows = np.flatnonzero(np.asarray(pc.and_(alive, pc.or_(wanted, bearing))))
     out: dict[str, list[int]] = {}
-    for row, location in zip(rows.tolist(), entries["referenced_file"].take(pa.array(rows)).to_pylist(), strict=True):
+    for row, location in zip(rows.tolist(), target.take(pa.array(rows)).to_pylist(), strict=True):
         if location:
             out.setdefault(canonical(location), []).append(row)
     return out

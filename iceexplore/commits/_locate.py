@@ -1,0 +1,215 @@
+"""Where files stand in a state: in its root, or in which leaf at which ordinal. Columnar, leaves read lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import FormatError
+from iceexplore.graph import TableState
+from iceexplore.manifests import (
+    ENTRY_SCHEMA,
+    ContentType,
+    EntryBatch,
+    Manifest,
+    ManifestReader,
+    concat_batches,
+    live,
+    whole,
+)
+
+__all__ = [
+    "Found",
+    "LOCATED_SCHEMA",
+    "bool_array",
+    "data_leaf_of",
+    "find_files",
+    "live_manifests",
+    "locate",
+    "readable",
+    "texts",
+]
+
+_FILE_TYPES = pa.array([ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE], pa.int32())
+_DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+
+#: `root_row`: the leaf's row in the root, null where the file stands in the root itself; then every column of the
+#: entry (`ordinal` counts in the leaf, or in the root), as read.
+LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
+
+
+def texts(values: Iterable[str]) -> pa.Array:
+    """Locations to look for, as Arrow wants them."""
+    return pa.array(values if isinstance(values, (list, tuple)) else list(values), pa.string())
+
+
+def bool_array(mask: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """A mask as numpy's; null is false."""
+    filled = pc.fill_null(mask, False)
+    return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
+
+
+def readable(manifest: Manifest) -> Manifest:
+    """The manifest, if its entries could be read: what a commit builds on must not be damaged.
+
+    Raises
+    ------
+    FormatError
+        It is missing or damaged: a commit on top of it would lose what it holds.
+    """
+    for item in manifest.problems:
+        if item.severity == "error":
+            raise FormatError(
+                f"a commit cannot build on a manifest that cannot be read: {item.text}",
+                location=manifest.location,
+                code=item.code,
+            )
+    return manifest
+
+
+def live_manifests(entries: pa.Table, kinds: Collection[int]) -> list[int]:
+    """The rows of a root that are live manifests of these content types."""
+    wanted = pc.is_in(entries["content_type"], pa.array([int(k) for k in kinds], pa.int32()))
+    return [int(i) for i in np.flatnonzero(bool_array(wanted) & bool_array(live(entries)))]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows of the files that were looked for.
+
+    Attributes
+    ----------
+    root_row
+        int64, one per row: the leaf's row in the root, -1 for a file in the root itself.
+    ordinal
+        int64: the entry's ordinal in the leaf, or its row in the root.
+    batch
+        The entries with their partition tuples, without statistics.
+    """
+
+    root_row: np.ndarray
+    ordinal: np.ndarray
+    batch: EntryBatch
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+
+def locate(
+    state: TableState,
+    locations: Iterable[str],
+    *,
+    contents: Collection[int] = (ContentType.DATA,),
+    referenced: Iterable[str] = (),
+) -> pa.Table:
+    """Where live files stand in a state's snapshot.
+
+    Parameters
+    ----------
+    locations
+        Of files, spelled as the table spells them.
+    contents
+        The content types that are wanted: leaves that cannot hold any of them are not read. All others are, to the
+        last: a file that a damaged table has twice is found twice.
+    referenced
+        Data files whose deletion vectors are wanted, too.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of `LOCATED_SCHEMA`, in the order of the root and its leaves.
+
+    Raises
+    ------
+    FormatError
+        The root, or a leaf that had to be read, is damaged.
+    """
+    root = state.root()
+    if root is None:
+        return LOCATED_SCHEMA.empty_table()
+    found = find_files(state.reader, readable(root), texts(locations), contents, texts(referenced), tuples=False)
+    root_row = pa.array(found.root_row, mask=found.root_row < 0)
+    entries = found.batch.with_columns(ordinal=pa.array(found.ordinal)).entries
+    return pa.table([root_row, *entries.columns], schema=LOCATED_SCHEMA)
+
+
+def find_files(
+    reader: ManifestReader,
+    root: Manifest,
+    locations: pa.Array,
+    contents: Collection[int],
+    referenced: pa.Array,
+    *,
+    rows: list[int] | None = None,
+    tuples: bool = True,
+) -> Found:
+    """As `locate`, on a root; ``rows`` restricts which leaves are read (the root's own files are always looked at)."""
+    kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in contents and len(locations) else set()
+    if len(referenced) or (len(locations) and any(k in contents for k in _DELETES)):
+        kinds.add(ContentType.DELETE_MANIFEST)
+    wanted = [r for r in live_manifests(root.entries, kinds) if rows is None or r in set(rows)]
+    parts: list[EntryBatch] = []
+    where: list[np.ndarray] = []
+    ordinals: list[np.ndarray] = []
+
+    def take(batch_entries: pa.Table, hits: np.ndarray, row: int, partition: pa.StructArray | None) -> None:
+        indices = pa.array(hits)
+        parts.append(
+            EntryBatch(batch_entries.take(indices), {}, None if partition is None else partition.take(indices))
+        )
+        where.append(np.full(len(hits), row, dtype=np.int64))
+        ordinals.append(np.asarray(whole(batch_entries["ordinal"]))[hits])
+
+    direct = reader.direct(root)
+    if direct is not None:
+        hits = _hits(direct.entries, locations, contents, referenced)
+        if len(hits):
+            take(direct.entries, hits, -1, direct.partition() if tuples else None)
+            ordinals[-1] = np.flatnonzero(bool_array(pc.is_in(root.entries["content_type"], _FILE_TYPES)))[hits]
+    for row, leaf in _leaves(reader, root, wanted):
+        hits = _hits(leaf.entries, locations, contents, referenced)
+        if len(hits):
+            take(leaf.entries, hits, row, leaf.partition() if tuples else None)
+    empty = np.zeros(0, dtype=np.int64)
+    return Found(np.concatenate([empty, *where]), np.concatenate([empty, *ordinals]), concat_batches(parts))
+
+
+def _leaves(reader: ManifestReader, root: Manifest, rows: list[int]) -> Iterator[tuple[int, Manifest]]:
+    for row, leaf in zip(rows, reader.leaves(root, rows) if rows else (), strict=True):
+        yield row, readable(leaf)
+
+
+def _hits(entries: pa.Table, locations: pa.Array, contents: Collection[int], referenced: pa.Array) -> np.ndarray:
+    kind = entries["content_type"]
+    mask = np.zeros(len(entries), dtype=np.bool_)
+    if len(locations):
+        named = pc.is_in(entries["location"], value_set=locations)
+        mask |= bool_array(named) & bool_array(pc.is_in(kind, pa.array([int(c) for c in contents], pa.int32())))
+    if len(referenced):
+        vectors = bool_array(pc.equal(kind, int(ContentType.POSITION_DELETE)))
+        vectors &= bool_array(whole(entries["deletion_vector"]).is_valid())
+        mask |= vectors & bool_array(pc.is_in(entries["referenced_file"], value_set=referenced))
+    if not mask.any():
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(mask & bool_array(live(entries)))
+
+
+def data_leaf_of(reader: ManifestReader, root: Manifest, files: pa.Array) -> np.ndarray:
+    """For each data file the row, in the root, of the leaf in which it is live; -1 where it is in none."""
+    found = np.full(len(files), -1, dtype=np.int64)
+    rows = live_manifests(root.entries, {ContentType.DATA_MANIFEST}) if len(files) else []
+    names: list[pa.ChunkedArray] = []
+    counts: list[int] = []
+    for _, leaf in _leaves(reader, root, rows):
+        names.append(leaf.entries["location"].filter(live(leaf.entries)))
+        counts.append(len(names[-1]))
+    if not names:
+        return found
+    at = pc.index_in(files, value_set=pa.chunked_array([c for n in names for c in n.chunks], pa.string()))
+    hit = np.asarray(at.is_valid())
+    found[hit] = np.repeat(np.array(rows, dtype=np.int64), counts)[np.asarray(at.drop_null())]
+    return found
