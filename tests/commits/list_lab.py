@@ -99,7 +99,7 @@ class ListLab:
         if version == 4:
             options.setdefault("dialect", "v4-java")
         lab.options = LayoutOptions.of(version, **options)
-        lab.names = Random(8)
+        lab.names = Random(f"{folder} {number}")
         lab.version = number
         lab.document = json.loads(lab.metadata_path.read_text())
         lab.clock = lab.document["last-updated-ms"]

@@ -22,9 +22,11 @@ def read(session: Any, path: Path | str) -> list[Row]:
     return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=str)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_spark_finds_the_rows_after_every_commit(warehouse: Warehouse, tmp_path: Path, version: int) -> None:
-    history, states = play(tmp_path / "t", version, equality=True)
+@pytest.mark.parametrize(("version", "manifest_format"), [*((v, "avro") for v in VERSIONS), (4, "parquet")])
+def test_spark_finds_the_rows_after_every_commit(
+    warehouse: Warehouse, tmp_path: Path, version: int, manifest_format: str
+) -> None:
+    history, states = play(tmp_path / "t", version, equality=True, manifest_format=manifest_format)
     for i, expected in enumerate(states):
         path = history.lab.folder / "metadata" / f"v{i + 1}.metadata.json"
         assert read(warehouse.session, path) == expected, f"after {i} commits"
