@@ -58,7 +58,7 @@ def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int)
     out = with_values(
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
     )
-    if format_version(document) == 1 and not document.get("refs"):
+    if format_version(document) == 1 and "refs" not in document:
         return out  # v1 has no need of refs, and older readers do not know them
     return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
 
