@@ -1,0 +1,315 @@
+"""What commits cost: files, bytes and requests of each, what a planner reads afterwards, and what history retains."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from iceexplore.commits._reachable import MetadataFile, files_of_leaves, reachable_files, tree_files
+from iceexplore.commits._trial import CommitRecord
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, human_bytes
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import Read, Write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.commits._sandbox import Sandbox
+
+__all__ = ["Cost", "PlanCost", "Retained", "cost_of", "plan_cost", "retained"]
+
+#: Of a write: what the files of this kind are called in the columns.
+_KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
+_NOT_GETS = ("stat", "list")
+
+
+@dataclass(frozen=True)
+class PlanCost:
+    """What a planner reads to plan a scan of one snapshot without a filter.
+
+    Attributes
+    ----------
+    cold
+        Every file: the metadata file, the list or root, each live manifest, and of manifest DVs in Puffin files their
+        bytes alone. (DVs and delete files of data are read by the scan, not by the planner.)
+    warm
+        Those of them that the planner of the cached snapshot has not read. The metadata file is always new.
+    """
+
+    cold: tuple[MetadataFile, ...]
+    warm: tuple[MetadataFile, ...]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row per kind, and one for all: files and bytes read cold and warm. A file is a request."""
+        import pandas as pd
+
+        kinds = dict.fromkeys(f.kind for f in self.cold)
+        rows: list[dict[str, Any]] = []
+        for kind in (*kinds, "all"):
+            row: dict[str, Any] = {"kind": kind}
+            for name, files in (("cold", self.cold), ("warm", self.warm)):
+                mine = [f for f in files if kind in ("all", f.kind)]
+                row[f"{name}_files"], row[f"{name}_bytes"] = len(mine), sum(f.size for f in mine)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{name}: {len(files):,} files, {human_bytes(sum(f.size for f in files))}"
+            for name, files in (("plan cold", self.cold), ("plan warm", self.warm))
+        )
+
+    def _repr_html_(self) -> str:
+        return _html(self.to_pandas())
+
+
+def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
+    """What planning a scan of the state's snapshot reads, cold and with another state's snapshot read before.
+
+    Sizes of manifests are those in the list or root; nothing but roots is read here.
+
+    Parameters
+    ----------
+    cached
+        By default the parent snapshot, if the table has it.
+    """
+    before = cached if cached is not None else _parent(state)
+    cold = _plan_files(state)
+    known = set() if before is None else {f.key for f in _plan_files(before)}
+    warm = tuple(f for f in cold if f.kind == "metadata" or f.key not in known)
+    return PlanCost(cold, warm)
+
+
+@dataclass(frozen=True)
+class Retained:
+    """What a window of snapshots keeps, and what the expiry of all others frees.
+
+    Attributes
+    ----------
+    kept, expired
+        Ids of snapshots, newest first.
+    files
+        Files that the kept snapshots need: lists or roots, manifests, manifest DVs in Puffin files.
+    freed
+        Those that only expired ones need.
+    freed_data_files, freed_data_bytes
+        Data and delete files that no kept snapshot has live; None where it was not asked.
+    """
+
+    kept: tuple[int, ...]
+    expired: tuple[int, ...]
+    files: tuple[MetadataFile, ...]
+    freed: tuple[MetadataFile, ...]
+    freed_data_files: int | None = None
+    freed_data_bytes: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of metadata kept."""
+        return sum(f.size for f in self.files)
+
+    @property
+    def freed_bytes(self) -> int:
+        """Bytes of metadata freed."""
+        return sum(f.size for f in self.freed)
+
+    def __repr__(self) -> str:
+        text = (
+            f"{len(self.kept):,} snapshots keep {len(self.files):,} metadata files, {human_bytes(self.bytes)}; "
+            f"expiring {len(self.expired):,} frees {len(self.freed):,}, {human_bytes(self.freed_bytes)}"
+        )
+        if self.freed_data_files is not None:
+            text += f", and {self.freed_data_files:,} data and delete files, {human_bytes(self.freed_data_bytes or 0)}"
+        return text
+
+
+def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
+    """What is kept if the newest ``window`` snapshots of the branch shown stay, and those that refs name.
+
+    Metadata files (JSON) are not among it: how many of these stay says ``write.metadata.previous-versions-max``.
+
+    Parameters
+    ----------
+    data
+        Also tell which data and delete files are freed: every manifest is read.
+
+    Raises
+    ------
+    OptionError
+        The window is below 1.
+    """
+    if window < 1:
+        raise OptionError(f"window={window}: at least 1 snapshot")
+    metadata = state.metadata
+    stay = {s.snapshot_id for _, s in zip(range(window), _ancestors(state), strict=False)}
+    stay |= {r.snapshot_id for r in metadata.refs.values()}
+    newest_first = sorted(metadata.snapshots, key=lambda s: (s.sequence_number, s.timestamp_ms), reverse=True)
+    keep = [s for s in newest_first if s.snapshot_id in stay]
+    go = [s for s in newest_first if s.snapshot_id not in stay]
+    kept, gone = _union(state, keep), _union(state, go)
+    freed = tuple(f for key, f in gone.items() if key not in kept)
+    files, size = _freed_data(state, keep, go) if data else (None, None)
+    ids = [tuple(s.snapshot_id for s in side) for side in (keep, go)]
+    return Retained(ids[0], ids[1], tuple(kept.values()), freed, files, size)
+
+
+def _union(state: TableState, snapshots: Iterable[Snapshot]) -> dict[tuple[str, int], MetadataFile]:
+    return {f.key: f for s in snapshots for f in tree_files(state, s)}
+
+
+def _freed_data(state: TableState, keep: list[Snapshot], go: list[Snapshot]) -> tuple[int, int]:
+    kept, gone = (files_of_leaves(state, side) for side in (keep, go))
+    freed = gone.filter(pc.invert(pc.is_in(gone["location"], value_set=kept["location"])))
+    by_file = freed.group_by("location").aggregate([("file_size_in_bytes", "max")])
+    return by_file.num_rows, int(pc.sum(by_file["file_size_in_bytes_max"]).as_py() or 0)
+
+
+def _plan_files(state: TableState) -> tuple[MetadataFile, ...]:
+    size = state.storage.stat(state.metadata_location).size or 0
+    first = MetadataFile(state.metadata_location, "metadata", size)
+    return (first, *(tree_files(state, state.snapshot) if state.snapshot else ()))
+
+
+def _parent(state: TableState) -> TableState | None:
+    ancestors = list(zip(range(2), _ancestors(state), strict=False))
+    return state.showing(ancestors[1][1], state.schema, ref=None, travel=None) if len(ancestors) > 1 else None
+
+
+def _ancestors(state: TableState) -> Iterator[Snapshot]:
+    at, seen = state.snapshot, set[int]()
+    while at is not None and at.snapshot_id not in seen:
+        seen.add(at.snapshot_id)
+        yield at
+        at = None if at.parent_snapshot_id is None else state.metadata.snapshot(at.parent_snapshot_id)
+
+
+# What the commits of a sandbox cost -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the commits of a simulation wrote and read, attempt by attempt.
+
+    Attributes
+    ----------
+    writes
+        Every file written.
+    records
+        The commits, failed ones too.
+    reachable
+        Locations of the files that the newest state still needs; the others are orphans.
+    state
+        The newest state.
+    """
+
+    writes: tuple[Write, ...]
+    records: tuple[CommitRecord, ...]
+    reachable: frozenset[str]
+    state: TableState = field(repr=False)
+
+    @cached_property
+    def commits(self) -> pd.DataFrame:
+        """A row per attempt: the snapshot, the operation, whether it was published, and what it wrote and read.
+
+        ``files`` and ``bytes`` are all that it wrote, a PUT each; of these ``metadata_*`` are metadata (JSON, list or
+        root, manifests, manifest DVs in Puffin files) and ``data_*`` data files, delete files and DVs. ``orphans`` are
+        files that the newest state does not need. ``gets`` are reads that the cache did not serve, by kind.
+        """
+        import pandas as pd
+
+        rows = [self._attempt(record, attempt) for record in self.records for attempt in range(1, record.attempts + 1)]
+        columns = list(self._attempt(CommitRecord(0, "", None, 0, None), 0))
+        return pd.DataFrame(rows, columns=columns).astype({"snapshot_id": "Int64"})
+
+    @cached_property
+    def files(self) -> pd.DataFrame:
+        """A row per file: location, kind, bytes, commit and attempt, whether the newest state needs it, where it is."""
+        import pandas as pd
+
+        rows = [
+            (w.commit, w.attempt, w.kind, self._is_data(w), w.length, w.location in self.reachable, w.location, w.real)
+            for w in self.writes
+        ]
+        columns = ["commit", "attempt", "kind", "is_data", "bytes", "reachable", "location", "real"]
+        return pd.DataFrame(rows, columns=columns).astype({"commit": "Int64", "attempt": "Int64"})
+
+    @cached_property
+    def plan(self) -> PlanCost:
+        """What a planner reads for the newest snapshot, cold and with its parent read before."""
+        return plan_cost(self.state)
+
+    def _attempt(self, record: CommitRecord, attempt: int) -> dict[str, Any]:
+        mine = self._by_attempt.get((record.number, attempt), [])
+        data = [w for w in mine if self._is_data(w)]
+        tree = [w for w in mine if not self._is_data(w)]
+        reads: tuple[Read, ...] = record.reads[attempt - 1] if attempt and len(record.reads) >= attempt else ()
+        gets = [r for r in reads if not r.cached and r.kind not in _NOT_GETS]
+        asked = Counter(r.kind for r in gets)
+        row: dict[str, Any] = {
+            "commit": record.number,
+            "snapshot_id": record.snapshot_id,
+            "operation": record.what,
+            "attempt": attempt,
+            "published": record.metadata_location is not None and attempt == record.attempts,
+            "files": len(mine),
+            "bytes": sum(w.length for w in mine),
+            "metadata_files": len(tree),
+            "metadata_bytes": sum(w.length for w in tree),
+            "data_files": len(data),
+            "data_bytes": sum(w.length for w in data),
+            "orphans": sum(w.location not in self.reachable for w in mine),
+            "puts": len(mine),
+            "gets": len(gets),
+            "get_bytes": sum(r.length for r in gets),
+        }
+        for kind, name in _KINDS.items():
+            row[f"{name}_bytes"] = sum(w.length for w in tree if w.kind == kind)
+            row[f"{name}_gets"] = asked[kind]
+        return row
+
+    @cached_property
+    def _by_attempt(self) -> dict[tuple[int | None, int | None], list[Write]]:
+        out: dict[tuple[int | None, int | None], list[Write]] = {}
+        for write in self.writes:
+            out.setdefault((write.commit, write.attempt), []).append(write)
+        return out
+
+    def _is_data(self, write: Write) -> bool:
+        prefix = self.state.metadata.location.rstrip("/") + "/data/"
+        return write.kind not in _KINDS or (write.kind == "puffin" and write.location.startswith(prefix))
+
+    def _shown(self) -> pd.DataFrame:
+        names = ["commit", "operation", "attempt", "metadata_files", "metadata_bytes", "json_bytes", "root_bytes"]
+        return self.commits[[*names, "manifest_bytes", "dv_bytes", "data_files", "gets", "orphans"]]
+
+    def __repr__(self) -> str:
+        if not self.records:
+            return "nothing was committed yet"
+        return f"{self._shown().to_string(index=False)}\n{self.plan!r}"
+
+    def _repr_html_(self) -> str:
+        if not self.records:
+            return "<p>Nothing was committed yet.</p>"
+        return f"{_html(self._shown())}{self.plan._repr_html_()}"
+
+
+def cost_of(sandbox: Sandbox) -> Cost:
+    """What the commits of all writers of a sandbox cost so far."""
+    state = sandbox.newest()
+    writes = tuple(sandbox.storage.writes)
+    own = {w.location for w in writes}
+    return Cost(writes, sandbox.records, frozenset(reachable_files(state, own)), state)
+
+
+def _html(frame: pd.DataFrame) -> str:
+    from iceexplore.render import html_table
+
+    rows = [tuple(v.item() if isinstance(v, np.generic) else v for v in row) for row in frame.itertuples(index=False)]
+    return html_table(tuple(c.replace("_", " ") for c in frame.columns), rows)

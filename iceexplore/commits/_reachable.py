@@ -1,0 +1,133 @@
+"""Which files a snapshot needs: its list or root, manifests, manifest DVs, and what its manifests name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, Manifest, live
+from iceexplore.metadata import Snapshot
+
+__all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "tree_files"]
+
+_LISTED = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)
+_SCHEMA = pa.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64())])
+
+
+@dataclass(frozen=True)
+class MetadataFile:
+    """A file of metadata, or of a manifest DV in a Puffin file the blob.
+
+    Attributes
+    ----------
+    kind
+        ``metadata``, ``manifest-list`` (also a root manifest), ``manifest``, ``puffin``.
+    size
+        Bytes that are read.
+    offset
+        Of a blob in a Puffin file; 0 of whole files.
+    """
+
+    location: str
+    kind: str
+    size: int
+    offset: int = 0
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What is the same for the same bytes: metadata files never change."""
+        return self.location, self.offset
+
+
+def tree_files(state: TableState, snapshot: Snapshot) -> tuple[MetadataFile, ...]:
+    """The list or root of a snapshot, its live manifests, and the manifest DVs that are in Puffin files."""
+    root = state.root(snapshot)
+    if root is None:
+        return ()
+    out = [MetadataFile(root.location, "manifest-list", root.length)] if root.location else []
+    for entry in _listed(root):
+        if entry["content_type"] != ContentType.MANIFEST_DV:
+            out.append(MetadataFile(entry["location"], "manifest", entry["file_size_in_bytes"] or 0))
+            continue
+        blob = entry["deletion_vector"] or {}
+        if blob.get("offset") is not None:
+            out.append(MetadataFile(entry["location"], "puffin", blob.get("size_in_bytes") or 0, blob["offset"]))
+    return tuple(out)
+
+
+def _listed(root: Manifest) -> list[dict[str, Any]]:
+    kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED], pa.int32()))
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(live(root.entries), kinds), False)))
+    columns = ["content_type", "location", "file_size_in_bytes", "deletion_vector"]
+    return [e for e in root.entries.select(columns).take(pa.array(rows)).to_pylist() if e["location"]]
+
+
+def files_of_leaves(
+    state: TableState, snapshots: Iterable[Snapshot], *, among: Collection[str] | None = None
+) -> pa.Table:
+    """Live data and delete files of some snapshots: location and bytes; each manifest is read once.
+
+    Parameters
+    ----------
+    among
+        The manifests that are read; all by default.
+    """
+    parts = [_SCHEMA.empty_table()]
+    seen: set[tuple[str, ...]] = set()
+    for snapshot in snapshots:
+        root = state.root(snapshot)
+        for manifest in () if root is None else _manifests(state, root, seen, among):
+            entries = manifest.entries
+            is_file = pc.less_equal(entries["content_type"], int(ContentType.EQUALITY_DELETE))
+            parts.append(entries.filter(pc.and_(live(entries), is_file)).select(_SCHEMA.names))
+    return pa.concat_tables(parts)
+
+
+def _manifests(
+    state: TableState, root: Manifest, seen: set[tuple[str, ...]], among: Collection[str] | None
+) -> Iterator[Manifest]:
+    direct = state.reader.direct(root)
+    if direct is not None:
+        yield direct
+    vectors: dict[str, list[str]] = {}
+    columns = ["content_type", "location", "referenced_file", "deletion_vector"]
+    for entry in root.entries.select(columns).filter(live(root.entries)).to_pylist() if _has_vectors(root) else ():
+        if entry["deletion_vector"] and entry["content_type"] == ContentType.MANIFEST_DV:
+            vectors.setdefault(entry["referenced_file"], []).append(f"{entry['location']} {entry['deletion_vector']}")
+    kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED[:2]], pa.int32()))
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(live(root.entries), kinds), False)))
+    wanted = []
+    for row, location in zip(rows.tolist(), root.entries["location"].take(pa.array(rows)).to_pylist(), strict=True):
+        key = (location, *sorted(vectors.get(location, ())))
+        if location and key not in seen and (among is None or location in among):
+            seen.add(key)
+            wanted.append(row)
+    if wanted:
+        yield from state.reader.leaves(root, wanted)
+
+
+def _has_vectors(root: Manifest) -> bool:
+    return bool(pc.any(pc.equal(root.entries["content_type"], int(ContentType.MANIFEST_DV))).as_py())
+
+
+def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
+    """Which of some files (an overlay's) a table still needs: in any of its snapshots, or as an older metadata file.
+
+    Only manifests among ``own`` are read: no other names a file of the overlay.
+    """
+    metadata = state.metadata
+    needed = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}
+    needed |= {s.statistics_path for s in metadata.statistics}
+    needed |= {s.statistics_path for s in metadata.partition_statistics}
+    for snapshot in metadata.snapshots:
+        if snapshot.root_location in own:
+            needed |= {f.location for f in tree_files(state, snapshot)}
+    mine = [s for s in metadata.snapshots if s.root_location in own]
+    needed |= set(files_of_leaves(state, mine, among=own)["location"].to_pylist())
+    return needed & set(own)
