@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from iceexplore import graph
 from iceexplore._samples import sample_path
-from iceexplore.errors import Problems
+from iceexplore.errors import OptionError, Problems
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,6 +179,26 @@ class Table:
 
         return Inspect(self._state)
 
+    @overload
+    def tree(
+        self,
+        *,
+        snapshots: Literal["current", "all"] | int | Iterable[int] = ...,
+        depth: Literal["snapshots", "manifests", "files"] = ...,
+        labels: Literal["short", "full", "counts"] = ...,
+        max_nodes: int = ...,
+        style: Literal["tree"] = ...,
+    ) -> graph.Tree: ...
+
+    @overload
+    def tree(
+        self,
+        *,
+        snapshots: Literal["current", "all"] | int | Iterable[int] = ...,
+        style: Literal["seed"],
+        names: Mapping[str, str] | None = ...,
+    ) -> graph.SeedTree: ...
+
     def tree(
         self,
         *,
@@ -186,8 +206,18 @@ class Table:
         depth: Literal["snapshots", "manifests", "files"] = "manifests",
         labels: Literal["short", "full", "counts"] = "short",
         max_nodes: int = 150,
-    ) -> graph.Tree:
-        """Metadata files, snapshots and refs, manifest lists, manifests, files. See `iceexplore.graph.build_tree`."""
+        style: Literal["tree", "seed"] = "tree",
+        names: Mapping[str, str] | None = None,
+    ) -> graph.Tree | graph.SeedTree:
+        """Metadata files, snapshots and refs, manifest lists, manifests, files. See `iceexplore.graph.build_tree`.
+
+        With ``style="seed"`` as the V4 proposal's figures are drawn (`iceexplore.graph.build_seed_tree`): manifests
+        are tables, each layer on one level; ``names`` are short names by location.
+        """
+        if style == "seed":
+            return graph.build_seed_tree(self._state, snapshots=snapshots, names=names)
+        if style != "tree":
+            raise OptionError(f"style={style!r}: choose 'tree' or 'seed'")
         return graph.build_tree(self._state, snapshots=snapshots, depth=depth, labels=labels, max_nodes=max_nodes)
 
     def explore(self) -> Explorer:

@@ -7,7 +7,8 @@ from iceexplore.graph._frame import to_frame
 from iceexplore.graph._nodes import TreeNode, json_safe
 from iceexplore.graph._ranges import partition_ranges
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
-from iceexplore.graph._root import Removals, direct_places, live_manifests
+from iceexplore.graph._root import ROOT_DIALECTS, Removals, direct_places, live_manifests
+from iceexplore.graph._seed_style import SeedTree, build_seed_tree, seed_diagram
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
 from iceexplore.graph._tree import Tree, build_tree
@@ -17,12 +18,15 @@ __all__ = [
     "Bundle",
     "Diff",
     "REDACTIONS",
+    "ROOT_DIALECTS",
     "Records",
     "RefRecords",
     "Removals",
+    "SeedTree",
     "TableState",
     "Tree",
     "TreeNode",
+    "build_seed_tree",
     "build_tree",
     "card_html",
     "card_text",
@@ -39,6 +43,7 @@ __all__ = [
     "ref_records",
     "refreshed",
     "resolve_state",
+    "seed_diagram",
     "snapshot_of",
     "snapshot_records",
     "state_of",

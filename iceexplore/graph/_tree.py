@@ -30,7 +30,7 @@ from iceexplore.render import (
     text,
 )
 
-__all__ = ["Tree", "build_tree"]
+__all__ = ["Tree", "build_tree", "chosen_snapshots"]
 
 #: Children that one unfolding shows.
 _PAGE = 50
@@ -201,7 +201,7 @@ def build_tree(
     if max_nodes < 1:
         raise OptionError(f"max_nodes={max_nodes}: give a whole number from 1")
     source = NodeSource(state, labels)
-    return Tree(source, TreeOptions(_chosen(source, snapshots), depth, max_nodes))
+    return Tree(source, TreeOptions(chosen_snapshots(source, snapshots), depth, max_nodes))
 
 
 def _check(option: str, value: str, accepted: tuple[str, ...]) -> None:
@@ -209,7 +209,8 @@ def _check(option: str, value: str, accepted: tuple[str, ...]) -> None:
         raise OptionError(f"{option}={value!r}: choose one of {', '.join(map(repr, accepted))}")
 
 
-def _chosen(source: NodeSource, snapshots: object) -> tuple[int, ...]:
+def chosen_snapshots(source: NodeSource, snapshots: object) -> tuple[int, ...]:
+    """The ids of the snapshots that an argument means; see `build_tree`."""
     state = source.state
     every = [s.snapshot_id for s in source.snapshots]
     match snapshots:
