@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
+from iceexplore.formats import field_id as parquet_id
 from iceexplore.manifests._columns import whole
 from iceexplore.manifests._fields import MAP_IDS
-from iceexplore.manifests._fields_v4 import STATS_OFFSETS
+from iceexplore.manifests._fields_v4 import STATS_OFFSETS, stats_of
 from iceexplore.manifests._layout import Layout, StatsColumn
 from iceexplore.manifests._partition import conform, from_file
 from iceexplore.manifests._stats import ColumnStats
@@ -176,11 +177,10 @@ def _times(array: pa.Array) -> tuple[pa.Array, pa.BooleanArray]:
 def _flat(array: pa.StructArray) -> pa.Array:
     """A bound that is a struct, as bytes: x, y, z, m of a point (spec, Appendix D); otherwise null."""
     nothing = pa.nulls(len(array), pa.binary())
-    names = [child.name for child in array.type]
-    if names[:2] != ["x", "y"] or not all(pa.types.is_float64(child.type) for child in array.type):
+    ordinates = {_ordinate(child): values for child, values in zip(array.type, array.flatten(), strict=True)}
+    if not all(pa.types.is_float64(values.type) for values in ordinates.values()) or not {0, 1} <= ordinates.keys():
         return nothing
-    ordinates = dict(zip(names, array.flatten(), strict=True))
-    x, y, z, m = (ordinates.get(n, pa.nulls(len(array), pa.float64())) for n in "xyzm")
+    x, y, z, m = (ordinates.get(n, pa.nulls(len(array), pa.float64())) for n in range(4))
     there = np.asarray(pc.and_(x.is_valid(), y.is_valid()))
     widths = np.where(there, 16, 0)
     widths = np.where(there & np.asarray(z.is_valid()), 24, widths)
@@ -191,6 +191,15 @@ def _flat(array: pa.StructArray) -> pa.Array:
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)
     valid = pa.array(there).buffers()[1] if len(there) else None
     return pa.Array.from_buffers(pa.binary(), len(array), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _ordinate(child: pa.Field) -> int:
+    """0 to 3 for x, y, z, m, by the offset of a field's id: 10 to 13 in a lower bound, 14 to 17 in an upper one."""
+    number = parquet_id(child)
+    if number is None and child.name[:1] == "f" and child.name[1:].isdigit():
+        number = int(child.name[1:])  # Avro: columns are named by their ids
+    found = None if number is None else stats_of(number)
+    return (found[1] - 10) % 4 if found is not None and 10 <= found[1] <= 17 else -1
 
 
 def _pairs(rows: int, columns: Mapping[int, pa.Array], name: str) -> pa.ListArray:
