@@ -147,6 +147,7 @@ class ListLab:
             summary=applied.summary,
             root_location=applied.root_location,
             schema_id=0,
+            root_manifest=self.options.has_root_manifest,
             first_row_id=writer.first_row_id,
             added_rows=applied.added_rows,
         )

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from iceexplore.commits import Change, apply_to_list
-from iceexplore.errors import OptionError, RuleError
+from iceexplore.commits import Change, LayoutOptions, apply_to_list, apply_to_root
+from iceexplore.errors import OptionError, RuleError, UnsupportedError
 from iceexplore.manifests import ContentType, EntryBatch, Status
 from tests.commits.list_lab import ListLab, at, batch, entry, live_rows, spelled
 
@@ -292,6 +292,52 @@ def test_nothing_is_committed_on_top_of_what_cannot_be_read(tmp_path: Path) -> N
     leaf.unlink()
     with pytest.raises(FileNotFoundError):
         apply_to_list(spelled(Change("delete", remove_data=("one",))), lab.writer(base=state))
+
+
+def inlined(lab: ListLab) -> None:
+    """Name the manifests in the snapshot itself, as early v1 writers did."""
+    snapshot = lab.document["snapshots"][-1]
+    snapshot["manifests"] = [r["location"] for r in list_rows(lab)]
+    del snapshot["manifest-list"]
+    lab._publish(lab.document)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_inline_manifests_become_a_list_with_counts(tmp_path: Path, version: int) -> None:
+    lab = ListLab(tmp_path / "t", 1)
+    lab.commit(add("one", "two", kinds=["a", "c"]))
+    inlined(lab)
+    assert lab.state.root() is not None and lab.state.root().dialect == "inline"  # type: ignore[union-attr]
+    first = lab.state.snapshot
+    for to in range(2, version + 1):
+        lab.upgrade(to)
+    lab.commit(add("three"))
+    assert names(lab) == ["one", "three", "two"]
+    row = list_rows(lab)[1]
+    assert first is not None and row["snapshot_id"] == first.snapshot_id
+    assert row["manifest_stats"] == {
+        "added_files_count": 2,
+        "existing_files_count": 0,
+        "deleted_files_count": 0,
+        "added_rows_count": 20,
+        "existing_rows_count": 0,
+        "deleted_rows_count": 0,
+        "min_sequence_number": 0,
+    }
+    (summary,) = row["partition_summaries"]
+    assert (summary["lower_bound"], summary["upper_bound"]) == (b"a", b"c")
+    lab.commit(Change("delete", remove_data=("one",)))
+    assert names(lab) == ["three", "two"]
+
+
+def test_a_v4_root_is_not_downgraded(tmp_path: Path) -> None:
+    lab = ListLab(tmp_path / "t", 4, dialect="v4-proposal")
+    writer = lab.writer()
+    change = spelled(add("one"))
+    lab.publish(change, writer, apply_to_root(change, writer))
+    lab.options = LayoutOptions.of(4, dialect="v4-java")
+    with pytest.raises(UnsupportedError, match="downgraded"):
+        lab.commit(add("two"))
 
 
 def test_unpartitioned(tmp_path: Path) -> None:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
+from iceexplore.commits import summary_of
+from iceexplore.graph import TableState, open_state
+from iceexplore.manifests import EntryBatch, Status, concat_batches, whole
+from iceexplore.metadata import Snapshot
 from tests.commits.list_lab import ListLab
 from tests.commits.real_history import RealHistory, Row, play, rows_of
+from tests.spark import tables
 from tests.spark.conftest import Warehouse
+from tests.spark.session import TABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
 
@@ -90,3 +97,28 @@ def test_commits_between_sparks_own(warehouse: Warehouse, version: int) -> None:
     session.sql(f"CALL cat.system.rewrite_manifests('sim.between_{version}')")
     assert read(session, folder) == expected
     assert len(ListLab.on(folder, version, hint()).state.problems) == 0
+
+
+def changed(state: TableState, snapshot: Snapshot, status: Status) -> EntryBatch:
+    """The files that a snapshot added or removed."""
+    found = []
+    for leaf in state.leaves(snapshot, parts=frozenset({"entries", "partition"})):
+        mine = pc.and_(
+            pc.equal(leaf.entries["snapshot_id"], snapshot.snapshot_id), pc.equal(leaf.entries["status"], int(status))
+        )
+        found.append(EntryBatch.of(leaf, ()).filter(whole(mine)))
+    return concat_batches(found)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_summaries_are_javas(warehouse: Warehouse, name: str) -> None:
+    assert tables.__name__  # importing it registers the tables
+    state = open_state(str(warehouse.path(name)))
+    for snapshot in state.metadata.snapshots:
+        parent = state.metadata.snapshot(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+        if snapshot.summary is None or (snapshot.parent_snapshot_id and parent is None):
+            continue  # the parent has expired, and with it the totals
+        added, removed = (changed(state, snapshot, s) for s in (Status.ADDED, Status.DELETED))
+        made = summary_of(added=added, removed=removed, metadata=state.metadata, parent=parent)
+        begins = ("added-", "deleted-", "removed-", "total-", "changed-", "partition")
+        assert made == {k: v for k, v in snapshot.summary.items() if k.startswith(begins)}
