@@ -31,6 +31,7 @@ from iceexplore.commits._refs import (
 from iceexplore.commits._row_delta import row_delta
 from iceexplore.commits._rules import RULES, Rule, rule
 from iceexplore.commits._sandbox import Sandbox
+from iceexplore.commits._save import Saved, save
 from iceexplore.commits._schema_evolution import evolve_schema
 from iceexplore.commits._selection import Selection, select
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
@@ -63,6 +64,7 @@ __all__ = [
     "Rule",
     "RuleBreak",
     "Sandbox",
+    "Saved",
     "Selection",
     "WritableStorage",
     "add_snapshot",
@@ -96,6 +98,7 @@ __all__ = [
     "rollback",
     "row_delta",
     "rule",
+    "save",
     "select",
     "set_current_snapshot",
     "set_properties",

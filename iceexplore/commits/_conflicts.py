@@ -15,6 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._change import Change
+from iceexplore.commits._live import find_files
+from iceexplore.commits._locate import readable
+from iceexplore.commits._partition_values import partition_keys
 from iceexplore.errors import CommitConflictError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live, whole
@@ -25,6 +28,8 @@ __all__ = ["Step", "steps_between", "validate"]
 #: Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
 _ADDING = ("append", "overwrite")
 _FILE_PATH = 2147483546
+#: A conflict names no more files than this.
+_NAMED = 100
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
@@ -61,7 +66,8 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
     """
     if _is_append(change) or _same_head(start, current):
         return
-    steps = steps_between(start, current)
+    wanted = () if change.conflict_filter is None else change.conflict_filter.field_ids
+    steps = steps_between(start, current, field_ids=wanted)
     _check_removed(change, steps)
     _check_vectors(change, steps)
     _check_new_deletes(change, steps, start)
@@ -69,8 +75,14 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
     _check_duplicates(change, steps)
 
 
-def steps_between(start: TableState, current: TableState) -> list[Step]:
-    """What the commits after ``start`` did, oldest first. Reads roots, and leaves that differ between two of them."""
+def steps_between(start: TableState, current: TableState, *, field_ids: Collection[int] = ()) -> list[Step]:
+    """What the commits after ``start`` did, oldest first. Reads roots, and leaves that differ between two of them.
+
+    Parameters
+    ----------
+    field_ids
+        Columns whose statistics the steps' batches have.
+    """
     base = None if start.snapshot is None else start.snapshot.snapshot_id
     chain: list[Snapshot] = []
     at = current.snapshot
@@ -81,23 +93,28 @@ def steps_between(start: TableState, current: TableState) -> list[Step]:
         parent = at.parent_snapshot_id
         at = None if parent is None else current.metadata.snapshot(parent)
     if (at is None) != (base is None):
-        return [_step(None, start.root(), current.root(), start, current)]
+        return [_step(None, start.root(), current.root(), start, current, field_ids)]
     before = start.root()
     steps = []
     for snapshot in reversed(chain):
         after = current.root(snapshot)
-        steps.append(_step(snapshot, before, after, current, current))
+        steps.append(_step(snapshot, before, after, current, current, field_ids))
         before = after
     return steps
 
 
 def _step(
-    snapshot: Snapshot | None, before: Manifest | None, after: Manifest | None, old: TableState, new: TableState
+    snapshot: Snapshot | None,
+    before: Manifest | None,
+    after: Manifest | None,
+    old: TableState,
+    new: TableState,
+    field_ids: Collection[int],
 ) -> Step:
     left, right = _leaves(before), _leaves(after)
     same = {key for key in left.keys() & right.keys() if old.storage.key(key[0]) == new.storage.key(key[0])}
-    was = _files(old, before, [row for key, row in left.items() if key not in same])
-    now = _files(new, after, [row for key, row in right.items() if key not in same])
+    was = _files(old, before, [row for key, row in left.items() if key not in same], ())
+    now = _files(new, after, [row for key, row in right.items() if key not in same], field_ids)
     key_was, key_now = _keys(was.entries), _keys(now.entries)
     added = now.filter(_mask(pc.invert(pc.is_in(key_now, value_set=key_was))))
     removed = was.filter(_mask(pc.invert(pc.is_in(key_was, value_set=key_now))))
@@ -124,10 +141,8 @@ def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
     }
 
 
-def _files(state: TableState, root: Manifest | None, rows: list[int]) -> EntryBatch:
+def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids: Collection[int]) -> EntryBatch:
     """The live files of some leaves, and those in the root itself; what cannot be read raises."""
-    from iceexplore.commits._locate import readable
-
     if root is None:
         return EntryBatch.empty()
     readable(root)
@@ -142,7 +157,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int]) -> EntryBa
     parts = []
     for leaf in map(readable, manifests()):
         kinds = pc.less_equal(leaf.entries["content_type"], int(ContentType.EQUALITY_DELETE))
-        parts.append(_referring(EntryBatch.of(leaf, ()), leaf).filter(_mask(pc.and_(live(leaf.entries), kinds))))
+        parts.append(_referring(EntryBatch.of(leaf, field_ids), leaf).filter(_mask(pc.and_(live(leaf.entries), kinds))))
     return concat_batches(parts)
 
 
@@ -271,8 +286,6 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
 
 def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:
     """Deletes for a partition, or (equality deletes of an unpartitioned spec) for the whole table."""
-    from iceexplore.commits._live import find_files
-
     batch, _ = find_files(start, files)
     places = {_place(batch, row, start.metadata) for row in range(len(batch))}
     for step, deletes in wide:
@@ -293,22 +306,37 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
     """A serializable operation has read its partitions: no rows may have come into them."""
     if change.isolation != "serializable" or change.conflict_partitions == frozenset():
         return
-    read = change.conflict_partitions
-    specs = None if read is None else {spec_id for spec_id, _ in read}
     for step in steps:
         if not step.adds_rows:
             continue
         data = step.added.filter(_mask(pc.equal(step.added.entries["content_type"], int(ContentType.DATA))))
-        found = []
-        for row in range(len(data)):
-            # Of another spec than those read nothing is known: it may hold rows of these partitions.
-            place = None if read is None else _place(data, row, metadata)
-            if read is None or place in read or (specs is not None and place is not None and place[0] not in specs):
-                found.append(data.entries["location"][row].as_py())
+        found = _conflicting(change, data, metadata)
         if found:
             raise CommitConflictError(
                 "no-new-conflicting-files", f"{_who(step)} added data that this one should have seen", found
             )
+
+
+def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> list[str]:
+    """Which of these new files may hold rows that the change should have seen."""
+    read = change.conflict_partitions
+    locations = data.entries["location"]
+    if read is None:
+        if change.conflict_filter is not None and len(data):
+            locations = locations.filter(change.conflict_filter.judge(data, metadata)[0])
+        names: list[str] = locations.to_pylist()
+        return names
+    # Of another spec than those read nothing is known: a file may hold rows of these partitions.
+    specs = {spec_id for spec_id, _ in read}
+    places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
+    hit = {p for p in places if p in read or p[0] not in specs}
+    found: list[str] = []
+    for row in range(len(data)) if hit else ():
+        if _place(data, row, metadata) in hit:
+            found.append(locations[row].as_py())
+            if len(found) == _NAMED:
+                break
+    return found
 
 
 def _check_duplicates(change: Change, steps: list[Step]) -> None:
@@ -323,8 +351,6 @@ def _check_duplicates(change: Change, steps: list[Step]) -> None:
 
 def _place(batch: EntryBatch, row: int, metadata: TableMetadata) -> tuple[int, str]:
     """The partition of one file, as `Change.conflict_partitions` spells it."""
-    from iceexplore.commits._partition_values import partition_keys
-
     partition = None if batch.partition is None else batch.partition.slice(row, 1)
     (place,) = partition_keys(whole(batch.entries["partition_spec_id"].slice(row, 1)), partition, metadata)
     return place

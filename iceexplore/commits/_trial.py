@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from iceexplore.commits._change import Applied, Change
 from iceexplore.commits._conflicts import validate
 from iceexplore.commits._document import next_document
+from iceexplore.commits._layout_list import apply_to_list
+from iceexplore.commits._layout_root import apply_to_root
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import MetadataNames, publish_by_rename, publish_by_swap
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
@@ -172,8 +174,7 @@ class Trial:
             self.what = self.change.operation
         else:
             validate(self.change, _on_branch(self.start, self.ref), base)
-            renew = getattr(self.change, "renew", None)
-            self.change = self.change if renew is None else renew(base)
+            self.change = self.change if self.change.renew is None else self.change.renew(base)
         applied = layout_of(sandbox.options)(self.change, writer)
         snapshot = snapshot_json(
             format_version=version,
@@ -229,13 +230,7 @@ class Trial:
 
 def layout_of(options: LayoutOptions) -> Layout:
     """The layout that writes manifests and the list, or the root."""
-    if options.has_root_manifest:
-        from iceexplore.commits._layout_root import apply_to_root
-
-        return apply_to_root
-    from iceexplore.commits._layout_list import apply_to_list
-
-    return apply_to_list
+    return apply_to_root if options.has_root_manifest else apply_to_list
 
 
 def _with_document(state: TableState, document: Document) -> TableState:

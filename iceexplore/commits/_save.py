@@ -1,0 +1,307 @@
+"""A table written whole into a folder: a simulation that is to be kept, mailed, or read by an engine."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pyarrow.compute as pc
+
+from iceexplore.commits._made_up import is_made_up
+from iceexplore.commits._reachable import files_of_leaves, tree_files
+from iceexplore.commits._relocate import relocated_document, relocated_manifest
+from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, live
+from iceexplore.storage import OverlayStorage, parse_document, progress
+
+__all__ = ["DataFiles", "Saved", "save"]
+
+#: What becomes of data and delete files that are not the overlay's: ``refer`` leaves them where they are.
+DataFiles = Literal["refer", "copy", "none"]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What was saved.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    location
+        The table's location in the metadata.
+    metadata_location
+        The current metadata file.
+    files, bytes
+        How much was written.
+    missing
+        Files that could not be read and are not there, each with the reason.
+    """
+
+    path: Path
+    location: str
+    metadata_location: str
+    files: int
+    bytes: int
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        text = f"{self.files:,} files, {self.bytes:,} bytes in {self.path}"
+        return text + (f"; {len(self.missing)} could not be read: .missing" if self.missing else "")
+
+
+def save(
+    state: TableState, path: str | os.PathLike[str], *, data: DataFiles = "refer", location: str | None = None
+) -> Saved:
+    """Write a table into a folder, whole or not at all: it is built beside the target and renamed in one step.
+
+    Written are the current metadata file, older ones of the metadata log that are still there; of every snapshot the
+    list or root, manifests and manifest DVs; statistics; and the data and delete files of the overlay.
+
+    Parameters
+    ----------
+    path
+        A folder that is empty, or not there yet.
+    data
+        Of the table's own data and delete files (those that no simulation wrote): ``refer`` names them where they are,
+        ``copy`` copies them too, ``none`` leaves out even those of the overlay. Made-up files stay made-up.
+    location
+        The table's location in what is written: by default ``path`` itself, so that engines on this machine can read
+        the table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file); lists
+        and roots are rewritten for that, and manifests that name copied files. Another location if the folder is going
+        to be uploaded there. ``"keep"``: every byte stays as it was written, only `iceexplore.open` finds the files.
+
+    Raises
+    ------
+    OptionError
+        The folder is not empty, or ``data`` is unknown.
+    UnsupportedError
+        ``data="copy"`` with position delete files (their rows hold locations, and are not rewritten) or with inline
+        manifests of v1, unless ``location="keep"``.
+    IceexploreError
+        A metadata file of the newest snapshot cannot be read.
+    """
+    if data not in get_args(DataFiles):
+        raise OptionError(f"data={data!r}: one of {', '.join(get_args(DataFiles))}")
+    target = Path(path).expanduser().absolute()
+    _refuse_full(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}-", dir=target.parent))
+    try:
+        saver = _Saver(state, building, target, data, location)
+        saved = saver.run()
+        _publish(building, target)
+        return saved
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _refuse_full(target: Path) -> None:
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise OptionError(f"{target} is there and not an empty folder: a table is saved into a new one")
+
+
+def _publish(building: Path, target: Path) -> None:
+    umask = os.umask(0)
+    os.umask(umask)
+    building.chmod(0o777 & ~umask)  # mkdtemp makes it the user's alone
+    if os.name == "nt" and target.exists():
+        target.rmdir()  # elsewhere a rename replaces an empty folder, in one step
+    try:
+        os.rename(building, target)
+    except OSError as e:
+        _refuse_full(target)
+        raise OptionError(f"{target} could not be made: {e}") from e
+
+
+class _Saver:
+    """Collects what is to be written: data files, then manifests, then lists, then the metadata files."""
+
+    def __init__(self, state: TableState, building: Path, target: Path, data: DataFiles, location: str | None) -> None:
+        self.state = state
+        self.storage = state.storage
+        self.building = building
+        self.target = target
+        self.data = data
+        self.keep = location == "keep"
+        self.old = state.metadata.location.rstrip("/")
+        self.new = self.old if self.keep else (location or str(target)).rstrip("/")
+        self.moved: dict[str, str] = {}
+        self.names: set[str] = set()
+        self.lengths: dict[str, int] = {}
+        self.missing: dict[str, str] = {}
+        self.files = 0
+        self.bytes = 0
+
+    def run(self) -> Saved:
+        """Write everything into the folder that is being built."""
+        self._data_files()
+        self._trees()
+        current = self._documents()
+        return Saved(self.target, self.new, current, self.files, self.bytes, self.missing)
+
+    def _data_files(self) -> None:
+        if self.data == "none":
+            return
+        for location in dict.fromkeys(self._named_files()):
+            if is_made_up(location):
+                continue
+            if self.data == "copy" or self._is_own(location):
+                name = self._name(location, "data")
+                if not self._copy(location, name, "other"):
+                    continue
+                self.moved[location] = f"{self.new}/{name}"
+        if self.data == "copy" and self.moved and not self.keep:
+            self._refuse_positions()
+
+    def _named_files(self) -> list[str]:
+        snapshots = self.state.metadata.snapshots
+        if self.data == "refer":
+            if not isinstance(self.storage, OverlayStorage):
+                return []
+            own = set(self.storage.locations())
+            snapshots = tuple(s for s in snapshots if s.root_location in own)
+            return [f for f in _texts(self.state, snapshots, own) if self.storage.has(f)]
+        return _texts(self.state, snapshots, None)
+
+    def _refuse_positions(self) -> None:
+        for snapshot in self.state.metadata.snapshots:
+            for leaf in self.state.leaves(snapshot):
+                entries = leaf.entries
+                positions = pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE))
+                files = pc.and_(pc.and_(positions, entries["deletion_vector"].is_null()), live(entries))
+                if pc.any(files).as_py():
+                    raise UnsupportedError(
+                        'data="copy": the table has position delete files, whose rows hold the old locations; '
+                        'save it with location="keep", or with data="refer"'
+                    )
+
+    def _trees(self) -> None:
+        metadata = self.state.metadata
+        if not self.keep and any(s.manifests and not s.manifest_list for s in metadata.snapshots):
+            raise UnsupportedError('a v1 snapshot lists its manifests inline: save it with location="keep"')
+        head = None if self.state.snapshot is None else self.state.snapshot.snapshot_id
+        rewrite = bool(self.moved)  # data files have new locations
+        with progress(len(metadata.snapshots), "snapshots") as step:
+            for snapshot in metadata.snapshots:
+                self._tree(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
+                step()
+        paths = [s.statistics_path for s in metadata.statistics]
+        for path in (*paths, *(s.statistics_path for s in metadata.partition_statistics)):
+            self._metadata_file(path, "puffin", strict=False, rewrite=False)
+
+    def _tree(self, snapshot: Any, *, strict: bool, rewrite: bool) -> None:
+        files = tree_files(self.state, snapshot)
+        for f in files[1:] if files and files[0].kind == "manifest-list" else files:
+            # Of the table's own manifests none names a file of the overlay.
+            names = rewrite and f.kind == "manifest" and (self.data == "copy" or self._is_own(f.location))
+            self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
+        root = snapshot.root_location
+        if root:
+            self._metadata_file(root, "manifest-list", strict=strict, rewrite=True)
+
+    def _is_own(self, location: str) -> bool:
+        return isinstance(self.storage, OverlayStorage) and self.storage.has(location)
+
+    def _metadata_file(self, location: str, kind: str, *, strict: bool, rewrite: bool) -> None:
+        if location in self.moved or location in self.missing:
+            return
+        try:
+            content = self.storage.read(location, kind=kind)
+            new = (
+                relocated_manifest(content, location, self.moved, self.lengths)
+                if rewrite and not self.keep
+                else content
+            )
+        except IceexploreError as e:
+            if strict:
+                raise
+            self.missing[location] = str(e)
+            return
+        name = self._name(location, "metadata")
+        self.moved[location] = f"{self.new}/{name}"
+        if len(new) != len(content):
+            self.lengths[self.moved[location]] = len(new)
+        self._write(name, new)
+
+    def _documents(self) -> str:
+        """The metadata files, the current one last; its location."""
+        metadata = self.state.metadata
+        log = [e.metadata_file for e in metadata.metadata_log]
+        documents: dict[str, tuple[dict[str, Any], bool]] = {}
+        for location in dict.fromkeys((*log, self.state.metadata_location)):
+            try:
+                raw = self.storage.read(location, kind="metadata")
+                documents[location] = (parse_document(raw, location)[0], raw[:2] == b"\x1f\x8b")
+            except FileMissingError:
+                continue  # older metadata files may be removed (spec, "metadata-log")
+            except IceexploreError as e:
+                if location == self.state.metadata_location:
+                    raise
+                self.missing[location] = str(e)
+        for location in documents:
+            self.moved[location] = f"{self.new}/{self._name(location, 'metadata')}"
+        for location, (document, packed) in documents.items():
+            name = self.moved[location][len(self.new) + 1 :]
+            if self.keep:
+                self._write(name, self.storage.read(location, kind="metadata"))
+                continue
+            text = json.dumps(relocated_document(document, self.new, self.moved), ensure_ascii=False)
+            encoded = text.encode("utf-8", "surrogatepass")
+            self._write(name, gzip.compress(encoded, mtime=0) if packed else encoded)
+        current = self.moved[self.state.metadata_location]
+        number = current.rpartition("/")[2].removeprefix("v").partition(".")[0]
+        hint = number if number.isdecimal() else current.rpartition("/")[2]
+        self._write("metadata/version-hint.text", hint.encode())
+        return current
+
+    def _name(self, location: str, folder: str) -> str:
+        """Where a file goes: as under the table's own location, or flat in ``metadata`` or ``data``; each name once."""
+        tail = location.removeprefix(self.old + "/")
+        parts = tail.split("/")
+        inside = tail != location and parts[0] == folder and not any(p in ("", ".", "..") or "\0" in p for p in parts)
+        name = tail if inside else f"{folder}/{_digest(location)}-{parts[-1][-150:] or 'file'}"
+        if name in self.names or any(len(p.encode("utf-8", "surrogatepass")) > 250 for p in name.split("/")):
+            name = f"{folder}/{_digest(location)}"
+        self.names.add(name)
+        return name
+
+    def _copy(self, location: str, name: str, kind: str) -> bool:
+        path = self.building / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self.storage.local_path(location, kind=kind) as source:
+                shutil.copyfile(source, path)
+        except IceexploreError as e:
+            self.missing[location] = str(e)
+            return False
+        self.files += 1
+        self.bytes += path.stat().st_size
+        return True
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self.building / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        self.files += 1
+        self.bytes += len(content)
+
+
+def _texts(state: TableState, snapshots: Any, among: set[str] | None) -> list[str]:
+    names: list[str] = files_of_leaves(state, snapshots, among=among)["location"].to_pylist()
+    return [n for n in names if n]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
