@@ -31,7 +31,7 @@ from iceexplore.metadata import (
     type_base,
 )
 
-__all__ = ["DataFile", "column_values", "file_schema", "write_data_files"]
+__all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _split_offsets(info: Any) -> list[int] | None:
 def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: Any, schema: Schema) -> dict[int, dict[str, Any]]:
     by_path: dict[str, int] = {}
     for i, column in enumerate(wanted):
-        by_path[_parquet_path(column, schema)] = i
+        by_path[parquet_path(column, schema)] = i
     found: dict[int, dict[str, Any]] = {}
     for group in range(info.num_row_groups):
         for j in range(info.num_columns):
@@ -194,7 +194,7 @@ def _lengths(values: pa.Array) -> pa.Array:
     return pc.if_else(values.is_valid(), width, None)
 
 
-def _parquet_path(column: StatColumn, schema: Schema) -> str:
+def parquet_path(column: StatColumn, schema: Schema) -> str:
     """The column's path as Parquet spells it: lists and maps have a level more."""
     path, fields = [], list(schema.fields)
     kind: Type | None = None

@@ -48,7 +48,7 @@ class Evidence:
     @property
     def floating(self) -> bool:
         """Whether values may be NaN."""
-        return pa.types.is_floating(self.lower.type)
+        return bool(pa.types.is_floating(self.lower.type))
 
     def known_bounds(self) -> tuple[pa.Array, pa.Array]:
         """Bounds in a form that compares; NaN bounds (old ORC files have them) are unknown."""

@@ -73,7 +73,7 @@ def new_files(
     if not files:
         raise OptionError("files is empty: there is nothing to add")
     if all(isinstance(f, (str, os.PathLike)) for f in files):
-        from iceexplore.commits._data_files import files_of_paths
+        from iceexplore.commits._paths import files_of_paths
 
         return files_of_paths(state, [os.fspath(f) for f in files], check_duplicates=check_duplicates)
     return files_of_records(state, files, check_duplicates=check_duplicates)

@@ -22,7 +22,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
 from iceexplore.metadata import PartitionSpec, arrow_type, fixed_length, is_known_transform, type_base
 
-__all__ = ["MADE_UP_FOLDER", "Counts", "counts_of", "is_made_up", "made_up_files", "uuid_strings"]
+__all__ = ["MADE_UP_FOLDER", "Counts", "counts_of", "is_made_up", "made_up_files", "null_share", "uuid_strings"]
 
 #: The folder of made-up files, under the table's ``data``.
 MADE_UP_FOLDER = "data/made-up"
@@ -170,8 +170,8 @@ def made_up_files(
     overhead = 4.0 + 150 * max(1, len(columns))
     factor = 1.0 if bytes_per_row is None else np.maximum(0, bytes_per_row * counts.rows) / np.maximum(stored, 1)
     for column in columns:
-        size: Numbers = np.asarray(sizes[column.field.field_id] * factor).astype(np.int64)
-        array = _stats(column, counts, size, rng, writer.timestamp_ms)
+        share: Numbers = np.asarray(sizes[column.field.field_id] * factor).astype(np.int64)
+        array = _stats(column, counts, share, rng, writer.timestamp_ms)
         if array is not None:
             stats[column.field.field_id] = array
     total = (stored * factor + overhead).astype(np.int64)
@@ -218,6 +218,11 @@ def uuid_strings(rng: np.random.Generator, n: int) -> pa.StringArray:
     return pa.StringArray.from_buffers(n, pa.py_buffer(offsets.tobytes()), pa.py_buffer(text.tobytes()))
 
 
+def null_share(field_id: int) -> float:
+    """Which share of an optional column's values is null, about."""
+    return _NULLS[field_id % len(_NULLS)]
+
+
 def _stored_bytes(column: StatColumn) -> float:
     length = fixed_length(column.type)
     return float(length) if length is not None else float(_STORED.get(type_base(column.type), 6))
@@ -235,7 +240,7 @@ def _stats(
         if constraint is not None:
             nulls = np.where(constraint.null[counts.of], total, 0)
         elif not column.field.required:
-            nulls = np.minimum(total, (total * _NULLS[number % 4] * 2 * rng.random(n)).astype(np.int64))
+            nulls = np.minimum(total, (total * null_share(number) * 2 * rng.random(n)).astype(np.int64))
         if type_base(column.type) == "unknown":
             nulls = np.array(total)
         values |= {"value_count": pa.array(total), "null_count": pa.array(nulls)}

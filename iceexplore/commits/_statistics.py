@@ -24,7 +24,7 @@ from iceexplore.metadata import (
     type_base,
 )
 
-__all__ = ["StatColumn", "bounds_of", "stat_columns", "stats_arrays", "truncate_lower", "truncate_upper"]
+__all__ = ["StatColumn", "bounds_as", "bounds_of", "stat_columns", "stats_arrays", "truncate_lower", "truncate_upper"]
 
 Mode = Literal["none", "counts", "truncate", "full"]
 _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)", re.IGNORECASE)
@@ -176,10 +176,16 @@ def bounds_of(column: StatColumn, values: pa.Array | pa.ChunkedArray) -> tuple[p
     if nan is not None:  # the order of floats has -0 below 0 (spec, "Sorting"), comparisons have not
         low = pa.scalar(-0.0, kind) if low.as_py() == 0 else low
         high = pa.scalar(0.0, kind) if high.as_py() == 0 else high
-    if column.cut is not None:
-        low = truncate_lower(pa.array([low.as_py()], kind), column.cut)[0]
-        high = truncate_upper(pa.array([high.as_py()], kind), column.cut)[0]
-    return low, high, nan
+    return *bounds_as(column, low, high), nan
+
+
+def bounds_as(column: StatColumn, low: pa.Scalar, high: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
+    """Bounds as the column's mode keeps them."""
+    if column.cut is None:
+        return low, high
+    kind = arrow_type(column.type)
+    below = truncate_lower(pa.array([low.as_py()], kind), column.cut)[0]
+    return below, truncate_upper(pa.array([high.as_py()], kind), column.cut)[0]
 
 
 def stats_arrays(columns: Sequence[StatColumn], rows: Sequence[Mapping[int, Mapping[str, Any]]]) -> dict[int, Any]:
