@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from iceexplore.errors import (
     AccessDeniedError,
     CatalogError,
+    CommitConflictError,
     FileMissingError,
     FormatError,
     IceexploreError,
@@ -24,6 +25,7 @@ from iceexplore.errors import (
     OptionError,
     OutsideRootsError,
     Problem,
+    RuleError,
     SnapshotNotFoundError,
     StorageError,
     TableChangedError,
@@ -32,11 +34,13 @@ from iceexplore.errors import (
 
 if TYPE_CHECKING:
     from iceexplore.inspect import LooseFile, open_file
+    from iceexplore.simulation import Simulation
     from iceexplore.table import Table, open, sample
 
 __all__ = [
     "AccessDeniedError",
     "CatalogError",
+    "CommitConflictError",
     "FileMissingError",
     "FormatError",
     "IceexploreError",
@@ -46,6 +50,8 @@ __all__ = [
     "OptionError",
     "OutsideRootsError",
     "Problem",
+    "RuleError",
+    "Simulation",
     "SnapshotNotFoundError",
     "StorageError",
     "Table",
@@ -62,6 +68,7 @@ __version__ = "0.1.0"
 # The faces stand on pyarrow (0.1 s); the package itself is imported in a few milliseconds.
 _LAZY = {
     "LooseFile": "iceexplore.inspect",
+    "Simulation": "iceexplore.simulation",
     "Table": "iceexplore.table",
     "open": "iceexplore.table",
     "open_file": "iceexplore.inspect",

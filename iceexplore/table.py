@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from iceexplore.inspect import Inspect
     from iceexplore.metadata import PartitionSpec, Schema, Snapshot, SortOrder, TableMetadata
+    from iceexplore.simulation import Simulation
     from iceexplore.storage import ReadLog
     from iceexplore.widgets import Explorer
 
@@ -282,6 +283,39 @@ class Table:
 
     def _resolve(self, at: Any) -> graph.TableState:
         return at._state if isinstance(at, Table) else graph.resolve_state(self._state, at)
+
+    def simulate(
+        self,
+        format_version: int | None = None,
+        *,
+        overlay: str | Path | None = None,
+        seed: int | str | None = None,
+        **layout: Any,
+    ) -> Simulation:
+        """A simulation: a Table with commits, whose files go to an overlay. This table is never written.
+
+        Of a time-travelled table the first commit makes the snapshot shown current.
+
+        Parameters
+        ----------
+        format_version
+            By default the table's own. A higher one upgrades with the first commit.
+        overlay
+            An empty local folder for the simulation's files; by default a temporary one that goes with it.
+        seed
+            Makes ids, names, made-up files and times repeatable.
+        layout
+            Options of the layout (`iceexplore.commits.LayoutOptions`): ``dialect``, ``dv_encoding``,
+            ``flush_data_files``, ...
+
+        Raises
+        ------
+        OptionError
+            A lower format version, an unknown option, or a folder that cannot be used.
+        """
+        from iceexplore.simulation import simulate
+
+        return simulate(self._state, format_version, overlay=overlay, seed=seed, layout=layout)
 
     # Sharing --------------------------------------------------------------------------------------------------------
 

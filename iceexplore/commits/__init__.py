@@ -37,7 +37,7 @@ from iceexplore.commits._selection import Selection, select
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
 from iceexplore.commits._summary import partition_path, summary_of
-from iceexplore.commits._trial import CommitRecord
+from iceexplore.commits._trial import CommitRecord, DocumentChange, MakeChange
 from iceexplore.commits._upgrade_document import upgrade
 from iceexplore.commits._writer import CommitWriter, WritableStorage
 
@@ -48,12 +48,14 @@ __all__ = [
     "CommitRecord",
     "CommitWriter",
     "Cost",
+    "DocumentChange",
     "DvEncoding",
     "Filter",
     "FolderFiles",
     "Isolation",
     "LOCATED_SCHEMA",
     "LayoutOptions",
+    "MakeChange",
     "MetadataNames",
     "Operation",
     "PartitionStorage",

@@ -21,6 +21,8 @@ from iceexplore.storage import Opened, OverlayStorage, Source, parse_document
 
 __all__ = ["Sandbox", "Shared"]
 
+_NOTE = "A simulation: "
+
 
 @dataclass
 class Shared:
@@ -33,6 +35,7 @@ class Shared:
     lock: threading.Lock = field(default_factory=threading.Lock)
     records: list[CommitRecord] = field(default_factory=list)
     begun: int = 0
+    made_up: int = 0
 
     def begin(self) -> tuple[int, Random]:
         """The number of a new commit, and where its ids and names come from."""
@@ -127,7 +130,7 @@ class Sandbox:
         self.max_attempts = max_attempts
         self.shared = Shared(Pointer(state.metadata_location), state.metadata_location, seed, clock)
         self._lock = threading.RLock()
-        self._notes = tuple(n for n in state.notes if not n.startswith("A simulation: "))
+        self._notes = tuple(n for n in state.notes if not n.startswith(_NOTE))
         self.state = self._shown(state.opened, strict=state.problems.strict)
 
     def fork(self) -> Sandbox:
@@ -230,10 +233,8 @@ class Sandbox:
         source = _SandboxSource(
             **{name: getattr(opened.source, name) for name in Source.__dataclass_fields__}, newest=self._newest_opened
         )
-        note = f"A simulation: nothing is written to {opened.document.get('location')}; " + (
-            f"its files are in {self.storage.overlay_folder}."
-        )
-        shown = replace(opened, storage=self.storage, source=source, catalog_table=None, notes=(note, *self._notes))
+        shown = replace(opened, storage=self.storage, source=source, catalog_table=None)
+        shown = replace(shown, notes=self._all_notes(opened.document.get("location")))
         return state_of(shown, strict=strict)
 
     def _newest_opened(self) -> Opened:
@@ -243,5 +244,16 @@ class Sandbox:
 
     def opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
         return replace(
-            self.state.opened, metadata_location=location, document=dict(document), version=parse_version(location)
+            self.state.opened,
+            metadata_location=location,
+            document=dict(document),
+            version=parse_version(location),
+            notes=self._all_notes(document.get("location")),
         )
+
+    def _all_notes(self, location: Any) -> tuple[str, ...]:
+        note = f"{_NOTE}nothing is written to {location}; its files are in {self.storage.overlay_folder}."
+        made_up = self.shared.made_up
+        if made_up:
+            note += f" {made_up:,} made-up data files were added: they have no data."
+        return (note, *self._notes)

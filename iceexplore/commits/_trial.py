@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from iceexplore.commits._change import Applied, Change
 from iceexplore.commits._conflicts import validate
 from iceexplore.commits._document import next_document
 from iceexplore.commits._layout_list import apply_to_list
 from iceexplore.commits._layout_root import apply_to_root
+from iceexplore.commits._made_up import MADE_UP_FOLDER
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import MetadataNames, publish_by_rename, publish_by_swap
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
@@ -210,6 +213,10 @@ class Trial:
         if not publish(files, sandbox.pointer, known.metadata_location, location, data):
             return None
         self.published = location
+        if self.change is not None:
+            made_up = pc.match_substring(self.change.added.entries["location"], f"/{MADE_UP_FOLDER}/")
+            with sandbox.shared.lock:
+                sandbox.shared.made_up += pc.sum(made_up).as_py() or 0
         return state_of(sandbox.opened_at(location, document), strict=known.problems.strict)
 
     def _check_pins(self, known: TableState) -> None:

@@ -1,0 +1,353 @@
+"""The face of a simulation: a Table with commits. Each method is a line or two into `iceexplore.commits`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any, Literal
+
+from iceexplore import commits, graph
+from iceexplore.commits import Cost, LayoutOptions, Retained, Sandbox, Saved
+from iceexplore.errors import OptionError
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import OverlayStorage, WriteLog
+from iceexplore.table import Table
+
+__all__ = ["Simulation", "simulate"]
+
+_SCHEMA_PINS = ("schema", "current-schema-id", "last-column-id")
+_SPEC_PINS = (*_SCHEMA_PINS, "partition-spec", "default-spec-id", "last-partition-id")
+
+
+def simulate(
+    state: graph.TableState,
+    format_version: int | None,
+    *,
+    overlay: str | PathLike[str] | None,
+    seed: int | str | None,
+    layout: Mapping[str, Any],
+) -> Simulation:
+    """A simulation on top of a state. See `iceexplore.Table.simulate`."""
+    sandbox = Sandbox(state, _options(state, format_version, layout), overlay=overlay, seed=seed)
+    shown, current = state.snapshot, state.metadata.snapshot()
+    if shown is not None and (current is None or shown.snapshot_id != current.snapshot_id):
+        at = shown.snapshot_id
+        sandbox.commit(
+            document_change=lambda d, ms: commits.set_current_snapshot(d, snapshot_id=at, timestamp_ms=ms),
+            what="set_current_snapshot",
+        )
+    return Simulation(sandbox)
+
+
+class Simulation(Table):
+    """A table on an overlay: commits write real files beside it, and the table itself is never written.
+
+    Made by `Table.simulate`. It is a Table of its present state: card, tree, inspect, diff and at show what the table
+    would be. Each commit moves it on; what `table` and `at` return stays what it is. Every commit may raise
+    `RuleError` (it would break a rule; nothing was written) and, where another writer (`fork`) came first,
+    `CommitConflictError`; it returns its snapshot.
+
+    Methods that add or remove files take ``ref=``, the branch to commit to.
+    """
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        super().__init__(sandbox.state)
+        self._sandbox = sandbox
+
+    # What it is -------------------------------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> Table:
+        """The present state as a Table that later commits do not move."""
+        return Table(self._state)
+
+    @property
+    def options(self) -> LayoutOptions:
+        """How new metadata is laid out."""
+        return self._sandbox.options
+
+    @property
+    def writes(self) -> WriteLog:
+        """Every file written, by this writer and its forks."""
+        return self._overlay.writes
+
+    @property
+    def overlay(self) -> str:
+        """The folder in which the simulation's files are."""
+        return self._overlay.overlay_folder
+
+    def refresh(self) -> Table:
+        """Go on from the newest commit of any fork; returns this simulation."""
+        self._state = self._sandbox.refresh()
+        return self
+
+    def fork(self) -> Simulation:
+        """A second writer to the same simulated table: it knows nothing of what this one commits from now on.
+
+        Whoever commits second rebases on the other's commit and tries again, or fails with `CommitConflictError`.
+        """
+        return Simulation(self._sandbox.fork())
+
+    def cost(self) -> Cost:
+        """What the commits so far wrote and read, attempt by attempt, and what a planner now reads."""
+        return commits.cost_of(self._sandbox)
+
+    def retained(self, window: int, *, data: bool = False) -> Retained:
+        """Metadata that a window of the newest snapshots keeps, and what expiring the others frees.
+
+        Parameters
+        ----------
+        data
+            Also tell which data and delete files are freed: every manifest is read.
+        """
+        return commits.retained(self._state, window, data=data)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        data: Literal["refer", "copy", "none"] = "refer",
+        location: str | None = None,
+    ) -> Saved:
+        """Write the table as it is now into a new folder, whole or not at all; `iceexplore.open` opens it anywhere.
+
+        See `iceexplore.commits.save`: ``data`` says what becomes of the table's own data files, ``location`` where the
+        written table says that it is (by default ``path``, so that engines on this machine can read it).
+        """
+        return commits.save(self._state, path, data=data, location=location)
+
+    def close(self) -> None:
+        """Remove the simulation's temporary folder, for all its forks; a folder given as ``overlay=`` stays."""
+        self._sandbox.close()
+
+    # Commits of files -------------------------------------------------------------------------------------------------
+
+    def append(self, files: Any, *, ref: str = "main", **how: Any) -> Snapshot:
+        """Add data files: a number with ``rows=``, dictionaries, paths of Parquet files, or a data frame.
+
+        Parameters
+        ----------
+        files, how
+            As in `iceexplore.commits.new_files`: ``rows``, ``partitions``, ``bytes_per_row``, ``materialize`` of a
+            number. Made-up files have no data, only plausible statistics; ``materialize=True`` writes data.
+
+        Raises
+        ------
+        OptionError
+            What is given does not fit the schema or the spec.
+        """
+        return self._files(lambda w: commits.append(w.base, w, files, **how), ref)
+
+    def delete_files(self, paths: Any, *, ref: str = "main") -> Snapshot:
+        """Remove data files by their locations, their deletion vectors with them. ``files-exist``: one is not live."""
+        return self._files(lambda w: commits.delete_files(w.base, w, paths), ref)
+
+    def overwrite(self, files: Any = None, *, delete: Any = None, ref: str = "main", **how: Any) -> Snapshot:
+        """Replace data files (``delete=`` locations, or ``where=`` and ``partition=``) by others in one commit.
+
+        Parameters
+        ----------
+        how
+            ``isolation``, and what goes with ``files`` as in `append`.
+        """
+        return self._files(lambda w: commits.overwrite(w.base, w, files, delete=delete, **how), ref)
+
+    def row_delta(
+        self, files: Any = None, *, deletes: Mapping[Any, Any] | None = None, ref: str = "main", **how: Any
+    ) -> Snapshot:
+        """Delete rows by position (``deletes={path: [0, 5]}``) or by value (``equality=``), and add data files.
+
+        Parameters
+        ----------
+        how
+            ``equality``, ``equality_partition``, ``isolation``, and what goes with ``files`` as in `append`.
+
+        Raises
+        ------
+        RuleError
+            ``deletes-need-v2``, ``dv-in-range`` (a position past a file's rows), ``files-exist``.
+        """
+        return self._files(lambda w: commits.row_delta(w.base, w, files, deletes=deletes, **how), ref)
+
+    def delete_where(
+        self, where: Any = None, *, partition: Mapping[str, Any] | None = None, ref: str = "main"
+    ) -> Snapshot:
+        """Remove the data files all of whose rows match, by metadata alone. ``whole-files``: some match in part."""
+        return self._files(lambda w: commits.delete_where(w.base, w, where, partition=partition), ref)
+
+    def compact(self, paths: Any = None, *, ref: str = "main", **how: Any) -> Snapshot:
+        """Replace data files by fewer with the same rows (operation ``replace``).
+
+        Parameters
+        ----------
+        paths, how
+            As in `iceexplore.commits.compact`.
+        """
+        return self._files(lambda w: commits.compact(w.base, w, paths, **how), ref)
+
+    def rewrite_manifests(self, manifests: Any = True, *, ref: str = "main") -> Snapshot:
+        """Write manifests anew without changing the data: those named, or what the layout thinks worth it."""
+        return self._files(lambda w: commits.rewrite_manifests(w.base, w, manifests), ref)
+
+    def cherry_pick(self, snapshot: int) -> Snapshot:
+        """Apply the changes of a snapshot that is not in ``main``; it becomes current itself if its parent is.
+
+        Raises
+        ------
+        RuleError
+            ``cherry-pick``: it cannot be picked.
+        """
+        if commits.cherry_pick_summary(self._state.opened.document, snapshot_id=snapshot) is not None:
+            return self._files(lambda w: commits.cherry_pick(w.base, w, snapshot), "main")
+        found = self._document(
+            lambda d, ms: commits.set_current_snapshot(d, snapshot_id=snapshot, timestamp_ms=ms), "cherry_pick"
+        )
+        assert found is not None
+        return found
+
+    # Commits of metadata alone ----------------------------------------------------------------------------------------
+
+    def expire_snapshots(
+        self, ids: Iterable[int] | None = None, *, older_than: object = None, retain_last: int | None = None
+    ) -> tuple[int, ...]:
+        """Let snapshots expire; returns their ids. No file goes: `retained` says what could.
+
+        Parameters
+        ----------
+        ids
+            Snapshots that go whatever their age.
+        older_than
+            A datetime, ISO text or milliseconds; by default the table's ``history.expire.max-snapshot-age-ms``.
+        retain_last
+            So many snapshots of each branch stay.
+
+        Raises
+        ------
+        RuleError
+            ``expire-referenced``, ``expire-gc``.
+        """
+        wanted = None if ids is None else tuple(ids)
+        before = None if older_than is None else graph.to_ms(older_than)
+        before = 0 if before is None and wanted is not None else before
+        had = {s.snapshot_id: None for s in self._state.metadata.snapshots}
+        self._document(
+            lambda d, ms: commits.expire_snapshots(
+                d, ids=wanted, older_than_ms=before, retain_last=retain_last, now_ms=ms
+            )[0],
+            "expire_snapshots",
+        )
+        left = {s.snapshot_id for s in self._state.metadata.snapshots}
+        return tuple(i for i in had if i not in left)
+
+    def rollback(self, snapshot: int | None = None, *, timestamp: object = None) -> Snapshot | None:
+        """Make an ancestor current again: this snapshot, or the newest older than a time. ``rollback-ancestor``."""
+        before = None if timestamp is None else graph.to_ms(timestamp)
+        return self._document(
+            lambda d, ms: commits.rollback(d, snapshot_id=snapshot, older_than_ms=before, timestamp_ms=ms), "rollback"
+        )
+
+    def branch(self, name: str, at: Any = None, **retention: int) -> Snapshot | None:
+        """Make or move a branch to a snapshot (id, ref; by default the present one).
+
+        Parameters
+        ----------
+        retention
+            ``min_snapshots_to_keep``, ``max_snapshot_age_ms``, ``max_ref_age_ms``.
+        """
+        return self._set_ref(name, "branch", at, retention)
+
+    def tag(self, name: str, at: Any = None, *, max_ref_age_ms: int | None = None) -> Snapshot | None:
+        """Make or move a tag to a snapshot (id, ref; by default the present one)."""
+        return self._set_ref(name, "tag", at, {} if max_ref_age_ms is None else {"max_ref_age_ms": max_ref_age_ms})
+
+    def remove_ref(self, name: str) -> Snapshot | None:
+        """Remove a branch or tag."""
+        return self._document(lambda d, ms: commits.remove_ref(d, name=name), "remove_ref")
+
+    def fast_forward(self, name: str, to: str) -> Snapshot | None:
+        """Move a branch to where another ref is, of which it must be an ancestor. ``fast-forward-ancestor``."""
+        return self._document(lambda d, ms: commits.fast_forward(d, name=name, to=to, timestamp_ms=ms), "fast_forward")
+
+    def set_properties(
+        self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()
+    ) -> Snapshot | None:
+        """Set and remove table properties. ``reserved-property``."""
+        gone = tuple(remove)
+        return self._document(lambda d, ms: commits.set_properties(d, set=properties, remove=gone), "set_properties")
+
+    def evolve_schema(self, **changes: Any) -> Snapshot | None:
+        """Evolve the schema: ``add``, ``drop``, ``rename``, ``update``, ``move``, ``require``, ``doc``, defaults.
+
+        See `iceexplore.commits.evolve_schema`. What the spec forbids is refused with its rule's name.
+        """
+        return self._document(lambda d, ms: commits.evolve_schema(d, **changes), "evolve_schema", _SCHEMA_PINS)
+
+    def evolve_spec(self, **changes: Any) -> Snapshot | None:
+        """Evolve the partition spec: ``add=["day(ts)"]``, ``remove``, ``rename`` (`iceexplore.commits.evolve_spec`)."""
+        return self._document(lambda d, ms: commits.evolve_spec(d, **changes), "evolve_spec", _SPEC_PINS)
+
+    def set_sort_order(self, *fields: str) -> Snapshot | None:
+        """Another default sort order: ``"ts desc"``, ``"bucket(16, id)"``; without fields unsorted."""
+        return self._document(lambda d, ms: commits.set_sort_order(d, fields=fields), "set_sort_order", _SCHEMA_PINS)
+
+    def upgrade(self, format_version: int, **layout: Any) -> Snapshot | None:
+        """Upgrade the table, in a metadata file of its own; from then on commits have the new layout.
+
+        Without this call, the first commit of a simulation with a higher ``format_version`` upgrades in its own
+        metadata file.
+
+        Raises
+        ------
+        RuleError
+            ``format-version-rises``: the table has a higher one.
+        """
+        old = self._sandbox.options
+        if format_version < self.format_version:
+            commits.upgrade(self._state.opened.document, format_version)
+        self._sandbox.options = _options(self._state, format_version, layout)
+        try:
+            return self._document(None, "upgrade")
+        except BaseException:
+            self._sandbox.options = old
+            raise
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _overlay(self) -> OverlayStorage:
+        return self._sandbox.storage
+
+    def _files(self, make: commits.MakeChange, ref: str) -> Snapshot:
+        made = self._sandbox.commit(make, ref=ref)
+        self._state = self._sandbox.state
+        assert made is not None
+        return made
+
+    def _document(
+        self, change: commits.DocumentChange | None, what: str, pins: tuple[str, ...] = ()
+    ) -> Snapshot | None:
+        found = self._sandbox.commit(document_change=change, what=what, pins=pins)
+        self._state = self._sandbox.state
+        return found
+
+    def _set_ref(
+        self, name: str, kind: Literal["branch", "tag"], at: Any, retention: Mapping[str, int]
+    ) -> Snapshot | None:
+        snapshot = self._state.snapshot if at is None else self._resolve(at).snapshot
+        if snapshot is None:
+            raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref names one")
+        made = snapshot.snapshot_id
+        self._document(
+            lambda d, ms: commits.set_ref(d, name=name, snapshot_id=made, type=kind, timestamp_ms=ms, **retention), kind
+        )
+        return snapshot
+
+
+def _options(state: graph.TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
+    version = state.metadata.format_version if format_version is None else format_version
+    given = dict(layout)
+    if version == 4 == state.metadata.format_version and "dialect" not in given:
+        root = state.root()
+        if root is not None and root.dialect not in ("v4-proposal", "v4-draft", ""):
+            given["dialect"] = "v4-java"
+    return LayoutOptions.of(version, **given)
