@@ -5,6 +5,7 @@ from __future__ import annotations
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._check_rules import check_rules
 from iceexplore.commits._check_rules_rows import RuleBreak
+from iceexplore.commits._compact import compact
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits._document import next_document
 from iceexplore.commits._expire import expire_snapshots
@@ -28,6 +29,7 @@ from iceexplore.commits._refs import (
     set_current_snapshot,
     set_ref,
 )
+from iceexplore.commits._rewrites import cherry_pick, rewrite_manifests, rewrite_position_deletes
 from iceexplore.commits._row_delta import row_delta
 from iceexplore.commits._rules import RULES, Rule, rule
 from iceexplore.commits._sandbox import Sandbox
@@ -75,7 +77,9 @@ __all__ = [
     "apply_to_root",
     "bent_rules",
     "check_rules",
+    "cherry_pick",
     "cherry_pick_summary",
+    "compact",
     "cost_of",
     "delete_files",
     "delete_where",
@@ -97,6 +101,8 @@ __all__ = [
     "publish_by_swap",
     "remove_ref",
     "retained",
+    "rewrite_manifests",
+    "rewrite_position_deletes",
     "rollback",
     "row_delta",
     "rule",

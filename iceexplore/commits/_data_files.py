@@ -160,6 +160,8 @@ def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: Any, schema: Sch
     for group in range(info.num_row_groups):
         for j in range(info.num_columns):
             chunk = info.row_group(group).column(j)
+            if chunk.path_in_schema not in by_path:
+                continue  # a reserved column
             column = wanted[by_path[chunk.path_in_schema]]
             here = found.setdefault(column.field.field_id, {"column_size": 0})
             here["column_size"] += chunk.total_compressed_size

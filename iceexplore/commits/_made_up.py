@@ -22,7 +22,16 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
 from iceexplore.metadata import PartitionSpec, arrow_type, fixed_length, is_known_transform, type_base
 
-__all__ = ["MADE_UP_FOLDER", "Counts", "counts_of", "is_made_up", "made_up_files", "null_share", "uuid_strings"]
+__all__ = [
+    "MADE_UP_FOLDER",
+    "Counts",
+    "counts_of",
+    "is_made_up",
+    "made_up_files",
+    "made_up_folder",
+    "null_share",
+    "uuid_strings",
+]
 
 #: The folder of made-up files, under the table's ``data``.
 MADE_UP_FOLDER = "data/made-up"
@@ -42,6 +51,11 @@ _COVERS = (0.02, 0.3, 0.95)
 def is_made_up(location: str) -> bool:
     """Whether a file is made up (`append(files=3, ...)`): nothing stands there, reading its rows is not possible."""
     return f"/{MADE_UP_FOLDER}/" in location
+
+
+def made_up_folder(table_location: str) -> str:
+    """Where a table's made-up files would stand, with a slash at the end."""
+    return f"{table_location.rstrip('/')}/{MADE_UP_FOLDER}/"
 
 
 @dataclass(frozen=True)
@@ -182,7 +196,7 @@ def made_up_files(
 
 def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.Generator) -> pa.Table:
     n = len(counts.of)
-    base = f"{state.metadata.location.rstrip('/')}/{MADE_UP_FOLDER}/"
+    base = made_up_folder(state.metadata.location)
     folders = [base]
     if counts.tuples is not None:
         rows = [{"partition_spec_id": counts.spec.spec_id}] * len(counts.tuples)

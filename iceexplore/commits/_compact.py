@@ -1,0 +1,248 @@
+"""compact: data files rewritten into fewer, without any change of the rows (Java: ``RewriteFiles``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits._change import Change
+from iceexplore.commits._data_files import DataFile, write_data_files
+from iceexplore.commits._existing_deletes import Deletes, deletes_of, read_positions
+from iceexplore.commits._live import find_files, live_files, locations_of, must_be_live
+from iceexplore.commits._made_up import is_made_up
+from iceexplore.commits._merge_made_up import merged_files
+from iceexplore.commits._operations import base_id
+from iceexplore.commits._partition_values import partition_columns
+from iceexplore.commits._read_data import equality_mask, read_data
+from iceexplore.commits._selection import select
+from iceexplore.commits._writer import CommitWriter
+from iceexplore.deletes import read_position_deletes
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, concat_batches
+
+__all__ = ["compact"]
+
+#: What is read at once: a simulation runs in a notebook's memory.
+_MOST_BYTES = 2 << 30
+_LINEAGE_FROM = 3
+
+
+def compact(
+    state: TableState,
+    writer: CommitWriter,
+    paths: Any = None,
+    *,
+    where: Any = None,
+    partition: Any = None,
+    small_than: int | None = None,
+    files: int = 1,
+    read: bool | None = None,
+) -> Change:
+    """Rewrite data files into fewer, partition by partition, each in its own spec; deleted rows are left out.
+
+    The new files get the data sequence number of the snapshot that was read (Java:
+    ``useStartingSequenceNumber``), so that equality deletes that others commit in between still apply to them. In
+    version 3 and later their rows keep their ids: ``_row_id`` and ``_last_updated_sequence_number`` are written as
+    columns. Position delete files of version 2 that concern rewritten files alone go.
+
+    Made-up files (and all, with ``read=False``) become made-up files, statistics and counts put together: rows
+    deleted by position are left out of the counts, equality deletes match none of them, and rows get new ids.
+
+    Parameters
+    ----------
+    paths
+        Locations of data files; all files otherwise.
+    where, partition
+        Only files that may match (`select`).
+    small_than
+        Only files of fewer bytes.
+    files
+        How many files each partition gets.
+    read
+        Read and rewrite the data; False: put metadata together only. By default data is read where there is any.
+
+    Raises
+    ------
+    OptionError
+        Nothing to do, or more than 2 GiB to be read.
+    RuleError
+        ``files-exist``.
+    """
+    if isinstance(files, bool) or not isinstance(files, int) or files < 1:
+        raise OptionError(f"files={files!r}: a whole number from 1")
+    chosen, named = _chosen(state, paths, where, partition, small_than)
+    chosen = _without(chosen, _idle(state, chosen, files, named))
+    if not len(chosen):
+        raise OptionError("no partition has more files than it would get: there is nothing to compact")
+    deletes = deletes_of(state, chosen)
+    positions = read_positions(state, chosen, deletes)
+    plan = [(rows, _data_there(state, rows, read)) for rows in _groups(chosen)]
+    size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
+    if size > _MOST_BYTES:
+        raise OptionError(f"{size:,} bytes were to be read: at most {_MOST_BYTES:,} in a commit; or say read=False")
+    sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
+    gone = tuple(chosen.entries["location"].to_pylist())
+    old_deletes = _orphaned(state, deletes, set(gone))
+    # Data is read before the first byte is written: a file that cannot be read refuses the commit as a whole.
+    read_now = {
+        i: _rows(state, rows, deletes, positions, lineage=writer.options.format_version >= _LINEAGE_FROM)
+        for i, (rows, real) in enumerate(plan)
+        if real
+    }
+    added = []
+    for i, (rows, real) in enumerate(plan):
+        if real:
+            added.append(_written(state, writer, rows, read_now.pop(i), files, sequence))
+        else:
+            added.append(merged_files(state, writer, rows, positions, files, sequence))
+    return Change(
+        "replace",
+        concat_batches(added),
+        remove_data=gone,
+        remove_deletes=old_deletes,
+        base_snapshot_id=base_id(state),
+        isolation="snapshot",
+        conflict_files=frozenset(gone),
+    )
+
+
+def _chosen(
+    state: TableState, paths: Any, where: Any, partition: Any, small_than: int | None
+) -> tuple[EntryBatch, bool]:
+    if paths is not None and (where is not None or partition is not None):
+        raise OptionError("give the files by paths, or by where= and partition=, not both")
+    if paths is not None:
+        chosen = must_be_live(state, locations_of(paths), stats=True)[0]
+    elif where is not None or partition is not None:
+        found = select(state, where, partition)
+        names = [n for b in (found.whole, found.part) for n in b.entries["location"].to_pylist()]
+        chosen = find_files(state, names, stats=True)[0] if names else EntryBatch.empty()
+    else:
+        chosen = live_files(state, stats=True)
+    if small_than is not None:
+        chosen = chosen.filter(_flat(pc.less(chosen.entries["file_size_in_bytes"], small_than)))
+    return chosen, paths is not None
+
+
+def _flat(mask: Any) -> pa.BooleanArray:
+    filled = pc.fill_null(mask, False)
+    return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
+
+
+def _groups(chosen: EntryBatch) -> list[EntryBatch]:
+    """Files of one spec and partition together, in their order."""
+    return [chosen.take(rows) for rows in _places(chosen)]
+
+
+def _places(chosen: EntryBatch) -> list[list[int]]:
+    columns = {"spec": chosen.entries["partition_spec_id"], "row": pa.array(range(len(chosen)), pa.int64())}
+    if chosen.partition is not None:
+        for i, child in enumerate(chosen.partition.type):
+            columns[child.name] = pc.struct_field(chosen.partition, [i])
+    table = pa.table(columns)
+    keys = [n for n in table.column_names if n != "row"]
+    return list(table.group_by(keys, use_threads=False).aggregate([("row", "list")])["row_list"].to_pylist())
+
+
+def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
+    """Files of partitions that would not get fewer files; files named one by one are rewritten all the same."""
+    if named:
+        return set()
+    names = chosen.entries["location"].to_pylist()
+    return {names[i] for rows in _places(chosen) if len(rows) <= files for i in rows}
+
+
+def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
+    if not names:
+        return chosen
+    return chosen.filter(_flat(pc.invert(pc.is_in(chosen.entries["location"], pa.array(sorted(names), pa.string())))))
+
+
+def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
+    """Whether the group's data is read: made-up files, and files that are not there, have none."""
+    if read is not None:
+        if read and any(map(is_made_up, rows.entries["location"].to_pylist())):
+            raise OptionError("read=True: there are made-up files among these, which have no data")
+        return read
+    names = rows.entries["location"].to_pylist()
+    return not any(is_made_up(name) for name in names) and all(state.storage.exists(name) for name in names)
+
+
+def _orphaned(state: TableState, deletes: Deletes, rewritten: set[str]) -> tuple[str, ...]:
+    """Position delete files whose live data files are all rewritten."""
+    out = []
+    rows = deletes.positions.entries.select(["location", "file_format"]).to_pylist()
+    for row, scope in zip(rows, deletes.scope, strict=True):
+        if scope is not None:
+            others = {scope} - rewritten
+        else:
+            table = read_position_deletes(state.storage, row["location"], row["file_format"])
+            others = set(table["file_path"].unique().to_pylist()) - rewritten
+        if not others or not len(find_files(state, others)[0]):
+            out.append(row["location"])
+    return tuple(out)
+
+
+def _rows(
+    state: TableState, files: EntryBatch, deletes: Deletes, positions: dict[str, Any], *, lineage: bool
+) -> pa.Table:
+    """The live rows of a group's files."""
+    by_value = [
+        e
+        for e, place in zip(deletes.equality.entries.to_pylist(), _keys(deletes.equality), strict=True)
+        if _reaches(state, e, place, files)
+    ]
+    tables = []
+    for i in range(len(files)):
+        one = files.take([i])
+        entry = one.entries.select(["location", "sequence_number"]).to_pylist()[0]
+        table = read_data(state, one, lineage=lineage)
+        gone = equality_mask(state, table, entry["sequence_number"], by_value, state.schema)
+        if (bitmap := positions.get(entry["location"])) is not None:
+            at = np.array(bitmap.to_array(), dtype=np.int64)
+            gone[at[at < len(gone)]] = True
+        tables.append(table.filter(pa.array(~gone)) if gone.any() else table)
+    return pa.concat_tables(tables)
+
+
+def _keys(batch: EntryBatch) -> list[Any]:
+    return [None] * len(batch) if batch.partition is None else batch.partition.to_pylist()
+
+
+def _reaches(state: TableState, entry: dict[str, Any], place: Any, files: EntryBatch) -> bool:
+    """Whether an equality delete applies in the partition of these files (all are of one)."""
+    spec = state.metadata.spec(entry["partition_spec_id"])
+    if spec is not None and spec.is_unpartitioned:
+        return True
+    mine = (files.entries["partition_spec_id"][0].as_py(), _keys(files)[0])
+    return _set(mine[1]) == _set(place) and mine[0] == entry["partition_spec_id"]
+
+
+def _set(row: Any) -> dict[str, Any]:
+    return {k: repr(v) for k, v in (row or {}).items() if v is not None}
+
+
+def _written(
+    state: TableState, writer: CommitWriter, group: EntryBatch, rows: pa.Table, files: int, sequence: int | None
+) -> EntryBatch:
+    spec = state.metadata.spec(group.entries["partition_spec_id"][0].as_py())
+    if spec is None:
+        raise OptionError("the partition spec of files to be compacted is missing from the metadata")
+    columns = partition_columns(state.metadata, spec)
+    partition = None if group.partition is None or not columns else _tuple(group.partition, [c.key for c in columns])
+    cuts = np.linspace(0, rows.num_rows, min(files, max(1, rows.num_rows)) + 1).astype(int).tolist()
+    parts = [rows.slice(a, b - a) for a, b in pairwise(cuts) if b > a]
+    made = [DataFile(spec, part, partition, sequence) for part in parts]
+    return write_data_files(state, writer, made, columns)
+
+
+def _tuple(partition: pa.StructArray, keys: Sequence[str]) -> pa.StructArray:
+    one = partition.slice(0, 1)
+    arrays = [pc.struct_field(one, [partition.type.get_field_index(k)]) for k in keys]
+    return pa.StructArray.from_arrays(arrays, fields=[pa.field(k, a.type) for k, a in zip(keys, arrays, strict=True)])
