@@ -19,6 +19,7 @@ from iceexplore.deletes import FILE_PATH_ID, POS_ID, new_dv_blob, write_position
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, stats_type
+from iceexplore.metadata import PrimitiveType, encode_value
 
 __all__ = ["positions_by_file", "row_delta", "vector_entries"]
 
@@ -232,9 +233,21 @@ def _position_files(
 
 
 def _position_stats(bounds: list[tuple[str, str, int, int, int]]) -> dict[int, Any]:
-    """Statistics of ``file_path`` (never cut: they say which file is concerned) and ``pos``."""
+    """Statistics of ``file_path`` (never cut: they say which file is concerned) and ``pos``.
+
+    The columns are in no schema: their bounds are in single-value form.
+    """
     out = {}
-    for number, kind, low, high in ((FILE_PATH_ID, pa.string(), 0, 1), (POS_ID, pa.int64(), 2, 3)):
-        rows = [{"lower": b[low], "upper": b[high], "value_count": b[4], "null_count": 0} for b in bounds]
-        out[number] = pa.array(rows, stats_type(kind))
+    for number, kind, low, high in ((FILE_PATH_ID, "string", 0, 1), (POS_ID, "long", 2, 3)):
+        type_ = PrimitiveType(kind)
+        rows = [
+            {
+                "lower": encode_value(type_, b[low]),
+                "upper": encode_value(type_, b[high]),
+                "value_count": b[4],
+                "null_count": 0,
+            }
+            for b in bounds
+        ]
+        out[number] = pa.array(rows, stats_type(pa.binary()))
     return out
