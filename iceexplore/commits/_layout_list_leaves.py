@@ -35,8 +35,18 @@ def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) ->
             first_row_id=None,
             manifest_dv=None,
         )
-        rows.append(write_leaf(writer, f"new:{content}:{spec_id}:{chunk}", added, content, spec_id))
+        key = f"new:{content}:{spec_id}:{chunk}:{_digest(part)}"
+        rows.append(write_leaf(writer, key, added, content, spec_id))
     return rows
+
+
+def _digest(batch: EntryBatch) -> str:
+    """Which files these are: a change that is made anew for a retry may add others."""
+    named = batch.entries.select(["location", "referenced_file", "record_count", "sequence_number"]).combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, named.schema) as out:
+        out.write_table(named)
+    return hashlib.sha1(sink.getvalue(), usedforsecurity=False).hexdigest()
 
 
 def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, EntryBatch]]:

@@ -283,6 +283,16 @@ def test_new_manifests_and_filtered_ones_are_used_again_on_a_retry(tmp_path: Pat
     assert len(state.problems) == 0
 
 
+def test_a_change_made_anew_for_a_retry_gets_manifests_of_its_own(tmp_path: Path) -> None:
+    lab = ListLab(tmp_path / "t", 2)
+    first = lab.writer()
+    apply_to_list(spelled(add("one")), first)
+    again = lab.writer(attempt=2, snapshot_id=first.snapshot_id, made=first.made)
+    change = spelled(add("other"))
+    lab.publish(change, again, apply_to_list(change, again))
+    assert names(lab) == ["other"]
+
+
 def test_nothing_is_committed_on_top_of_what_cannot_be_read(tmp_path: Path) -> None:
     lab = ListLab(tmp_path / "t", 2)
     lab.commit(add("one", "two"))

@@ -8,7 +8,16 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from iceexplore.commits import summary_of
+from iceexplore.commits import (
+    Change,
+    LayoutOptions,
+    Sandbox,
+    check_rules,
+    delete_files,
+    row_delta,
+    save,
+    summary_of,
+)
 from iceexplore.graph import TableState, open_state
 from iceexplore.manifests import EntryBatch, Status, concat_batches, whole
 from iceexplore.metadata import Snapshot
@@ -97,6 +106,39 @@ def test_commits_between_sparks_own(warehouse: Warehouse, version: int) -> None:
     session.sql(f"CALL cat.system.rewrite_manifests('sim.between_{version}')")
     assert read(session, folder) == expected
     assert len(ListLab.on(folder, version, hint()).state.problems) == 0
+
+
+def rows_at(session: Any, location: str) -> list[tuple[str, str, int]]:
+    """Every row as text, and where it stands."""
+    rows = session.read.format("iceberg").load(location).selectExpr("*", "_file", "_pos").collect()
+    return [(repr(row[:-2]), row[-2], row[-1]) for row in rows]
+
+
+@pytest.mark.parametrize("to", ["same", "v3"])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_simulation_on_a_table_that_spark_wrote(warehouse: Warehouse, tmp_path: Path, name: str, to: str) -> None:
+    state = open_state(str(warehouse.path(name)))
+    version = state.metadata.format_version
+    if to == "v3" and version >= 3:
+        pytest.skip("the table is of version 3 already")
+    target = 3 if to == "v3" else version
+    options = LayoutOptions.of(target, **({"dialect": "v4-java"} if target == 4 else {}))
+    before = rows_at(warehouse.session, state.metadata_location)
+    files = sorted({file for _, file, _ in before})
+    sandbox = Sandbox(state, options, overlay=tmp_path / "overlay", seed=name)
+    expected = before
+    if len(files) > 1:
+        sandbox.commit(lambda writer: delete_files(writer.base, writer, [files[0]]))
+        expected = [r for r in expected if r[1] != files[0]]
+    if target > 1 and files:
+        (_, file, pos), *_ = [r for r in expected if r[1] == files[-1]]
+        sandbox.commit(lambda writer: row_delta(writer.base, writer, deletes={file: [pos]}))
+        expected = [r for r in expected if r[1:] != (file, pos)]
+    sandbox.commit(lambda writer: Change("replace", rewrite_manifests=True))
+    saved = save(sandbox.newest(), tmp_path / "saved")
+    found = rows_at(warehouse.session, saved.metadata_location)
+    assert sorted(t for t, _, _ in found) == sorted(t for t, _, _ in expected)
+    assert check_rules(sandbox.newest()) == []
 
 
 def changed(state: TableState, snapshot: Snapshot, status: Status) -> EntryBatch:
