@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 from iceexplore.commits._change import Applied, Change
 from iceexplore.commits._check_rules_rows import refuse_broken
 from iceexplore.commits._locate import live_manifests
+from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._root_compact import compact_leaves
 from iceexplore.commits._root_draft import GONE, Draft, begin, numbers
-from iceexplore.commits._root_dvs import BENT_BY_ATTACHING
+from iceexplore.commits._root_dvs import BENT_BY_ATTACHING, place_dvs
 from iceexplore.commits._root_files import add_files, refuse_change, take_out
 from iceexplore.commits._root_flush import flush_root
 from iceexplore.commits._root_totals import with_totals
@@ -24,10 +25,9 @@ __all__ = ["apply_to_root", "bent_rules"]
 _LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
-def bent_rules(writer: CommitWriter) -> tuple[str, ...]:
-    """The rules that the writer's options bend on purpose, those that ``dv_attached`` bends among them."""
-    o = writer.options
-    return tuple(sorted({*o.relaxed, *(BENT_BY_ATTACHING if o.dv_attached else ())}))
+def bent_rules(options: LayoutOptions) -> tuple[str, ...]:
+    """The rules that a layout bends on purpose: those that its options name, and those that ``dv_attached`` bends."""
+    return tuple(sorted({*options.relaxed, *(BENT_BY_ATTACHING if options.dv_attached else ())}))
 
 
 def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
@@ -58,6 +58,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     removed = take_out(draft, change)
     compact_leaves(draft, change)
     flush_root(draft, change)
+    place_dvs(draft)
     added = add_files(draft, change.added)
     rows, numbered = _with_row_ids(draft, _finished(draft))
     refuse_broken(
@@ -65,7 +66,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
         snapshot_id=writer.snapshot_id,
         sequence_number=writer.sequence_number,
         added=added,
-        relaxed=bent_rules(writer),
+        relaxed=bent_rules(writer.options),
     )
     o, metadata = writer.options, writer.base.metadata
     data = write_manifest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,12 @@ from iceexplore.manifests import (
     Status,
     live,
     manifest_entry,
+    upgrade_entries,
     whole,
     write_manifest,
 )
 
-__all__ = ["Draft", "GONE", "NewFile", "bare_position_deletes", "begin", "chunks", "numbers"]
+__all__ = ["Draft", "GONE", "NewDv", "NewFile", "bare_position_deletes", "begin", "chunks", "numbers"]
 
 #: The fate of a base's row that is not in the new root any more; the other fates are `Status.EXISTING` and `DELETED`.
 GONE = -1
@@ -43,6 +44,29 @@ class NewFile:
     length: int
     kind: str
     data: bytes | None = field(repr=False)
+
+
+@dataclass
+class NewDv:
+    """A manifest DV to be written: of the manifest in row ``leaf``, with the numbers of its own row.
+
+    Attributes
+    ----------
+    bitmap
+        `pyroaring.BitMap` of the positions.
+    attach
+        Whether it goes to the manifest's own row.
+    place
+        Puffin file, offset and size, where it is not inline.
+    """
+
+    leaf: int
+    bitmap: Any
+    status: Status
+    snapshot_id: int
+    sequence_number: int
+    attach: bool = False
+    place: tuple[str, int, int] | None = None
 
 
 @dataclass
@@ -69,6 +93,10 @@ class Draft:
         Data manifests that hold what stood in the base's root: their location, and those of their files.
     made
         New rows.
+    vectors
+        Manifest DVs that become rows at the end.
+    files
+        New files, written at the very end.
     """
 
     writer: CommitWriter
@@ -82,6 +110,7 @@ class Draft:
     moved: dict[str, str | None] = field(default_factory=dict)
     fresh: list[tuple[str, pa.Array]] = field(default_factory=list)
     made: list[EntryBatch] = field(default_factory=list)
+    vectors: list[NewDv] = field(default_factory=list)
     files: list[NewFile] = field(default_factory=list)
     unnumbered: dict[str, int] = field(default_factory=dict)  # rows of a new leaf that are to be given row ids
 
@@ -194,8 +223,6 @@ def begin(writer: CommitWriter) -> Draft:
     elif readable(root).dialect in ("v4-proposal", "v4-draft"):
         rows = _with_tuples(EntryBatch.of(root), state.reader.direct(root))
     else:
-        from iceexplore.manifests import upgrade_entries
-
         rows = upgrade_entries(EntryBatch(root.entries), state.metadata)
     entries = rows.entries
     alive = bool_array(live(entries))

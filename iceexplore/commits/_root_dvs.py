@@ -13,47 +13,42 @@ delta) keeps rows of its own. That bends the rules `BENT_BY_ATTACHING`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from iceexplore.commits._root_draft import GONE, Draft
+from iceexplore.commits._root_draft import GONE, Draft, NewDv
 from iceexplore.deletes import new_dv_blob, write_puffin
 from iceexplore.manifests import ContentType, EntryBatch, Status, encode_manifest_dv, read_manifest_dv
 
-__all__ = ["BENT_BY_ATTACHING", "change_dvs"]
+__all__ = ["BENT_BY_ATTACHING", "change_dvs", "place_dvs"]
 
 #: A manifest bears a DV; and one that gets its first DV shows no change in the root.
 BENT_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 
-@dataclass
-class _NewDv:
-    leaf: int
-    bitmap: Any
-    status: Status
-    snapshot_id: int
-    sequence_number: int
-    attach: bool = False
-    place: tuple[str, int, int] | None = None  # Puffin file, offset, size
-
-
 def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
-    """Take entries out of leaves, and merge what a commit with ``delta`` left side by side.
+    """Take entries out of leaves.
 
     Parameters
     ----------
     removed
         By row of a manifest in the base's root: the ordinals of entries that go, live until now.
     """
-    made: list[_NewDv] = []
-    for leaf in sorted(set(removed) | {row for row, dvs in draft.dvs.items() if len(dvs) > 1}):
-        if leaf in removed:
-            draft.changed.add(leaf)
-            made += _changed(draft, leaf, removed[leaf])
-        else:
-            made.append(_merged(draft, leaf))
+    for leaf in sorted(removed):
+        draft.changed.add(leaf)
+        draft.vectors += _changed(draft, leaf, removed[leaf])
+
+
+def place_dvs(draft: Draft) -> None:
+    """Make rows of the new manifest DVs, when it is known which leaves stay: inline, in a Puffin file, or attached.
+
+    What a commit with ``delta`` left side by side is merged here, also of leaves that this commit does not change.
+    """
+    for leaf, dvs in draft.dvs.items():
+        if len(dvs) > 1 and leaf not in draft.changed and draft.fate[leaf] == Status.EXISTING:
+            draft.vectors.append(_merged(draft, leaf))
+    made = draft.vectors
     _to_puffin(draft, made)
     for dv in made:
         if dv.attach:
@@ -63,7 +58,7 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
         draft.made.append(EntryBatch.of_rows(rows))
 
 
-def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[_NewDv]:
+def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[NewDv]:
     from pyroaring import BitMap
 
     w = draft.writer
@@ -71,21 +66,21 @@ def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[_NewDv]:
     gone = BitMap(ordinals.tolist())
     before = draft.dvs.get(leaf, [])
     if encoding == "delta":
-        added = _NewDv(leaf, gone, Status.ADDED, w.snapshot_id, w.sequence_number)
+        added = NewDv(leaf, gone, Status.ADDED, w.snapshot_id, w.sequence_number)
         as_is = len(before) == 1 and (before[0] == leaf) == attach
         return [added] if as_is or not before else [_merged(draft, leaf), added]
-    out = [_NewDv(leaf, _state(draft, leaf) | gone, Status.ADDED, w.snapshot_id, w.sequence_number, attach)]
+    out = [NewDv(leaf, _state(draft, leaf) | gone, Status.ADDED, w.snapshot_id, w.sequence_number, attach)]
     for row in before:
         if row == leaf:
             draft.attached[leaf] = None
             if encoding == "removed":
-                out.append(_NewDv(leaf, _read(draft, row), Status.DELETED, w.snapshot_id, _sequence(draft, row)))
+                out.append(NewDv(leaf, _read(draft, row), Status.DELETED, w.snapshot_id, _sequence(draft, row)))
         else:
             draft.fate[row] = Status.DELETED if encoding == "removed" else GONE
     return out
 
 
-def _merged(draft: Draft, leaf: int) -> _NewDv:
+def _merged(draft: Draft, leaf: int) -> NewDv:
     """The DVs of a leaf as one that is EXISTING, as old as the newest of them; they go without a trace."""
     rows = draft.dvs[leaf]
     state = _state(draft, leaf)
@@ -98,7 +93,7 @@ def _merged(draft: Draft, leaf: int) -> _NewDv:
     snapshot_id, sequence = newest["snapshot_id"], newest["sequence_number"]
     assert isinstance(snapshot_id, int)
     assert isinstance(sequence, int)
-    return _NewDv(leaf, state, Status.EXISTING, snapshot_id, sequence, draft.writer.options.dv_attached)
+    return NewDv(leaf, state, Status.EXISTING, snapshot_id, sequence, draft.writer.options.dv_attached)
 
 
 def _state(draft: Draft, leaf: int) -> Any:
@@ -118,26 +113,29 @@ def _sequence(draft: Draft, row: int) -> int:
     return int(draft.rows.entries["sequence_number"][row].as_py() or 0)
 
 
-def _to_puffin(draft: Draft, made: list[_NewDv]) -> None:
+def _to_puffin(draft: Draft, made: list[NewDv]) -> None:
     from pyroaring import BitMap64
 
     limit = draft.writer.options.inline_dv_bytes
     large = [dv for dv in made if not dv.attach and len(encode_manifest_dv(dv.bitmap)) > limit]
     if large:
-        blobs = [new_dv_blob(BitMap64(dv.bitmap.to_array()), draft.location(dv.leaf)) for dv in large]
+        blobs = [
+            new_dv_blob(BitMap64(np.asarray(dv.bitmap.to_array(), dtype=np.uint64)), draft.location(dv.leaf))
+            for dv in large
+        ]
         data, places = write_puffin(blobs)
         location = draft.add_file("manifest-dvs", ".puffin", "puffin", data)
         for dv, (offset, size) in zip(large, places, strict=True):
             dv.place = (location, offset, size)
 
 
-def _struct(dv: _NewDv) -> dict[str, object]:
+def _struct(dv: NewDv) -> dict[str, object]:
     if dv.place is None:
         return {"offset": None, "size_in_bytes": None, "inline_content": encode_manifest_dv(dv.bitmap)}
     return {"offset": dv.place[1], "size_in_bytes": dv.place[2], "inline_content": None}
 
 
-def _row(draft: Draft, dv: _NewDv) -> dict[str, object]:
+def _row(draft: Draft, dv: NewDv) -> dict[str, object]:
     leaf = draft.location(dv.leaf)
     length = None
     if dv.place is not None:

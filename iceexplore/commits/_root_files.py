@@ -95,7 +95,6 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
     """
     if draft.root is None:
         _refuse_missing(change, [*change.remove_data, *change.remove_deletes, *change.replace_dvs])
-        change_dvs(draft, {})
         return EntryBatch.empty()
     reader, root = draft.writer.base.reader, draft.root
     data = find_files(reader, root, texts(change.remove_data), (ContentType.DATA,), texts(()))
