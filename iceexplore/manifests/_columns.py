@@ -8,8 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
+from iceexplore.manifests._shape import PARTITION
 
-__all__ = ["Columns", "as_pairs", "offsets_of", "to_text", "unnest", "whole"]
+__all__ = ["HAS_TUPLE", "Columns", "as_pairs", "offsets_of", "to_text", "unnest", "whole"]
+
+
+#: Column that says which rows have a partition tuple, where it may be null: a null in a tuple is a value.
+HAS_TUPLE = "p_there"
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
@@ -24,6 +29,9 @@ def unnest(table: pa.Table) -> pa.Table:
         names: list[str] = []
         for name, column in zip(table.column_names, table.columns, strict=True):
             if name[0] == "s" and pa.types.is_struct(column.type):
+                if name == f"s{PARTITION}":
+                    arrays.append(column.is_valid())
+                    names.append(HAS_TUPLE)
                 arrays += whole(column).flatten()
                 names += [child.name for child in column.type]
             elif name[0] != "s":

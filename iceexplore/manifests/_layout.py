@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.manifests._fields import STAT_COLUMNS
-from iceexplore.manifests._shape import PARTITION, STATS, TOP, Peek, Shape, shape_of
+from iceexplore.manifests._shape import TOP, Peek, Shape, shape_of
 
 __all__ = ["Layout", "PartitionColumn", "StatsColumn", "layout_of"]
 
@@ -253,7 +253,8 @@ class _Builder:
         if opened is not None and not nullable:
             yield from self.record(inner, opened, depth + 1)
             return
-        column = self.unique(f"s{opened.replace(':', '_')}" if opened else self.shape.column(parent, field_id, position))
+        named = f"s{opened.replace(':', '_')}" if opened else self.shape.column(parent, field_id, position)
+        column = self.unique(named)
         self.note(column, parent, field_id, name, inner)
         if opened is not None:
             made = self.struct(inner, opened, depth + 1)

@@ -8,12 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
+from iceexplore.manifests._columns import HAS_TUPLE, whole
 from iceexplore.manifests._layout import Layout, PartitionColumn, StatsColumn
-from iceexplore.manifests._shape import TOP, Peek, shape_of
+from iceexplore.manifests._shape import PARTITION, TOP, Peek, shape_of
 
 __all__ = ["PARQUET_MAGIC", "ParquetManifest"]
 
 PARQUET_MAGIC = b"PAR1"
+#: Every entry has a location of its own, which no compression makes nothing.
+MAX_ROWS_PER_BYTE = 64
 
 
 class ParquetManifest:
@@ -34,6 +37,9 @@ class ParquetManifest:
             self.schema: pa.Schema = self.file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
             raise FormatError(f"not a Parquet file that can be read: {error}", location=location) from None
+        rows = self.file.metadata.num_rows
+        if rows > len(data) * MAX_ROWS_PER_BYTE:
+            raise FormatError(f"{rows} rows are claimed in {len(data)} bytes", location=location)
         self.paths: dict[str, tuple[str, ...]] = {}
         self.partition: list[PartitionColumn] = []
         self.stats: list[StatsColumn] = []
@@ -41,7 +47,8 @@ class ParquetManifest:
         self.has_ids = _carries_ids(self.schema)
         self.shape = shape_of([_peek(f) for f in self.schema], self.has_ids)
         self._walk(self.schema, TOP, ())
-        arrow = pa.schema([pa.field(column, self._field(path).type) for column, path in self.paths.items()])
+        kinds = {c: pa.bool_() if c == HAS_TUPLE else self._field(path).type for c, path in self.paths.items()}
+        arrow = pa.schema([pa.field(column, kind) for column, kind in kinds.items()])
         self.layout = Layout(
             None,
             arrow,
@@ -77,7 +84,8 @@ class ParquetManifest:
         wanted = {".".join(self.paths[c]) for c in columns}
         try:
             table = self.file.read(columns=sorted(wanted), use_threads=False)
-            arrays = [self._column(table, self.paths[c]) for c in columns]
+            opened: dict[tuple[str, ...], Any] = {}
+            arrays = [self._column(table, self.paths[c], opened, c == HAS_TUPLE) for c in columns]
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise FormatError(f"a Parquet page does not decode: {error}", location=self.location) from None
         return pa.table(arrays, names=columns)
@@ -94,6 +102,8 @@ class ParquetManifest:
                 holds_structs = any(pa.types.is_struct(child.type) for child in field.type)
                 opened = self.shape.opened(parent, field_id, holds_structs)
                 if opened is not None:
+                    if opened == PARTITION and self.shape.is_v4:
+                        self.paths[HAS_TUPLE] = here
                     self._walk(field.type, opened, here)
                     continue
             column = self.shape.column(parent, field_id, position)
@@ -114,13 +124,25 @@ class ParquetManifest:
             field = field.type.field(name)
         return field
 
-    def _column(self, table: pa.Table, path: tuple[str, ...]) -> pa.Array:
-        array = table.column(path[0]).combine_chunks()
-        for name in path[1:]:
-            index = array.type.get_field_index(name)
-            if index < 0:
-                raise KeyError(name)  # there twice
-            array = array.flatten()[index]
+    def _column(
+        self, table: pa.Table, path: tuple[str, ...], opened: dict[tuple[str, ...], Any], presence: bool
+    ) -> pa.Array:
+        """A column by its path, or whether it is there; ``opened`` keeps the children of structs met before."""
+        array = None
+        for depth, name in enumerate(path):
+            outer = path[:depth]
+            if array is None:
+                array = whole(table.column(name))
+            else:
+                index = array.type.get_field_index(name)
+                if index < 0:
+                    raise KeyError(name)  # there twice
+                if outer not in opened:
+                    opened[outer] = array.flatten()
+                array = opened[outer][index]
+        assert array is not None
+        if presence:
+            return array.is_valid()
         if isinstance(array.type, pa.ExtensionType):
             array = array.storage  # a uuid
         return array.cast(pa.binary()) if pa.types.is_string(array.type) else array

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
-from iceexplore.manifests._columns import whole
+from iceexplore.manifests._columns import HAS_TUPLE, whole
 from iceexplore.manifests._content_stats import TypedStats
 from iceexplore.manifests._layout import Layout
 from iceexplore.manifests._meaning import Meaning
@@ -106,8 +106,7 @@ def _one(
     problems: list[Problem] = []
     found: list[pa.Array] = []
 
-    def take(made: pa.Array, damaged: pa.BooleanArray) -> None:
-        found.append(made)
+    def note(damaged: pa.BooleanArray) -> None:
         if damaged.true_count:
             problems.append(
                 problem(
@@ -119,22 +118,34 @@ def _one(
                 )
             )
 
+    tuples: tuple[pa.Array, pa.BooleanArray] | None = None
     column = None if kept is None else find_column(layout, field)
     if kept is not None and column is not None:
         array = from_file(whole(kept.column(column.column)), column.logical)
-        take(*_conformed(array, None if kind is None else arrow_type(kind)))
+        made, damaged = _conformed(array, None if kind is None else arrow_type(kind))
+        note(damaged)
+        if HAS_TUPLE not in kept.column_names:
+            return made, problems
+        there = whole(kept.column(HAS_TUPLE))
+        if there.true_count == rows:
+            return made, problems
+        tuples = made, there
     if stats is not None:
         for field_id, name in _places(field, meaning.expressions):
             if stats.has(field_id, name):
                 own = kind or stats.column_type(field_id)
                 made, _, damaged = stats.values(field_id, name, own)
-                take(made, damaged)
-    if not found:
-        return pa.nulls(rows, pa.null() if kind is None else arrow_type(kind)), problems
-    one = found[0]
+                found.append(made)
+                note(damaged)
+    rebuilt = found[0] if found else pa.nulls(rows, pa.null() if kind is None else arrow_type(kind))
     for other in found[1:]:
-        one = pc.coalesce(one, other) if one.type == other.type else one
-    return one, problems
+        rebuilt = pc.coalesce(rebuilt, other) if rebuilt.type == other.type else rebuilt
+    if tuples is None:
+        return rebuilt, problems
+    values, there = tuples
+    if rebuilt.type != values.type:  # the file knows best, and says two things: its tuple counts
+        return values, problems
+    return pc.if_else(there, values, rebuilt), problems
 
 
 def _places(field: PartitionField, expressions: Mapping[int, Expression]) -> list[tuple[int, str]]:

@@ -21,7 +21,7 @@ from iceexplore.manifests._locations import absolute_entries, joined
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import apply_manifest_dvs
 from iceexplore.manifests._meaning import Meaning
-from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
+from iceexplore.manifests._root_v4 import FILE_TYPES, V4_DIALECTS, direct_view, is_manifest, type_problems, v4_root
 from iceexplore.manifests._source import Loader, Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
 from iceexplore.storage import canonical, progress
@@ -165,7 +165,8 @@ class ManifestReader:
         row = root.entries.slice(index, 1).to_pylist()[0]
         location = row["location"]
         if root.dialect in V4_DIALECTS and row["content_type"] not in _MANIFEST_TYPES:
-            raise OptionError(f"row {index} of {root.location} is no manifest but of content type {row['content_type']}")
+            found = row["content_type"]
+            raise OptionError(f"row {index} of {root.location} is no manifest but of content type {found}")
         if not location:
             where = f"{root.location}#entry {index}"
             item = problem("file-corrupt", where, "The entry has no location.")
@@ -194,6 +195,8 @@ class ManifestReader:
         if head.whole:
             problems += count_problems(location, row["manifest_stats"], part.table, head.dialect)
         entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
+        if head.dialect in V4_DIALECTS:
+            problems += type_problems(entries, location, FILE_TYPES)
         if self._may_be_relative(head.dialect):
             entries, more = absolute_entries(entries, self.metadata.location, location)
             problems += more

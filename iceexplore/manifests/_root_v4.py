@@ -14,14 +14,18 @@ from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._source import Loader, Part
 from iceexplore.metadata import Snapshot
 
-__all__ = ["V4_DIALECTS", "direct_view", "is_direct", "is_manifest", "v4_root"]
+__all__ = ["FILE_TYPES", "V4_DIALECTS", "direct_view", "is_direct", "is_manifest", "type_problems", "v4_root"]
 
 #: Dialects whose rows are content entries.
 V4_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
 
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
-_FILES = pa.array([int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32())
-_KNOWN = pa.array([int(t) for t in ContentType], pa.int32())
+#: What a leaf may hold.
+FILE_TYPES = pa.array(
+    [int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32()
+)
+#: What a root may hold.
+KNOWN_TYPES = pa.array([int(t) for t in ContentType], pa.int32())
 
 
 def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
@@ -31,7 +35,7 @@ def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
 
 def is_direct(entries: pa.Table) -> pa.ChunkedArray:
     """Which entries are files."""
-    return pc.is_in(entries["content_type"], _FILES)
+    return pc.is_in(entries["content_type"], FILE_TYPES)
 
 
 def v4_root(
@@ -39,7 +43,7 @@ def v4_root(
 ) -> Manifest:
     """A root manifest of V4 from its decoded entries; without a snapshot nothing is inherited."""
     head, entries = part.head, part.table
-    problems = [*part.problems, *type_problems(entries, location)]
+    problems = [*part.problems, *type_problems(entries, location, KNOWN_TYPES)]
     if meaning.location is not None:
         entries, more = absolute_entries(entries, meaning.location, location)
         problems += more
@@ -74,13 +78,13 @@ def direct_view(root: Manifest) -> Manifest | None:
     return root.only(mask.combine_chunks()) if pc.any(mask).as_py() else None
 
 
-def type_problems(entries: pa.Table, location: str) -> list[Problem]:
-    """Entries of a content type that there is not: nobody can tell what they are."""
-    known = pc.is_in(entries["content_type"], _KNOWN)
+def type_problems(entries: pa.Table, location: str, types: pa.Array) -> list[Problem]:
+    """Entries of a content type that a file of this kind cannot hold."""
+    known = pc.is_in(entries["content_type"], types)
     count = len(known) - (pc.sum(known).as_py() or 0)
     if not count:
         return []
     row = pc.index(known, False).as_py()
-    text = f"{count} entries have a content type that is not known; they are shown, and count as nothing."
+    text = f"{count} entries have a content type that cannot stand in this file."
     found = entries["content_type"][row].as_py()
     return [problem("file-corrupt", f"{location}#entry {row}", text, field="134 content_type", found=found)]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from iceexplore.errors import IceexploreError, Problem, Problems, UnsupportedError, problem
 from iceexplore.formats import AvroHeader, read_header
 from iceexplore.manifests._adapters import leaf_entries, root_entries
-from iceexplore.manifests._columns import unnest
+from iceexplore.manifests._columns import HAS_TUPLE, unnest
 from iceexplore.manifests._decode import BULK_BYTES, decode
 from iceexplore.manifests._dialects import dialect_of
 from iceexplore.manifests._draft import draft_entries
@@ -34,8 +34,7 @@ PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class Head:
-    """What a file says of itself. ``length`` is its size in bytes, ``rows`` the number of its records, ``whole`` false where
-    damage cost some of them."""
+    """What a file says of itself: its size in bytes and records; ``whole`` is false where damage cost some of them."""
 
     header: ManifestHeader
     layout: Layout
@@ -165,7 +164,8 @@ def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Tab
         return table.select([c.column for c in head.layout.stats]), []
     if name == "stats":
         return pairs_of(table), []
-    return table.select([c.column for c in head.layout.partition]), []
+    tuples = [c.column for c in head.layout.partition]
+    return table.select([*tuples, HAS_TUPLE] if head.dialect in _V4 and HAS_TUPLE in table.column_names else tuples), []
 
 
 def _refuse_encrypted(data: bytes, location: str) -> None:

@@ -10,11 +10,16 @@ from pyroaring import BitMap
 from iceexplore.deletes import MUMBLING_POSITIONS, decode_mumbling, encode_bitmap32, encode_mumbling, read_bitmap32
 from iceexplore.errors import FormatError, OptionError
 
+
+def _every(first: int, count: int, step: int) -> set[int]:
+    return set(range(first, first + count * step, step))
+
+
 # Positions that lie close together and far apart: sparse, dense and empty containers.
 POSITIONS = st.one_of(
     st.sets(st.integers(0, 600), max_size=500),
     st.sets(st.integers(0, MUMBLING_POSITIONS - 1), max_size=60),
-    st.builds(lambda a, n, s: set(range(a, a + n * s, s)), st.integers(0, 9000), st.integers(0, 900), st.integers(1, 9)),
+    st.builds(_every, st.integers(0, 9000), st.integers(0, 900), st.integers(1, 9)),
 )
 
 

@@ -88,10 +88,11 @@ def test_the_dv_of_a_manifest(table: Table, encode: Any) -> None:
     leaf, length = table.write("leaf", v4.draft(), rows, "data")
     tracking = {"sequence_number": 2, "file_sequence_number": 2, "snapshot_id": 5, "dv_snapshot_id": 77}
     changed = encode(BitMap([0]))
+    # MODIFIED: a live manifest whose dv changed; its positions of this commit are for reading changes
+    modified = {**tracking, "deleted_positions": changed}
     rows = [
         tracked(9, deletion_vector=vector(9)),
-        # MODIFIED: a live manifest whose dv changed; its positions of this commit are for reading changes
-        manifest(leaf, length, dv=encode(BitMap([0, 1])), status=4, tracking={**tracking, "deleted_positions": changed}),
+        manifest(leaf, length, dv=encode(BitMap([0, 1])), status=4, tracking=modified),
         manifest(leaf, length, dv=encode(BitMap([2])), status=3, tracking=tracking),
     ]
     reader = table.root(rows, v4.draft())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from iceexplore.errors import FileMissingError, FormatError, Problems
 from iceexplore.manifests import ManifestReader, encode_manifest_dv, live, read_manifest_dv
 from iceexplore.manifests._manifest_dv import decode_manifest_dv
 from tests.manifests import v4_files as v4
-from tests.manifests.conftest import entry, entry_schema
 from tests.manifests.conftest import avro as v3_avro
+from tests.manifests.conftest import entry, entry_schema
 from tests.manifests.test_v4_proposal import Table, root_of
 
 ROARING = lambda *p: encode_manifest_dv(BitMap(p))  # noqa: E731
@@ -136,10 +137,8 @@ def test_a_delete_manifest_has_one_too(table: Table) -> None:
 @given(st.binary(max_size=60))
 def test_no_bytes_raise_anything_but_our_errors(data: bytes) -> None:
     for prefix in (b"", b"\x01", b"\x3a\x30\0\0", b"\x3b\x30\0\0", b"\0\0\0\x20\xd1\xd3\x39\x64"):
-        try:
-            assert len(decode_manifest_dv(prefix + data)) >= 0
-        except FormatError:
-            pass
+        with contextlib.suppress(FormatError):
+            decode_manifest_dv(prefix + data)
 
 
 @given(st.sets(st.integers(0, (1 << 32) - 1), max_size=50))

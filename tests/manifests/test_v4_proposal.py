@@ -182,6 +182,31 @@ def test_all_types_in_a_root(table: Table, key: str, table2: bool) -> None:
         reader.leaf(root, 0)
 
 
+def test_the_metadata_of_v4(table: Table) -> None:
+    table.root([v4.data_row(0)])
+    table.document["snapshots"][0]["manifest-list"] = "s3://b/old.avro"
+    inside = {"source-id": 2, "transform": "truncate[3]", "name": "short", "partition-field-id": 1007}
+    table.document["expressions"].append({"expr-id": 103, "expr": inside})  # as the proposal's example has it
+    problems = Problems()
+    metadata = parse_table_metadata(table.document, "m", problems)
+    assert list(problems) == []
+    snapshot = metadata.snapshot()
+    assert snapshot is not None
+    assert snapshot.root_location == str(table.folder / "metadata" / f"root.{table.writer}")
+    found = [(e.expr_id, e.transform, e.source_ids, e.name, e.partition_field_id) for e in metadata.expressions]
+    assert found == [
+        (101, "day", (3,), "at_day", 1000),
+        (102, "lower", (2,), "name_lower", None),
+        (103, "truncate[3]", (2,), "short", 1007),
+    ]
+    spec = metadata.spec(1)
+    assert spec is not None
+    assert [(f.field_id, f.name, f.transform, f.source_ids) for f in spec.fields] == [
+        (1000, "at_day", "day", (3,)),
+        (1001, "name", "identity", (2,)),
+    ]
+
+
 def test_a_root_with_files_alone_and_one_with_manifests_alone(table: Table) -> None:
     reader = table.root([v4.data_row(0)])
     assert [m.root_row for m in reader.leaves(root_of(reader))] == [None]
@@ -368,16 +393,18 @@ def test_tuples_are_rebuilt_and_united(table: Table) -> None:
 
 
 def test_a_kept_tuple_counts(table: Table) -> None:
-    fields = v4.proposal([v4.column_stats(2, "string")], partition=[v4.F(1001, "name", "string"), v4.F(1000, "d", "date")])
+    partition = [v4.F(1001, "name", "string"), v4.F(1000, "d", "date")]
+    fields = v4.proposal([v4.column_stats(2, "string")], partition=partition)
     rows = [
         v4.data_row(0, partition_spec_id=1, partition={"name": "kept"}, content_stats={"c2": {"lower_bound": "k"}}),
         v4.data_row(1, partition_spec_id=1, content_stats={"c2": {"lower_bound": "rebuilt"}}),
+        v4.data_row(2, partition_spec_id=1, partition={}, content_stats={"c2": {"lower_bound": "no value"}}),
     ]
     leaf, length = table.write("a", fields, rows, "data")
-    reader = table.root([v4.manifest_row(leaf, length, 2)])
+    reader = table.root([v4.manifest_row(leaf, length, 3)])
     made = reader.leaf(root_of(reader), 0).partition()
     assert made is not None
-    assert [v["1001"] for v in made.to_pylist()] == ["kept", "rebuilt"]
+    assert [v["1001"] for v in made.to_pylist()] == ["kept", "rebuilt", None]
 
 
 def test_bounds_that_do_not_fit_are_damaged_and_kept(table: Table) -> None:
@@ -397,11 +424,9 @@ def test_bounds_that_do_not_fit_are_damaged_and_kept(table: Table) -> None:
 
 def test_geometry_as_a_struct_is_bytes(table: Table) -> None:
     base = 10_000 + 200 * 7
-    corners = [
-        v4.F(base + 1, "lower_bound", [v4.F(base + 10, "x", "double"), v4.F(base + 11, "y", "double"), v4.F(base + 12, "z", "double")]),
-        v4.F(base + 4, "value_count", "long"),
-    ]  # fmt: skip
-    fields = v4.proposal([v4.column_stats(7, "binary", children=corners)])
+    corner = [v4.F(base + i, name, "double") for i, name in ((10, "x"), (11, "y"), (12, "z"))]
+    children = [v4.F(base + 1, "lower_bound", corner), v4.F(base + 4, "value_count", "long")]
+    fields = v4.proposal([v4.column_stats(7, "binary", children=children)])
     rows = [
         v4.data_row(0, content_stats={"c7": {"lower_bound": {"x": 1.0, "y": 2.0}, "value_count": 1}}),
         v4.data_row(1, content_stats={"c7": {"lower_bound": {"x": 1.0, "y": 2.0, "z": 3.0}}}),
@@ -445,8 +470,12 @@ def test_counts_are_of_the_entries_as_written(table: Table) -> None:
 
 def test_roots_and_leaves_in_each_others_place(table: Table) -> None:
     root_like, length = table.write("r", v4.proposal(), [v4.data_row(0)], "root")
-    reader = table.root([v4.manifest_row(root_like, length, 1), v4.data_row(1, content_type=9)])
+    nested, nested_length = table.write("n", v4.proposal(), [v4.data_row(0), v4.dv_row("x", b"")], "data")
+    rows = [v4.manifest_row(root_like, length, 1), v4.data_row(1, content_type=9)]
+    stats = {"added_files_count": 2, "existing_files_count": 0, "deleted_files_count": 0}
+    reader = table.root([*rows, v4.manifest_row(nested, nested_length, 2, manifest_stats=stats)])
     root = root_of(reader)
+    assert [(p.field, p.found) for p in reader.leaf(root, 2).problems] == [("134 content_type", "5")]
     assert [p.code for p in root.problems] == ["file-corrupt"]
     assert root.problems[0].field == "134 content_type"
     assert [p.text for p in reader.leaf(root, 0).problems] == ["A root manifest stands where a manifest should."]

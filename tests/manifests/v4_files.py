@@ -6,7 +6,7 @@ Field ids are those of the proposal (both tables of its text) and of the draft; 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -199,7 +199,7 @@ def parquet(
     pairs = {k.replace("_", "-").encode(): v.encode() for k, v in metadata.items()}
     table = pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata(pairs)
     pq.write_table(table, out, compression=codec)
-    return out.getvalue().to_pybytes()
+    return bytes(out.getvalue().to_pybytes())
 
 
 class _Avro:
@@ -254,7 +254,7 @@ def _filled(fields: list[F], row: Mapping[str, Any] | None) -> dict[str, Any] | 
     return out
 
 
-WRITERS = {"avro": avro, "parquet": parquet}
+WRITERS: dict[str, Callable[..., bytes]] = {"avro": avro, "parquet": parquet}
 
 
 def versions(status: int = 1, snapshot: int | None = None, sequence: int | None = None) -> dict[str, Any]:
