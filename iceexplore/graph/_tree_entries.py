@@ -216,12 +216,16 @@ class EntryNodes:
     def _reasons(
         self, leaf: Manifest, snapshot: Snapshot, records: Sequence[Mapping[str, Any]], take: pa.Array
     ) -> list[tuple[str, bool] | None]:
-        """Per record that a manifest DV removes: which one does, and whether this snapshot removed it.
+        """Per record that does not count: what removes it from the snapshot, and whether this snapshot did that.
 
-        A vector is merged with the one before it, so it does not say itself what is new in it: the parent snapshot
+        That is a manifest DV, or that the root does not have the leaf any more (what it held may stand in another). A
+        vector is merged with the one before it, so it does not say itself what is new in it: the parent snapshot
         does, whichever way changes of vectors are encoded.
         """
         out: list[tuple[str, bool] | None] = [None] * len(records)
+        root = self._state.root(snapshot) if leaf.root_row is not None else None
+        if root is not None and leaf.root_row not in live_manifests(root):
+            return [("its manifest was removed from the root", False)] * len(records)
         hit = [i for i, record in enumerate(records) if record["manifest_dv"] is not None]
         if not hit:
             return out

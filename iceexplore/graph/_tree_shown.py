@@ -195,12 +195,13 @@ class _Builder:
                 out.append((snapshot, manifest))
                 parent = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
                 if parent is not None and (dropped := left_out(parent, manifest)):
-                    counts = [amount(n, word) for word, n in dropped.items()]
-                    node = replace(
-                        node,
-                        lines=(*node.lines, f"−{', '.join(counts)} of its parent"),
-                        fields={**node.fields, "dropped": sum(dropped.values())},
+                    lines = (
+                        [f"−{amount(dropped['manifest'], 'manifest')} of its parent"] if "manifest" in dropped else []
                     )
+                    if "file" in dropped:  # moved to a leaf, or gone without a trace
+                        lines.append(f"{amount(dropped['file'], 'file')} of its parent's root not in this one")
+                    fields = {**node.fields, "dropped": sum(dropped.values())}
+                    node = replace(node, lines=(*node.lines, *lines), fields=fields)
             self.open(f"snapshot:{snapshot.snapshot_id}")
             self.add([node, *self.source.statistics(snapshot)])
             self.open(node.id)
@@ -292,7 +293,8 @@ class _Builder:
 
     def files(self, roots: list[tuple[Snapshot, Manifest]], manifests: list[TreeNode]) -> None:
         every = self.options.depth == "files"
-        wanted = [m for m in manifests if every or m.id in self.expanded]
+        # What stood in a manifest that the snapshot removed stands in another one now, or is gone.
+        wanted = [m for m in manifests if (every and "removed" not in m.marks) or m.id in self.expanded]
         counts = [_ASSUMED_FILES if m.child_count is None else m.child_count for m in wanted]
         shares = share(counts, self.room()) if every else [0] * len(wanted)
         limits = {m.id: max(n, self.expanded.get(m.id, 0)) for m, n in zip(wanted, shares, strict=True)}

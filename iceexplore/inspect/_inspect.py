@@ -71,7 +71,7 @@ DEFINITIONS: dict[str, Definition] = {
         _files_table("all_delete_files", f"Delete files {_ALL_DOC}"),
         _entries_table(
             "entries",
-            "The manifest entries of the snapshot, also those that delete a file (V4: or are removed by a manifest DV).",
+            "The manifest entries of the snapshot, also those that delete a file or (V4) that a manifest DV removes.",
         ),
         _entries_table("all_entries", "The manifest entries of every snapshot, also those that delete a file."),
         _snapshot(

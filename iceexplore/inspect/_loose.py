@@ -41,8 +41,8 @@ class LooseFile:
     location
         Where it is.
     kind
-        ``manifest``, ``manifest list``, ``table metadata``, ``puffin``, ``deletion vector``, ``parquet``, ``orc``,
-        ``avro`` or ``json``: by its content, never by its name.
+        ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``puffin``, ``deletion vector``,
+        ``parquet``, ``orc``, ``avro`` or ``json``: by its content, never by its name.
     size
         Bytes of the file; of a deletion vector that was cut out, of the vector.
     header
@@ -114,7 +114,10 @@ def open_file(
     size: int | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> LooseFile:
-    """Show one file without its table: a manifest, manifest list, table metadata, Puffin, Parquet, ORC or Avro file.
+    """Show one file without its table: a manifest, manifest list or root, table metadata, Puffin, Parquet, ORC or Avro.
+
+    Of V4 manifests locations stay as written (what they are relative to only the table knows), the types of statistics
+    are the file's own, and a leaf shows every entry: what a manifest DV removes stands in the root.
 
     Parameters
     ----------

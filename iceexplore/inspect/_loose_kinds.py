@@ -21,6 +21,7 @@ from iceexplore.formats import (
     read_parquet_footer,
     read_rows,
 )
+from iceexplore.graph import ROOT_DIALECTS
 from iceexplore.manifests import Manifest, open_manifest
 from iceexplore.metadata import TableMetadata, parse_table_metadata
 from iceexplore.storage import Storage, parse_document
@@ -37,6 +38,7 @@ MAX_JSON_BYTES = 1 << 28
 _MANIFEST_LIST_ID = 500  # manifest_path
 _DATA_FILE_ID = 2
 _FILE_PATH_ID = 100
+_CONTENT_TYPE_ID = 134  # a row of V4 is a content entry: 134 content_type (or type), 100 location
 
 BLOBS = pa.schema(
     [
@@ -174,7 +176,7 @@ def _snapshots(metadata: TableMetadata) -> pa.Table:
             "timestamp": s.timestamp_ms,
             "operation": s.operation,
             "schema_id": s.schema_id,
-            "manifest_list": s.manifest_list,
+            "manifest_list": s.root_location,
         }
         for s in metadata.snapshots
     ]
@@ -214,7 +216,9 @@ def _manifest(storage: Storage, location: str, schema: Any) -> Content:
         "entries": found.entries.num_rows,
         "metadata": dict(found.header.metadata),
     }
-    kind = "manifest list" if found.is_root else "manifest"
+    kind = "manifest"
+    if found.is_root:
+        kind = "root manifest" if found.dialect in ROOT_DIALECTS else "manifest list"
     return Content(kind, header, schema, found.problems, lambda: _as_written(storage, found), lambda: found.entries)
 
 
@@ -232,6 +236,11 @@ _Shape = tuple[int | None, str, list[tuple[int | None, str]]]  # a field's id, n
 
 def _is_manifest(fields: list[_Shape]) -> bool:
     """Whether these are fields of a manifest or manifest list: by id, with a child's, as other tables have ids, too."""
+    own = {(number, name) for number, name, _ in fields}
+    if (_FILE_PATH_ID, "location") in own and {(_CONTENT_TYPE_ID, "content_type"), (_CONTENT_TYPE_ID, "type")} & own:
+        return True
+    if (None, "location") in own and (None, "content_type") in own:
+        return True
     for number, name, children in fields:
         if number == _MANIFEST_LIST_ID and name == "manifest_path":
             return True

@@ -60,7 +60,13 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
         TableKey("entries", "Entries"),
     ),
     "manifest-list": (TableKey("manifests", "Manifests"), TableKey("content_entries", "Content entries")),
-    "root-manifest": (TableKey("content_entries", "Content entries"), TableKey("manifests", "Manifests")),
+    "root-manifest": (
+        TableKey("leaf", "Entries"),  # first: it costs no more than the tree
+        TableKey("manifests", "Manifests"),
+        TableKey("manifest_deletion_vectors", "Manifest DVs"),
+        TableKey("content_entries", "Content entries"),
+    ),
+    "manifest-dv": (TableKey("removed", "Removed entries"),),
     "data-manifest": (TableKey("leaf", "Entries"),),
     "delete-manifest": (TableKey("leaf", "Entries"),),
     "statistics": (TableKey("puffin_blobs", "Puffin blobs"),),
@@ -86,9 +92,10 @@ _FIRST: dict[str, tuple[str, ...]] = {
         "added-records",
         "deleted-records",
     ),
-    "data-manifest": (*_MANIFEST_COUNTS, "snapshot_id"),
-    "delete-manifest": (*_MANIFEST_COUNTS, "snapshot_id"),
-    **dict.fromkeys(_FILES, (*_ENTRY, "status", "snapshot_id", "referenced_file")),
+    "data-manifest": (*_MANIFEST_COUNTS, "removed_entries", "status", "snapshot_id"),
+    "delete-manifest": (*_MANIFEST_COUNTS, "removed_entries", "referenced_file", "status", "snapshot_id"),
+    "manifest-dv": ("record_count", "status", "referenced_file", "size_in_bytes", "offset", "snapshot_id"),
+    **dict.fromkeys(_FILES, (*_ENTRY, "status", "removed_by", "snapshot_id", "referenced_file")),
 }
 
 
@@ -113,6 +120,10 @@ def load_table(state: TableState, node: TreeNode, key: str) -> pd.DataFrame:
         from iceexplore.widgets._leaf import leaf_table
 
         return leaf_table(state, node)
+    if key == "removed":
+        from iceexplore.widgets._leaf import removed_table
+
+        return removed_table(state, node)
     if key == "columns":
         from iceexplore.widgets._leaf import column_table
 

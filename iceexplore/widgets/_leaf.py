@@ -1,4 +1,4 @@
-"""The tables of a manifest and of a file: read from that manifest alone, not from the whole snapshot."""
+"""The tables of a root, manifest, manifest DV and file: read from that manifest alone, not from the whole snapshot."""
 
 from __future__ import annotations
 
@@ -8,39 +8,91 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, TreeNode, to_frame
-from iceexplore.manifests import CONTENT_NAMES, Manifest, Status
+from iceexplore.graph import TableState, TreeNode, direct_places, to_frame
+from iceexplore.manifests import CONTENT_NAMES, ENTRY_SCHEMA, ContentType, Manifest, Status, read_manifest_dv
+from iceexplore.metadata import format_transform
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["column_table", "leaf_table"]
+__all__ = ["column_table", "leaf_table", "removed_table"]
 
+#: Positions that are listed: a few bytes can claim billions of them.
+_MAX_POSITIONS = 1_000_000
 _STATUS_NAMES = {s.value: s.name for s in Status}
 
 
 def leaf_table(state: TableState, node: TreeNode) -> pd.DataFrame:
-    """The entries of a manifest, the telling columns first."""
-    _, snapshot_id, row = node.id.split(":")
-    manifest = _leaf(state, int(snapshot_id), int(row), frozenset({"entries", "partition"}))
+    """The entries of a manifest, or the rows of a root, the telling columns first."""
+    ids = [int(part) for part in node.id.split(":")[1:]]
+    if len(ids) == 1:
+        manifest = _root(state, ids[0])
+        partition = _root_partition(state, manifest)
+    else:
+        manifest = _leaf(state, ids[0], ids[1], frozenset({"entries", "partition"}))
+        partition = manifest.partition()
     entries = manifest.entries
     columns: dict[str, Any] = {
-        "file": pc.replace_substring_regex(entries["location"], r"^.*/", ""),
+        "file": _basename(entries["location"]),
         "content": _named(entries["content_type"], CONTENT_NAMES),
         "status": _named(entries["status"], _STATUS_NAMES),
-        "record_count": entries["record_count"],
-        "file_size_in_bytes": entries["file_size_in_bytes"],
     }
-    partition = manifest.partition()
+    if entries["manifest_dv"].null_count < len(entries):
+        columns["removed_by"] = entries["manifest_dv"]
+    columns |= {"record_count": entries["record_count"], "file_size_in_bytes": entries["file_size_in_bytes"]}
     if partition is not None and partition.type.num_fields:
         columns["partition"] = _named_partition(state, manifest, partition)
     for name in (
         "sequence_number", "file_sequence_number", "snapshot_id", "sort_order_id", "referenced_file",
-        "deletion_vector", "equality_ids", "first_row_id", "split_offsets", "file_format", "location",
+        "deletion_vector", "manifest_stats", "equality_ids", "first_row_id", "split_offsets", "file_format", "location",
     ):  # fmt: skip
         if name in ("location", "file_format") or entries[name].null_count < len(entries):
             columns[name] = entries[name]
     return to_frame(pa.table(columns))
+
+
+def removed_table(state: TableState, node: TreeNode) -> pd.DataFrame:
+    """What a manifest DV removes: the ordinals, and the entries of its leaf that stand there.
+
+    Columns: ordinal, file, content, status, record_count, location. An ordinal past the leaf's end has nulls.
+
+    Raises
+    ------
+    IceexploreError
+        The vector cannot be read.
+    OptionError
+        More than a million positions.
+    """
+    ids = [int(part) for part in node.id.split(":")[1:]]
+    root, row = _root(state, ids[0]), ids[-1]
+    positions = read_manifest_dv(state.storage, root, row)
+    if len(positions) > _MAX_POSITIONS:
+        raise OptionError(f"the vector has {len(positions):,} positions; so many are not listed")
+    ordinals = pa.array(positions, pa.int64())
+    leaf = _leaf_of(state, root, row)
+    names = ["content_type", "status", "record_count", "location"]
+    entries = ENTRY_SCHEMA.empty_table() if leaf is None else leaf.entries
+    place = pc.index_in(ordinals, value_set=entries["ordinal"].combine_chunks())
+    content, status, rows, location = (entries[name].combine_chunks().take(place) for name in names)
+    columns = {
+        "ordinal": ordinals,
+        "file": _basename(location),
+        "content": _named(content, CONTENT_NAMES),
+        "status": _named(status, _STATUS_NAMES),
+        "record_count": rows,
+        "location": location,
+    }
+    return to_frame(pa.table(columns))
+
+
+def _leaf_of(state: TableState, root: Manifest, row: int) -> Manifest | None:
+    """The leaf that a manifest DV in a row of a root is for; None where the root does not name it any more."""
+    location = root.entries["referenced_file"][row].as_py()
+    kinds, places = (root.entries[name].to_pylist() for name in ("content_type", "location"))
+    for at, (kind, place) in enumerate(zip(kinds, places, strict=True)):
+        if kind in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST) and place == location:
+            return state.reader.leaf(root, at)
+    return None
 
 
 def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
@@ -54,10 +106,14 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     if not 0 <= row < manifest.entries.num_rows:
         raise OptionError(f"{manifest.location} has no entry {row}")
     fields = state.metadata.all_fields()
+    other = _RESERVED | {
+        e.expr_id: format_transform(e.transform, e.source_ids, state.metadata) for e in state.metadata.expressions
+    }
     records = []
     for field_id in sorted(manifest.stat_field_ids()):
         stats = manifest.stats(field_id)
-        name, field = fields.get(field_id, (_RESERVED.get(field_id, f"#{field_id}"), None))
+        name, field = fields.get(field_id, (other.get(field_id, f"#{field_id}"), None))
+        kind = stats.type if field is None else field.type
         values = {
             "value_count": stats.value_count,
             "null_count": stats.null_count,
@@ -66,7 +122,7 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
             "lower": stats.lower,
             "upper": stats.upper,
         }
-        record = {"id": field_id, "column": name, "type": "" if field is None else str(field.type)}
+        record = {"id": field_id, "column": name, "type": "" if kind is None else str(kind)}
         record.update({k: None if v is None else _python(v[row]) for k, v in values.items()})
         if any(record[k] is not None for k in values):
             records.append(record)
@@ -93,7 +149,20 @@ def _root(state: TableState, snapshot_id: int) -> Manifest:
 
 def _leaf(state: TableState, snapshot_id: int, row: int, parts: frozenset[str]) -> Manifest:
     root = _root(state, snapshot_id)
-    return state.reader.leaf(root, root.entries["ordinal"][row].as_py(), parts)
+    if not 0 <= row < len(root):
+        raise OptionError(f"{root.location} has no entry {row}")
+    return state.reader.leaf(root, row, parts)
+
+
+def _root_partition(state: TableState, root: Manifest) -> Any:
+    """The partitions of the files that stand in a V4 root itself; null in its other rows."""
+    direct = state.reader.direct(root)
+    values = None if direct is None else direct.partition()
+    return None if direct is None or values is None else values.take(direct_places(root, direct))
+
+
+def _basename(location: Any) -> Any:
+    return pc.replace_substring_regex(location, r"^.*/", "")
 
 
 def _named(values: Any, names: dict[int, str]) -> Any:
@@ -105,9 +174,10 @@ def _named(values: Any, names: dict[int, str]) -> Any:
 
 
 def _named_partition(state: TableState, manifest: Manifest, partition: Any) -> Any:
-    spec = None if manifest.header.spec_id is None else state.metadata.spec(manifest.header.spec_id)
-    names = {str(f.field_id): f.name for f in spec.fields} if spec else {}
-    fields = [partition.field(i) for i in range(partition.type.num_fields)]
+    names = {str(f.field_id): f.name for spec in state.metadata.partition_specs for f in spec.fields}
+    own = None if manifest.header.spec_id is None else state.metadata.spec(manifest.header.spec_id)
+    names |= {str(f.field_id): f.name for f in own.fields} if own else {}
+    fields = partition.flatten()
     return pa.StructArray.from_arrays(fields, [names.get(f.name, f.name) for f in partition.type])
 
 
