@@ -111,18 +111,37 @@ def _may_hold(state: TableState, root: Manifest, rows: np.ndarray[Any, Any], wan
         spec = state.metadata.spec(number)
         if spec is None:
             continue  # nobody knows what its tuples mean
-        fields = _summaries(state, root, at, spec)
-        taken = pa.array(at)
+        fields = _summaries(state, root, at, spec) or _derived(state, root, at, spec)
 
-        def by_column(field_id: int, taken: pa.Array = taken) -> Evidence | None:
-            found = root.stats(field_id)
-            if found.type is None or not (found.value_count.is_valid().true_count or found.lower.is_valid().true_count):
-                return None
-            counts = (found.value_count, found.null_count, found.nan_count)
-            return Evidence(found.lower.take(taken), found.upper.take(taken), *(c.take(taken) for c in counts))
+        def by_column(field_id: int, at: np.ndarray[Any, Any] = at) -> Evidence | None:
+            return _aggregate(root, field_id, at)
 
         may[at] = np.asarray(wanted.may_leaves(len(at), state.metadata, spec, fields.get, by_column))
     return pa.array(may[rows])
+
+
+def _aggregate(root: Manifest, field_id: int, at: np.ndarray[Any, Any]) -> Evidence | None:
+    """A V4 root's statistics of a column or an expression, for some of its rows."""
+    found = root.stats(field_id)
+    known = (found.value_count, found.lower, found.null_count)
+    if found.type is None or not any(a.is_valid().true_count for a in known):
+        return None
+    arrays = (found.lower, found.upper, found.value_count, found.null_count, found.nan_count)
+    return Evidence(*(a.take(pa.array(at)) for a in arrays))
+
+
+def _derived(state: TableState, root: Manifest, at: np.ndarray[Any, Any], spec: PartitionSpec) -> dict[str, Evidence]:
+    """Evidence by partition field id from a V4 root: identity fields have their column's, others their expression's."""
+    out = {}
+    for f in spec.fields:
+        same = (
+            e.expr_id for e in state.metadata.expressions if (e.source_ids, e.transform) == (f.source_ids, f.transform)
+        )
+        number = f.source_id if f.transform == "identity" else next(same, None)
+        found = None if number is None else _aggregate(root, number, at)
+        if found is not None:
+            out[str(f.field_id)] = found
+    return out
 
 
 def _summaries(state: TableState, root: Manifest, at: np.ndarray[Any, Any], spec: PartitionSpec) -> dict[str, Evidence]:
