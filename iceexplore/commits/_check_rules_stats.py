@@ -130,8 +130,6 @@ def _field_breaks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        if field.transform != "identity":
-            missing &= False  # the statistics of a derived column say nothing of nulls
         # a tuple that is kept, or that a derived value gives, does not depend on the bounds
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept

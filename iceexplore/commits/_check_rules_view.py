@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._check_rules_rows import Rows
-from iceexplore.errors import IceexploreError
 from iceexplore.manifests import ContentType, Manifest, ManifestReader, Status, live, read_manifest_dv, whole
 from iceexplore.metadata import Snapshot
 
@@ -85,7 +84,13 @@ class TreeView:
 def view_tree(
     reader: ManifestReader, snapshot: Snapshot, visit: Callable[[LeafView, Manifest], None] | None = None
 ) -> TreeView:
-    """Read a whole snapshot; ``visit`` gets each leaf while it is in memory."""
+    """Read a whole snapshot; ``visit`` gets each leaf while it is in memory.
+
+    Raises
+    ------
+    IceexploreError
+        A manifest DV cannot be read. (Manifests that cannot are problems of the reader.)
+    """
     root = reader.root(snapshot)
     v4 = root.dialect in V4_DIALECTS
     rows = Rows(root.entries)
@@ -113,18 +118,14 @@ def view_tree(
 
 
 def _removed(reader: ManifestReader, root: Manifest, rows: Rows) -> dict[str, dict[int, Any]]:
-    """By leaf and status the positions that manifest DVs remove; those that cannot be read are problems, not breaks."""
+    """By leaf and status the positions that manifest DVs remove."""
     out: dict[str, dict[int, Any]] = {}
     attached = rows.is_kind(*_MANIFESTS) & rows.has_vector
     for row in np.flatnonzero(rows.live & (rows.is_kind(ContentType.MANIFEST_DV) | attached)).tolist():
         name = "location" if attached[row] else "referenced_file"
         location = root.entries[name][row].as_py()
         status = int(Status.EXISTING) if attached[row] else int(rows.status[row])
-        try:
-            bitmap = read_manifest_dv(reader.storage, root, row)
-        except IceexploreError as error:
-            reader.problems.add_error(error, f"{root.location}#entry {row}")
-            continue
+        bitmap = read_manifest_dv(reader.storage, root, row)
         held = out.setdefault(location, {})
         held[status] = held[status] | bitmap if status in held else bitmap
     return out
@@ -143,6 +144,9 @@ def _files(entries: pa.Table, leaf: int, *, files_only: bool = False) -> pa.Tabl
 
 def keys_of(entries: pa.Table) -> pa.Array:
     """What makes an entry the same in another snapshot: location, and of a DV its place there and its data file."""
+    vectors = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
-    parts = [whole(entries["location"]), offset, whole(entries["referenced_file"])]
+    nothing = pa.scalar(None, pa.string())
+    parts = [whole(entries["location"])]
+    parts += [pc.if_else(vectors, part, nothing) for part in (offset, whole(entries["referenced_file"]))]
     return pc.binary_join_element_wise(*parts, "\n", null_handling="replace", null_replacement="")
