@@ -191,7 +191,8 @@ class _Saver:
         head = None if self.state.snapshot is None else self.state.snapshot.snapshot_id
         rewrite = bool(self.moved)  # data files have new locations
         with progress(len(metadata.snapshots), "snapshots") as step:
-            for snapshot in metadata.snapshots:
+            # The newest first: what it needs must be there, others may lack it.
+            for snapshot in sorted(metadata.snapshots, key=lambda s: s.snapshot_id != head):
                 self._tree(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
                 step()
         paths = [s.statistics_path for s in metadata.statistics]

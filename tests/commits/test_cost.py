@@ -1,0 +1,161 @@
+"""What `cost`, `plan_cost` and `retained` say, against what is on disk, what is read, and sets made the slow way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.commits import plan_cost, retained
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, travel
+from iceexplore.simulation import Simulation
+from iceexplore.storage import CACHE, open_version
+
+LAYOUTS = [(3, {}), (4, {}), (4, {"flush_data_files": 0, "inline_dv_bytes": 0}), (4, {"dialect": "v4-java"})]
+
+
+@pytest.fixture(params=LAYOUTS, ids=lambda p: f"v{p[0]}" + "".join(f"-{k}" for k in p[1]))
+def simulation(request: pytest.FixtureRequest) -> Simulation:
+    version, layout = request.param
+    s = ix.sample().simulate(version, seed=5, **layout)
+    s.append(3, rows=1000)
+    paths = s.inspect.data_files()["file_path"].tolist()
+    s.row_delta(deletes={paths[0]: [0], paths[-1]: [7]})
+    s.delete_files(paths[1])
+    other = s.fork()
+    s.append(2, rows=10)
+    other.append(1, rows=10)
+    s.refresh()
+    return s
+
+
+def test_commits_are_what_is_on_disk(simulation: Simulation) -> None:
+    cost = simulation.cost()
+    on_disk = [Path(folder, f).stat().st_size for folder, _, files in os.walk(simulation.overlay) for f in files]
+    assert cost.commits["files"].sum() == len(on_disk) == len(cost.files)
+    assert cost.commits["bytes"].sum() == sum(on_disk) == cost.files["bytes"].sum()
+    assert (cost.commits["metadata_bytes"] + cost.commits["data_bytes"] == cost.commits["bytes"]).all()
+    kinds = ["json_bytes", "root_bytes", "manifest_bytes", "dv_bytes"]
+    assert (cost.commits[kinds].sum(axis=1) == cost.commits["metadata_bytes"]).all()
+    assert cost.commits["attempt"].tolist() == [1, 1, 1, 1, 1, 2]
+    assert cost.commits["published"].tolist() == [True, True, True, True, False, True]
+    assert cost.commits["operation"].tolist() == ["append", "delete", "delete", "append", "append", "append"]
+
+
+def test_orphans_are_what_no_snapshot_needs(simulation: Simulation) -> None:
+    cost = simulation.cost()
+    metadata = simulation.metadata
+    needed = {e.metadata_file for e in metadata.metadata_log} | {simulation.metadata_location}
+    for snapshot in metadata.snapshots:
+        state = travel(simulation.state, snapshot=snapshot.snapshot_id)
+        root = state.root()
+        assert root is not None
+        needed |= {root.location, *root.entries["location"].to_pylist()}
+        for leaf in state.leaves():
+            needed |= set(leaf.entries["location"].to_pylist())
+    files = cost.files
+    orphans = files[~files["reachable"]]
+    assert set(orphans["location"]).isdisjoint(needed)
+    assert set(files[files["reachable"]]["location"]) <= needed
+    # The losing attempt's list or root, and nothing else.
+    assert orphans["kind"].tolist() == ["manifest-list"]
+    assert orphans["commit"].tolist() == [5] and orphans["attempt"].tolist() == [1]
+
+
+def test_the_retry_wrote_no_manifest_again(simulation: Simulation) -> None:
+    second = simulation.cost().commits.iloc[-1]
+    assert second["manifest_bytes"] == 0 and second["root_bytes"] > 0 and second["json_gets"] == 1
+
+
+def planned(state: TableState) -> tuple[int, int]:
+    """Requests and bytes when the metadata file, the root and every live leaf are really read."""
+    CACHE.clear()
+    state.storage.reads.clear()
+    open_version(state.opened, state.metadata_location)
+    list(state.leaves())
+    reads = [r for r in state.storage.reads if r.kind not in ("stat", "list") and not r.cached]
+    return len(reads), sum(r.length for r in reads)
+
+
+def test_plan_cold_is_what_reading_reads(simulation: Simulation) -> None:
+    state = simulation.state
+    cost = plan_cost(state)
+    assert planned(state) == (len(cost.cold), sum(f.size for f in cost.cold))
+
+
+def test_plan_warm_leaves_out_what_the_parent_has(simulation: Simulation) -> None:
+    state = simulation.state
+    parent = travel(state, snapshot=state.snapshot.parent_snapshot_id)  # type: ignore[union-attr]
+    given, found = plan_cost(state, cached=parent), plan_cost(state)
+    assert given == found
+    before = {f.location for f in plan_cost(parent).cold}
+    assert {f.location for f in found.cold} - {f.location for f in found.warm} <= before
+    assert [f.kind for f in found.warm][:2] == ["metadata", "manifest-list"]
+    table = found.to_pandas().set_index("kind")
+    assert table.loc["all", "cold_files"] == len(found.cold) and table.loc["all", "warm_files"] == len(found.warm)
+
+
+def reach(state: TableState, ids: set[int]) -> tuple[set[str], set[str]]:
+    tree: set[str] = set()
+    data: set[str] = set()
+    for snapshot in state.metadata.snapshots:
+        if snapshot.snapshot_id in ids:
+            shown = travel(state, snapshot=snapshot.snapshot_id)
+            root = shown.root()
+            assert root is not None
+            rows = [r for r in root.entries.to_pylist() if r["status"] != 2]
+            tree |= {root.location, *(r["location"] for r in rows if r["content_type"] in (3, 4))}
+            tree |= {
+                r["location"] for r in rows if r["content_type"] == 5 and r["deletion_vector"]["offset"] is not None
+            }
+            for leaf in shown.leaves():
+                entries = leaf.entries.to_pylist()
+                data |= {
+                    e["location"]
+                    for e in entries
+                    if e["status"] != 2 and e["manifest_dv"] is None and e["content_type"] < 3
+                }
+    return tree, data
+
+
+@pytest.mark.parametrize("window", [1, 3, 100])
+def test_retained_and_freed(simulation: Simulation, window: int) -> None:
+    state = simulation.state
+    found = retained(state, window, data=True)
+    assert set(found.kept) | set(found.expired) == {s.snapshot_id for s in state.metadata.snapshots}
+    assert {r.snapshot_id for r in state.metadata.refs.values()} <= set(found.kept)
+    tree, data = reach(state, set(found.kept))
+    old_tree, old_data = reach(state, set(found.expired))
+    assert {f.location for f in found.files} == tree
+    assert {f.location for f in found.freed} == old_tree - tree
+    assert found.freed_data_files == len(old_data - data)
+    for f in found.files:
+        if f.kind != "puffin":
+            assert f.size == state.storage.stat(f.location).size
+    assert found.bytes == sum(f.size for f in found.files)
+    assert "keep" in repr(found) and retained(state, window).freed_data_files is None
+
+
+def test_a_window_is_at_least_one(simulation: Simulation) -> None:
+    with pytest.raises(OptionError, match="window"):
+        simulation.retained(0)
+
+
+def test_what_expiry_frees_is_what_it_frees(simulation: Simulation) -> None:
+    said = simulation.retained(2)
+    gone = simulation.expire_snapshots(retain_last=2, older_than=2**60)
+    assert set(gone) == set(said.expired)
+    left = simulation.retained(100)
+    assert {f.location for f in left.files} == {f.location for f in said.files}
+
+
+def test_how_it_looks(simulation: Simulation) -> None:
+    cost = simulation.cost()
+    assert "plan cold" in repr(cost) and "orphans" in repr(cost)
+    assert "<table" in cost._repr_html_() and "cold files" in cost._repr_html_()
+    empty = ix.sample().simulate().cost()
+    assert "nothing was committed" in repr(empty) and "Nothing" in empty._repr_html_()
+    assert len(empty.commits) == 0 and len(empty.files) == 0
