@@ -198,7 +198,9 @@ def member_name(storage: Storage, table_location: str, location: str) -> str:
             return "metadata/" + basename(real)
         tail = relative_to(real, storage.folder)
     except IceexploreError:
-        tail = relative_to(place, canonical(table_location))
+        tail = None
+    # In front of the table stands an overlay, say: then the file is elsewhere, and yet one of the table's.
+    tail = tail or relative_to(place, canonical(table_location))
     if tail and ".." not in tail.split("/"):
         return tail
     return "/".join([_ELSEWHERE, *(p for p in place.replace("://", "/").split("/") if p not in ("", ".", ".."))])
