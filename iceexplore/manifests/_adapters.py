@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem
+from iceexplore.formats import field_id
 from iceexplore.manifests._columns import Columns, offsets_of, whole
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, PARTITION_SUMMARY, ContentType
-from iceexplore.manifests._fields import ENTRY_IDS
+from iceexplore.manifests._fields import ENTRY_IDS, SUMMARY_NAMES
 from iceexplore.manifests._layout import Layout
 
 __all__ = ["entry_table", "leaf_entries", "root_entries"]
@@ -79,6 +80,13 @@ def root_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Tab
     return entry_table(rows, out), source.problems + problems
 
 
+def _by_id(child: pa.Field) -> str:
+    """A child's column name: Parquet's children, unlike those that `_layout` makes for Avro, have their own names."""
+    number = field_id(child)
+    number = SUMMARY_NAMES.get(child.name) if number is None else number
+    return child.name if number is None else f"f{number}"
+
+
 def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:
     """507: the list of field summaries with its children by id."""
     kind = pa.list_(PARTITION_SUMMARY)
@@ -89,8 +97,9 @@ def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:
     if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
         return source.get(507, kind), []
     items = array.values
-    inner = Columns(pa.Table.from_batches([pa.RecordBatch.from_struct_array(items)]), source.location)
+    children = pa.Table.from_batches([pa.RecordBatch.from_struct_array(items)])
+    inner = Columns(children.rename_columns([_by_id(f) for f in items.type]), source.location)
     ids = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
-    children = [inner.get(ids[f.name], f.type) for f in PARTITION_SUMMARY]
-    made = pa.StructArray.from_arrays(children, fields=list(PARTITION_SUMMARY))
+    arrays = [inner.get(ids[f.name], f.type) for f in PARTITION_SUMMARY]
+    made = pa.StructArray.from_arrays(arrays, fields=list(PARTITION_SUMMARY))
     return pa.ListArray.from_arrays(offsets_of(array), made), inner.problems

@@ -492,3 +492,41 @@ def test_loose_files(table: Table) -> None:
     assert made.partition() is None
     root = open_manifest(storage, str(table.folder / "metadata" / f"root.{table.writer}"))
     assert (root.is_root, root.entries["snapshot_id"].to_pylist()) == (True, [None, None])
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_parquet_manifest_list_has_its_summaries(tmp_path: Path, ids: bool) -> None:
+    """What Java's main branch writes today (``v4-java``): a v3-shaped list, in Parquet."""
+    table = Table(tmp_path, "parquet")
+    summary = [
+        v4.F(509, "contains_null", "boolean", True),
+        v4.F(518, "contains_nan", "boolean"),
+        v4.F(510, "lower_bound", "binary"),
+        v4.F(511, "upper_bound", "binary"),
+    ]
+    fields = [
+        v4.F(500, "manifest_path", "string", True),
+        v4.F(501, "manifest_length", "long", True),
+        v4.F(502, "partition_spec_id", "int", True),
+        v4.F(517, "content", "int", True),
+        v4.F(503, "added_snapshot_id", "long", True),
+        v4.F(507, "partitions", [summary, 508]),
+    ]
+    found = {"contains_null": True, "contains_nan": None, "lower_bound": b"\x01", "upper_bound": b"\x02"}
+    row = {
+        "manifest_path": "metadata/m0.parquet",
+        "manifest_length": 9,
+        "partition_spec_id": 1,
+        "content": 1,
+        "added_snapshot_id": 77,
+        "partitions": [found, found],
+    }
+    table.put("list", v4.parquet(fields, [row], ids=ids))
+    snapshot = {"snapshot-id": 77, "sequence-number": 7, "timestamp-ms": 1, "manifest-list": "metadata/list"}
+    table.document["snapshots"] = [snapshot]
+    root = root_of(table.reader())
+    assert (root.dialect, root.is_root) == ("v4-java", True)
+    (entry,) = root.entries.to_pylist()
+    assert entry["partition_summaries"] == [found, found]
+    assert entry["location"] == f"{table.folder}/metadata/m0.parquet"
+    assert entry["content_type"] == 4
