@@ -141,6 +141,9 @@ class SchemaDraft:
         """Change attributes of a field."""
         if "name" in changes:
             self._check_field(field_id, self.names[field_id], "renamed")
+        elif not {"type", "required"} >= changes.keys():
+            # Only fields of structs have a doc and defaults (spec, Appendix C).
+            self._check_field(field_id, self.names[field_id], "given " + ", ".join(sorted(changes)).replace("_", " "))
         self.updates[field_id] = replace(self.current(field_id), **changes)
 
     def move(self, name: str, where: str) -> None:

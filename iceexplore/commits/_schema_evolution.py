@@ -133,12 +133,10 @@ def _update(draft: SchemaDraft, name: str, given: Type, metadata: TableMetadata)
     if field.type == given:
         return
     check_promotion(draft.names[field_id], field, given, metadata)
-    draft.set(
-        field_id,
-        type=draft.fresh(given),
-        initial_default=promoted_default(field.initial_default, field.type, given),
-        write_default=promoted_default(field.write_default, field.type, given),
-    )
+    draft.set(field_id, type=draft.fresh(given))
+    defaults = {key: getattr(field, key) for key in ("initial_default", "write_default")}
+    if any(value is not None for value in defaults.values()):
+        draft.set(field_id, **{key: promoted_default(v, field.type, given) for key, v in defaults.items()})
 
 
 def _set_defaults(draft: SchemaDraft, initial: Mapping[str, Any], write: Mapping[str, Any]) -> None:
