@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from iceexplore.errors import OptionError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests._write_avro import avro_file
@@ -23,7 +21,7 @@ _TREES = ("v4-draft", "v4-proposal")
 def write_manifest(
     batch: EntryBatch,
     *,
-    content: Literal["data", "delete", "root"],
+    content: str,
     metadata: TableMetadata,
     spec_id: int | None,
     dialect: str,
@@ -39,7 +37,7 @@ def write_manifest(
     Parameters
     ----------
     content
-        ``root`` in ``v4-proposal`` and ``v4-draft`` only. Which content types stand in which manifest is not checked
+        ``data``, ``delete`` or ``root``, the last in ``v4-proposal`` and ``v4-draft`` only. Which content types stand in which manifest is not checked
         in V4 (some layouts bend that rule on purpose).
     metadata
         The table's: for schemas, specs and expressions.

@@ -181,7 +181,7 @@ def _struct(parts: Parts, base: int, rows: int, shape: Shape) -> pa.StructArray 
         if array is None or array.null_count == rows:
             continue
         if kind is not None and array.type != kind:
-            array = pc.min_element_wise(array, pa.scalar(2**31 - 1, array.type)).cast(kind)
+            array = pc.min_element_wise(array, pa.scalar(2**31 - 1, array.type), skip_nulls=False).cast(kind)
         pairs.append((field(base + offset, name, array.type), array))
     return nested(pairs, rows, _all_null([a for _, a in pairs])) if pairs else None
 
