@@ -110,8 +110,15 @@ def test_commits_between_sparks_own(warehouse: Warehouse, version: int) -> None:
 
 def rows_at(session: Any, location: str) -> list[tuple[str, str, int]]:
     """Every row as text, and where it stands."""
-    rows = session.read.format("iceberg").load(location).selectExpr("*", "_file", "_pos").collect()
-    return [(repr(row[:-2]), row[-2], row[-1]) for row in rows]
+    frame = session.read.format("iceberg").load(location)
+    columns = [
+        f"CAST(`{f.name}` AS STRING)" if f.dataType.typeName() == "variant" else f"`{f.name.replace('`', '``')}`"
+        for f in frame.schema
+    ]
+    table = frame.selectExpr(*columns, "_file", "_pos").toArrow()
+    places = zip(table["_file"].to_pylist(), table["_pos"].to_pylist(), strict=True)
+    texts = [repr(row) for row in table.drop_columns(["_file", "_pos"]).to_pylist()]
+    return [(text, file, pos) for text, (file, pos) in zip(texts, places, strict=True)]
 
 
 @pytest.mark.parametrize("to", ["same", "v3"])
