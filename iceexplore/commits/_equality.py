@@ -79,7 +79,7 @@ def equality_deletes(state: TableState, given: Any, partition: Mapping[str, Any]
     OptionError
         No rows, unknown columns, structs, lists or maps, values that do not fit; or it is not clear where they apply.
     """
-    table = fit_columns(arrow_frame(given), state.schema, complete=False)
+    table = fit_columns(arrow_frame(given, state.schema), state.schema, complete=False)
     if not table.num_rows or not table.num_columns:
         raise OptionError("equality: no values are given")
     fields = [f for f in state.schema.fields if f.name in table.column_names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -36,7 +37,7 @@ def files_of_frame(state: TableState, frame: Any, writer: CommitWriter) -> Entry
     spec = state.metadata.spec()
     if spec is None:
         raise OptionError("the table's default partition spec is missing: files cannot be added")
-    table = fit_columns(arrow_frame(frame), state.schema, complete=True)
+    table = fit_columns(arrow_frame(frame, state.schema), state.schema, complete=True)
     if not table.num_rows:
         raise OptionError("the frame has no rows: there is nothing to add")
     columns = partition_columns(state.metadata, spec)
@@ -46,24 +47,45 @@ def files_of_frame(state: TableState, frame: Any, writer: CommitWriter) -> Entry
     return write_data_files(state, writer, made, columns)
 
 
-def arrow_frame(frame: Any) -> pa.Table:
+def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
     """A pandas data frame (without its index), a dictionary of columns, or an Arrow table, as an Arrow table.
+
+    Parameters
+    ----------
+    schema
+        The table's: its types help where Arrow alone cannot tell what lists and dictionaries are.
 
     Raises
     ------
     OptionError
-        Arrow cannot hold it.
+        Arrow cannot hold it; the message names the column.
     """
     if isinstance(frame, pa.Table):
         return frame
+    types = {f.name: f.type for f in file_schema(schema)}
+    names = [str(name) for name in (frame if isinstance(frame, Mapping) else frame.columns)]
+    arrays = []
+    for i, name in enumerate(names):
+        values = list(frame.values())[i] if isinstance(frame, Mapping) else frame.iloc[:, i]
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            arrays.append(values)
+            continue
+        arrays.append(_column(list(values) if isinstance(frame, Mapping) else values, name, types.get(name)))
     try:
-        if isinstance(frame, Mapping):
-            return pa.table(
-                {str(k): v if isinstance(v, (pa.Array, pa.ChunkedArray)) else list(v) for k, v in frame.items()}
-            )
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise OptionError(f"the frame has values that Arrow cannot hold: {error}") from None
+        return pa.table(arrays, names=names)
+    except (pa.ArrowException, ValueError) as error:
+        raise OptionError(f"the columns do not make a table: {error}") from None
+
+
+def _column(values: Any, name: str, kind: pa.DataType | None) -> pa.Array:
+    wrong = (pa.ArrowException, TypeError, ValueError, OverflowError)
+    try:
+        return pa.array(values, from_pandas=True)
+    except wrong as error:
+        if kind is not None and not isinstance(kind, pa.BaseExtensionType):
+            with contextlib.suppress(*wrong):
+                return pa.array(values, kind, from_pandas=True)
+        raise OptionError(f"column {name!r} has values that Arrow cannot hold: {error}") from None
 
 
 def fit_columns(table: pa.Table, schema: Schema, *, complete: bool) -> pa.Table:
