@@ -231,7 +231,7 @@ class EntryNodes:
             return out
         before = bools(self._removed_before(leaf, snapshot).take(take))
         for i in hit:
-            text = f"removed by a manifest DV, entry {records[i]['manifest_dv']} of the root"
+            text = f"removed by manifest DV, root entry {records[i]['manifest_dv']}"
             out[i] = (text, not before[i])
         return out
 

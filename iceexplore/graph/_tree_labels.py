@@ -22,6 +22,7 @@ __all__ = [
     "name",
     "short_time",
     "snapshot_lines",
+    "wrapped",
 ]
 
 Labels = Literal["short", "full", "counts"]
@@ -121,7 +122,7 @@ def manifest_lines(
     if entry["referenced_file"] and labels != "counts":
         lines.append(f"for {basename(entry['referenced_file'])}")
     if partitions and labels != "counts":
-        lines += _wrap(partitions[: None if labels == "full" else 2], " · ")
+        lines += wrapped(partitions[: None if labels == "full" else 2], " · ")
     if labels == "full":
         lines.append(f"sequence {_text(entry['sequence_number'])} · added by snapshot {_text(entry['snapshot_id'])}")
     return tuple(filter(None, lines))
@@ -154,7 +155,7 @@ def file_lines(
         lines = [text]
     else:
         pairs = [f"{k}={v}" for k, v in partition.items()]
-        lines = [*_wrap(pairs, ", "), text]
+        lines = [*wrapped(pairs, ", "), text]
         if len(lines) == 2 and len(lines[0]) + len(text) <= _LINE - 3:
             lines = [" · ".join(lines)]
     if kind == "equality-delete":
@@ -170,8 +171,8 @@ def file_lines(
     return tuple(filter(None, lines))
 
 
-def _wrap(parts: list[str], between: str) -> list[str]:
-    """Parts in lines of about so many characters as a drawing has room for."""
+def wrapped(parts: list[str], between: str) -> list[str]:
+    """Parts in lines of at most so many characters as a drawing has room for."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + len(between) + len(part) <= _LINE:

@@ -12,7 +12,7 @@ from iceexplore.graph._root import ROOT_DIALECTS, root_words
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import format_ms
 from iceexplore.graph._tree_entries import EntryNodes, ProblemIndex, is_manifest
-from iceexplore.graph._tree_labels import Labels, amount, name, short_time, snapshot_lines
+from iceexplore.graph._tree_labels import Labels, amount, name, short_time, snapshot_lines, wrapped
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import MetadataLogEntry, Ref, Snapshot
 from iceexplore.render import Mark, style
@@ -226,7 +226,7 @@ class NodeSource:
             count = manifest.entries.num_rows
             held = root_words(manifest)
             words = [amount(n, one) for one, n in held.items()] or [amount(0, "manifest")]
-            lines = (" · ".join([*words, f"{manifest.length:,} B"] if manifest.length else words),)
+            lines = tuple(wrapped([*words, f"{manifest.length:,} B"] if manifest.length else words, " · "))
             fields |= {"dialect": manifest.dialect, "length": manifest.length, "entries": count}
         inline = location is None and snapshot.manifests is not None
         label = style(kind).title  # its name says the snapshot's id again; `location` has it

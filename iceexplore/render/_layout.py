@@ -165,6 +165,8 @@ def _columns(scene: Scene, sized: dict[str, _Sized]) -> dict[int, Column]:
     for level in sorted(widths):
         names = titles.get(level, {})
         title = max(names, key=lambda name: names[name]) if names else ""
+        if {"Manifests", "Files"} <= set(names):  # what stands in a root of V4
+            title = "Manifests and files"
         columns[level] = Column(x, widths[level], title)
         x += widths[level] + COLUMN_GAP
     return columns

@@ -195,24 +195,38 @@ def _is_arc(edge: SceneEdge, boxes: dict[str, Box]) -> bool:
     return not boxes[edge.source].attached and edge.source != edge.target
 
 
-def _bulge(source: Box, target: Box) -> float:
-    return 26 + min(90.0, abs(source.middle - target.middle) * 0.14)
+def _bulge(source: Box, target: Box, last: bool = True) -> float:
+    """How far an arc between boxes of one column stands out; before another column it stays in the gap."""
+    if source.x != target.x:
+        return 0.0
+    wide = 26 + min(90.0, abs(source.middle - target.middle) * 0.14)
+    return wide if last else min(wide, metrics.COLUMN_GAP * 1.2)
 
 
 def _relation(edge: SceneEdge, boxes: dict[str, Box]) -> str:
-    """An arc on the right of the boxes, with an arrow head drawn as a path (a marker would need an id)."""
+    """A line with an arrow head drawn as a path (a marker would need an id).
+
+    In one column an arc on the right of the boxes; between columns from the one's side to the other's that faces it.
+    """
     if not _is_arc(edge, boxes):
         return ""
     source, target = boxes[edge.source], boxes[edge.target]
-    x1, x2 = source.x + source.width, target.x + target.width
     y1, y2 = source.middle, target.middle
-    far = max(x1, x2) + _bulge(source, target)
+    forward = target.x > source.x  # from right to left sides, the arrow points right
+    x1 = source.x if target.x < source.x else source.x + source.width
+    x2 = target.x if forward else target.x + target.width
+    side = -1 if forward else 1
+    if source.x == target.x:
+        last = all(box.x <= source.x for box in boxes.values())
+        c1 = c2 = max(x1, x2) + _bulge(source, target, last)
+    else:
+        c1, c2 = x1 - side * 30, x2 + side * 30
     css = "ix-applies" if edge.kind == "applies-to" else "ix-line"
     tip = "ix-tip" if edge.kind == "applies-to" else "ix-muted"
     label = f"<title>{escape.svg(escape.shorten(edge.label, 300))}</title>" if edge.label else ""
     return (
-        f'<g>{label}<path class="{css}" d="M{_n(x1)} {_n(y1)}C{_n(far)} {_n(y1)} {_n(far)} {_n(y2)} '
-        f'{_n(x2 + 6)} {_n(y2)}"/><path class="{tip}" d="M{_n(x2 + 1)} {_n(y2)}l8 -4v8z"/></g>'
+        f'<g>{label}<path class="{css}" d="M{_n(x1)} {_n(y1)}C{_n(c1)} {_n(y1)} {_n(c2)} {_n(y2)} '
+        f'{_n(x2 + side * 6)} {_n(y2)}"/><path class="{tip}" d="M{_n(x2 + side)} {_n(y2)}l{side * 8} -4v8z"/></g>'
     )
 
 
