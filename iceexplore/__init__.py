@@ -33,8 +33,9 @@ from iceexplore.errors import (
 )
 
 if TYPE_CHECKING:
+    from iceexplore._figures import figures
     from iceexplore.inspect import LooseFile, open_file
-    from iceexplore.simulation import Simulation
+    from iceexplore.simulation import Simulation, empty
     from iceexplore.table import Table, open, sample
 
 __all__ = [
@@ -58,6 +59,8 @@ __all__ = [
     "TableChangedError",
     "UnsupportedError",
     "__version__",
+    "empty",
+    "figures",
     "open",
     "open_file",
     "sample",
@@ -70,6 +73,8 @@ _LAZY = {
     "LooseFile": "iceexplore.inspect",
     "Simulation": "iceexplore.simulation",
     "Table": "iceexplore.table",
+    "empty": "iceexplore.simulation",
+    "figures": "iceexplore._figures",
     "open": "iceexplore.table",
     "open_file": "iceexplore.inspect",
     "sample": "iceexplore.table",

@@ -13,7 +13,7 @@ from iceexplore.metadata import Snapshot
 from iceexplore.storage import OverlayStorage, WriteLog
 from iceexplore.table import Table
 
-__all__ = ["Simulation", "simulate"]
+__all__ = ["Simulation", "empty", "simulate"]
 
 _SCHEMA_PINS = ("schema", "current-schema-id", "last-column-id")
 _SPEC_PINS = (*_SCHEMA_PINS, "partition-spec", "default-spec-id", "last-partition-id")
@@ -37,6 +37,40 @@ def simulate(
             what="set_current_snapshot",
         )
     return Simulation(sandbox)
+
+
+def empty(
+    schema: Mapping[str, Any],
+    *,
+    partition_by: str | Iterable[str] = (),
+    format_version: int = 4,
+    location: str = "/warehouse/db/events",
+    properties: Mapping[str, str] | None = None,
+    seed: int | str | None = None,
+    **layout: Any,
+) -> Simulation:
+    """A simulation that starts from nothing: a new table without a snapshot.
+
+    Parameters
+    ----------
+    schema
+        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``.
+    partition_by
+        Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
+    location
+        Where the table would be; nothing is written there.
+    seed, layout
+        As in `iceexplore.Table.simulate`.
+
+    Raises
+    ------
+    OptionError, RuleError
+        The schema, the spec or an option makes no sense.
+    """
+    state = commits.empty_state(
+        schema, partition_by=partition_by, format_version=format_version, location=location, properties=properties
+    )
+    return simulate(state, format_version, overlay=None, seed=seed, layout=layout)
 
 
 class Simulation(Table):
@@ -65,6 +99,17 @@ class Simulation(Table):
     def options(self) -> LayoutOptions:
         """How new metadata is laid out."""
         return self._sandbox.options
+
+    def relayout(self, **layout: Any) -> LayoutOptions:
+        """Change layout options from the next commit on; those not named stay. No commit, and no rewriting.
+
+        Raises
+        ------
+        OptionError
+            An unknown option, or a value that makes no sense.
+        """
+        self._sandbox.options = self.options.but(**layout)
+        return self.options
 
     @property
     def writes(self) -> WriteLog:
@@ -181,28 +226,35 @@ class Simulation(Table):
         Parameters
         ----------
         paths, how
-            As in `iceexplore.commits.compact`.
+            As in `iceexplore.commits.compact`: locations, or ``where``, ``partition``, ``small_than``; ``files`` a
+            partition; ``read=False`` puts metadata together without reading data.
         """
         return self._files(lambda w: commits.compact(w.base, w, paths, **how), ref)
 
-    def rewrite_manifests(self, manifests: Any = True, *, ref: str = "main") -> Snapshot:
+    def rewrite_manifests(self, manifests: Any = None, *, ref: str = "main") -> Snapshot:
         """Write manifests anew without changing the data: those named, or what the layout thinks worth it."""
         return self._files(lambda w: commits.rewrite_manifests(w.base, w, manifests), ref)
 
-    def cherry_pick(self, snapshot: int) -> Snapshot:
-        """Apply the changes of a snapshot that is not in ``main``; it becomes current itself if its parent is.
+    def rewrite_position_deletes(self, paths: Any = None, *, ref: str = "main") -> Snapshot:
+        """Turn position delete files of version 2 into deletion vectors; ``deletes-need-v2`` below version 3."""
+        return self._files(lambda w: commits.rewrite_position_deletes(w.base, w, paths), ref)
+
+    def cherry_pick(self, snapshot: Any) -> Snapshot:
+        """Apply the changes of a snapshot (id, ref) that is not in ``main``; of the current one's child: go there.
 
         Raises
         ------
         RuleError
             ``cherry-pick``: it cannot be picked.
         """
-        if commits.cherry_pick_summary(self._state.opened.document, snapshot_id=snapshot) is not None:
-            return self._files(lambda w: commits.cherry_pick(w.base, w, snapshot), "main")
-        found = self._document(
-            lambda d, ms: commits.set_current_snapshot(d, snapshot_id=snapshot, timestamp_ms=ms), "cherry_pick"
-        )
+        found = self._resolve(snapshot).snapshot
         assert found is not None
+        picked = found.snapshot_id
+        if commits.cherry_pick_summary(self._state.opened.document, snapshot_id=picked) is not None:
+            return self._files(lambda w: commits.cherry_pick(w.base, w, picked), "main")
+        self._document(
+            lambda d, ms: commits.set_current_snapshot(d, snapshot_id=picked, timestamp_ms=ms), "cherry_pick"
+        )
         return found
 
     # Commits of metadata alone ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from iceexplore.commits._check_rules_rows import RuleBreak
 from iceexplore.commits._compact import compact
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits._document import next_document
+from iceexplore.commits._empty import empty_state
 from iceexplore.commits._expire import expire_snapshots
 from iceexplore.commits._files import new_files
 from iceexplore.commits._filter import Filter, make_filter
@@ -83,6 +84,7 @@ __all__ = [
     "cost_of",
     "delete_files",
     "delete_where",
+    "empty_state",
     "evolve_schema",
     "evolve_spec",
     "expire_snapshots",

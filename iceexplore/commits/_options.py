@@ -96,6 +96,11 @@ class LayoutOptions:
         made._check()
         return made
 
+    def but(self, **given: Any) -> LayoutOptions:
+        """The same options but for those given. Raises as `of`."""
+        mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "format_version"}
+        return LayoutOptions.of(self.format_version, **{**mine, **given})
+
     @property
     def has_root_manifest(self) -> bool:
         """Whether a snapshot names a root manifest, not a manifest list."""

@@ -299,7 +299,7 @@ def _key(entry: Mapping[str, Any]) -> str:
     if vector is None:
         return str(entry["location"])
     content = vector["inline_content"]
-    place = vector["offset"] if content is None else f"inline:{entry['snapshot_id']}:{content.hex()[:64]}"
+    place = vector["offset"] if content is None else f"inline:{content.hex()[:64]}"
     return f"{entry['location']}#{place}@{entry['referenced_file']}"
 
 

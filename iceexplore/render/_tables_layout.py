@@ -206,7 +206,7 @@ def _size(node: TableNode) -> tuple[float, float, str, tuple[tuple[str, str], ..
     title = elide(node.title, TITLE_SIZE, MAX_NAME + 60, bold=True)
     rows = tuple((elide(name, ROW_SIZE, MAX_NAME), status) for name, status in node.rows)
     names = max((text_width(name, ROW_SIZE) for name, _ in rows), default=0.0)
-    states = max((text_width(status, ROW_SIZE - 1) for _, status in rows), default=0.0)
+    states = max((text_width(status, ROW_SIZE - 1, bold=True) for _, status in rows), default=0.0)
     split = PAD + names + 12
     inner = max(names + (12 + states if states else 0), text_width(title, TITLE_SIZE, bold=True))
     return max(MIN_WIDTH, inner + 2 * PAD), TITLE_HEIGHT + ROW_HEIGHT * len(rows) + 8, title, rows, split

@@ -1,0 +1,287 @@
+"""The figures of the V4 proposal, each made by simulating commits and drawn by ``tree(style="seed")``.
+
+``ix.figures()`` lists them, ``ix.figures()["append-root"]`` shows one. Every figure is a small real table: its metadata
+was written by the commit engine and read back. The two discarded approaches come from layouts that bend rules on
+purpose, and say which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from iceexplore import graph
+from iceexplore.errors import OptionError
+from iceexplore.render import TableDiagram, TableLink, TableNode, html_table
+from iceexplore.simulation import Simulation, empty
+
+__all__ = ["Figure", "Figures", "figures"]
+
+_HOME = "/warehouse/db/events"
+_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure.
+
+    Attributes
+    ----------
+    title, section
+        What it shows, and where in the proposal.
+    look
+        What to look at, one sentence.
+    relaxed
+        The rules that it bends on purpose.
+    """
+
+    name: str
+    title: str
+    section: str
+    look: str
+    make: Callable[[], TableDiagram]
+    relaxed: tuple[str, ...] = ()
+
+    def tree(self) -> graph.SeedTree:
+        """The drawing: ``to_svg``, ``to_mermaid``, ``to_graphviz``, ``to_text``."""
+        bent = f" Bends: {', '.join(self.relaxed)}." if self.relaxed else ""
+        return graph.SeedTree(lambda: replace(self.make(), title=self.title, caption=self.look + bent))
+
+    def __repr__(self) -> str:
+        return self.tree().to_text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self.tree()._repr_mimebundle_(include, exclude)
+
+
+class Figures(Mapping[str, Figure]):
+    """The figures by name; shows itself as a list."""
+
+    def __init__(self, items: tuple[Figure, ...]) -> None:
+        self._items = {f.name: f for f in items}
+
+    def __getitem__(self, name: str) -> Figure:
+        if name not in self._items:
+            raise OptionError(f"no figure {name!r}; there are {', '.join(self._items)}")
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        width = max(map(len, self._items))
+        return "\n".join(f"{f.name.ljust(width)}  {f.title}: {f.look}" for f in self._items.values())
+
+    def _repr_html_(self) -> str:
+        rows = [[f.name, f.title, f.look, ", ".join(f.relaxed)] for f in self._items.values()]
+        return str(html_table(["figure", "title", "what to look at", "bends"], rows))
+
+
+def figures() -> Figures:
+    """The figures of the V4 proposal ("Examples", "Discarded Approaches", "Diagram Source"), and a table as it is now."""
+    return _FIGURES
+
+
+# What every figure starts from ----------------------------------------------------------------------------------------
+
+
+def _table(format_version: int = 4, **layout: Any) -> Simulation:
+    schema = {"id": "long", "name": "string"}
+    return empty(schema, format_version=format_version, location=_HOME, seed="figures", **layout)
+
+
+def _file(name: str) -> str:
+    return f"{_HOME}/data/{name}.parquet"
+
+
+def _files(*names: str) -> list[dict[str, Any]]:
+    return [{"location": _file(n), "record_count": _ROWS, "file_size_in_bytes": 4096} for n in names]
+
+
+def _drawn(s: Simulation, *, last: int | None = None, names: Mapping[str, str] | None = None) -> TableDiagram:
+    """The last snapshots of a simulation, its data files by their own names."""
+    known = {_file(f"D{i}"): f"D{i}" for i in range(1, 20)}
+    snapshots = list(s.state.metadata.snapshots)
+    return graph.seed_diagram(s.state, snapshots[-last:] if last else snapshots, names={**known, **(names or {})})
+
+
+def _with_leaf(*names: str, **layout: Any) -> Simulation:
+    """A table whose first commit wrote these files into a leaf; later ones go to the root."""
+    s = _table(flush_data_files=0, **layout)
+    s.append(_files(*names))
+    s.relayout(flush_data_files=100)
+    return s
+
+
+# The proposal's examples ----------------------------------------------------------------------------------------------
+
+
+def _append_root() -> TableDiagram:
+    s = _with_leaf("D1", "D2", "D3")
+    s.append(_files("D4"))
+    s.append(_files("D5"))
+    return _drawn(s)
+
+
+def _append_leaf() -> TableDiagram:
+    s = _table(flush_data_files=0)
+    s.append(_files("D1", "D2", "D3"))
+    # What is in a leaf stays in it: a threshold of nothing makes each commit write a leaf of its own.
+    s.append(_files("D4", "D5", "D6"))
+    return _drawn(s)
+
+
+def _remove_root() -> TableDiagram:
+    s = _table()
+    s.append(_files("D1", "D2"))
+    s.delete_files([_file("D1")])
+    return _drawn(s)
+
+
+def _remove_leaf() -> TableDiagram:
+    s = _with_leaf("D1", "D2", "D3")
+    s.delete_files([_file("D2")])
+    return _drawn(s)
+
+
+def _overwrite_root() -> TableDiagram:
+    s = _table()
+    s.append(_files("D1"))
+    s.overwrite(_files("D2"), delete=[_file("D1")])
+    s.overwrite(_files("D3"), delete=[_file("D2")])
+    return _drawn(s)
+
+
+def _overwrite_leaf() -> TableDiagram:
+    s = _with_leaf("D1", "D2", "D3")
+    s.overwrite(_files("D4"), delete=[_file("D2")])
+    return _drawn(s)
+
+
+def _row_delta_root() -> TableDiagram:
+    s = _table()
+    s.append(_files("D1"))
+    s.row_delta(_files("D2"), deletes={_file("D1"): [5, 12]})
+    return _drawn(s)
+
+
+def _row_delta_complex() -> TableDiagram:
+    s = _table(flush_data_files=0, flush_delete_files=0)
+    s.append(_files("D1", "D2"))
+    s.row_delta(deletes={_file("D1"): [3], _file("D2"): [7]})
+    s.row_delta(_files("D3"), deletes={_file("D1"): [20, 21]})
+    return _drawn(s, last=2)
+
+
+def _compaction() -> TableDiagram:
+    s = _table(flush_data_files=0)
+    s.append(_files("D1", "D2", "D3"))
+    s.append(_files("D4", "D5", "D6"))
+    s.relayout(flush_data_files=100)
+    s.delete_files([_file("D1"), _file("D5")])
+    s.relayout(flush_data_files=100, compact_leaves=2)
+    s.append(_files("D7"))
+    return _drawn(s, last=2)
+
+
+# Discarded approaches -------------------------------------------------------------------------------------------------
+
+
+def _several_dvs() -> TableDiagram:
+    s = _with_leaf("D1", "D2", "D3", dv_encoding="delta", relaxed=("one-manifest-dv",))
+    s.delete_files([_file("D2")])
+    s.delete_files([_file("D3")])
+    s.append(_files("D4"))
+    return _drawn(s)
+
+
+# Then and now ---------------------------------------------------------------------------------------------------------
+
+
+def _beside(left: TableDiagram, right: TableDiagram, names: tuple[str, str]) -> TableDiagram:
+    """Two diagrams side by side; the snapshots are renamed."""
+    nodes: list[TableNode] = []
+    links: list[TableLink] = []
+    groups = 0
+    for prefix, diagram, name in (("l/", left, names[0]), ("r/", right, names[1])):
+        many = sum(node.layer == 0 for node in diagram.nodes) > 1
+        for node in diagram.nodes:
+            group = str(groups + int(node.group))
+            title = f"{name}, {node.title}" if many and node.layer == 0 else name if node.layer == 0 else node.title
+            nodes.append(replace(node, id=prefix + node.id, title=title, group=group))
+        links += [replace(x, source=prefix + x.source, target=prefix + x.target) for x in diagram.links]
+        groups = max(int(node.group) for node in nodes)
+    return TableDiagram("", "", tuple(nodes), tuple(links))
+
+
+def _current_and_proposed() -> TableDiagram:
+    old = _table(3)
+    old.append(_files("D1", "D2"))
+    old.append(_files("D3"))
+    old.row_delta(deletes={_file("D1"): [3]})
+    new = _with_leaf("D1", "D2", flush_delete_files=0)
+    new.row_delta(deletes={_file("D1"): [3]})
+    new.relayout(flush_data_files=100, flush_delete_files=100)
+    new.row_delta(_files("D3"), deletes={_file("D2"): [4]})
+    return _beside(_drawn(old, last=1), _drawn(new, last=1), ("Current", "Proposed"))
+
+
+def _v3_beside_v4() -> TableDiagram:
+    old = _table(3)
+    old.append(_files("D1", "D2", "D3"))
+    new = _with_leaf("D1", "D2", "D3")
+    new.overwrite(_files("D5"), delete=[_file("D2")])
+    return _beside(_drawn(old, last=1), _drawn(new, last=1), ("Snapshot V3", "Snapshot V4"))
+
+
+def _table_structure() -> TableDiagram:
+    """Seed 002: the catalog's pointer, metadata files, snapshots, manifest lists, manifests, data files."""
+    s = _table(2)
+    s.append(_files("D1", "D2"))
+    s.append(_files("D3"))
+    inner = _drawn(s)
+    files = sorted((e for e in s.state.metadata.metadata_log), key=lambda e: e.timestamp_ms)
+    locations = [*(e.metadata_file for e in files[1:]), s.metadata_location]
+    pointer = ("db.events", f"→ metadata file s{len(locations) - 1}")
+    nodes = [TableNode("catalog", "table", "Catalog", (pointer,), 0, "1")]
+    links: list[TableLink] = []
+    shown = [n for n in inner.nodes if n.layer == 0]
+    for i, location in enumerate(locations):
+        rows = tuple((f"snapshot s{k}", "") for k in range(i + 1))
+        nodes.append(TableNode(f"metadata:{i}", "metadata", f"Metadata file s{i}", rows, 1, str(i + 1), location))
+        links.append(TableLink(f"metadata:{i}", shown[i].id))
+    links.insert(0, TableLink("catalog", f"metadata:{len(locations) - 1}"))
+    for node in inner.nodes:
+        title = f"Snapshot s{int(node.group) - 1}" if node.layer == 0 else node.title
+        nodes.append(replace(node, layer=node.layer + 2, title=title))
+    for node in inner.nodes:
+        for name, status in node.rows if node.kind == "data-manifest" else ():
+            nodes.append(TableNode(f"file:{name}", "data-file", f"Data File {name}", (), 5, node.group, status))
+            links.append(TableLink(node.id, f"file:{name}"))
+    return TableDiagram("", "", tuple(nodes), (*links, *inner.links))
+
+
+_EXAMPLES = "Single File Commits, Examples"
+_DISCARDED = "Single File Commits, Discarded Approaches"
+
+_FIGURES = Figures(
+    (
+        Figure("append-root", "Appends to the root manifest", f"{_EXAMPLES}: Append Files", "Each append writes one file: a root with one row more; M1 is never touched.", _append_root),
+        Figure("append-leaf", "Appends with new data manifests", f"{_EXAMPLES}: Append Files", "A large append writes a leaf of its own; the root then does the work of a manifest list.", _append_leaf),
+        Figure("remove-root", "Removing a file from the root manifest", f"{_EXAMPLES}: Remove Files", "D1 stays in the root as DELETED, so that the root tells what its snapshot did.", _remove_root),
+        Figure("remove-leaf", "Removing a file from a leaf manifest", f"{_EXAMPLES}: Remove Files", "D2 is ordinal 1 of M1: a manifest DV says so, and M1 is not rewritten.", _remove_leaf),
+        Figure("overwrite-root", "Overwriting files in the root manifest", f"{_EXAMPLES}: Overwrite Files", "Replacing a file changes rows of the root and writes nothing else.", _overwrite_root),
+        Figure("overwrite-leaf", "Overwriting files in a leaf manifest", f"{_EXAMPLES}: Overwrite Files", "D4 replaces D2: one new row and one manifest DV, both in the root.", _overwrite_leaf),
+        Figure("row-delta-root", "A row delta in the root manifest", f"{_EXAMPLES}: Row Delta", "DV1 deletes rows 5 and 12 of D1; the updated rows are in D2.", _row_delta_root),
+        Figure("row-delta-complex", "A row delta with delete manifests", f"{_EXAMPLES}: Row Delta", "The new DV of D1 replaces the old one, which a manifest DV removes from its delete manifest.", _row_delta_complex),
+        Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges what was left of M1 and M2: all of it EXISTING, only D7 is ADDED.", _compaction),
+        Figure("discarded-several-dvs", "Discarded: several deletion vectors a leaf", _DISCARDED, "Each snapshot's changes stand apart as an ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
+        Figure("v3-beside-v4", "The same table in v3 and in V4", "Single File Commits, Diagram Source", "A manifest list names manifests only; a root names manifests, files and vectors.", _v3_beside_v4),
+        Figure("current-and-proposed", "Current and proposed structure", "Single File Commits, Proposal", "Data and deletes may stand in the root itself until there are enough of them for a leaf.", _current_and_proposed),
+        Figure("table-structure", "The structure of a table", "Iceberg's first design document", "The catalog holds one pointer; each commit writes a new metadata file and swaps it.", _table_structure),
+    )
+)  # fmt: skip
