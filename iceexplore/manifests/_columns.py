@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._shape import PARTITION
 
-__all__ = ["HAS_TUPLE", "Columns", "as_pairs", "offsets_of", "to_text", "unnest", "whole"]
+__all__ = ["Columns", "HAS_TUPLE", "as_pairs", "offsets_of", "to_text", "unnest", "whole"]
 
 
 #: Column that says which rows have a partition tuple, where it may be null: a null in a tuple is a value.
