@@ -74,7 +74,8 @@ def compact(
     RuleError
         ``files-exist``.
     """
-    if isinstance(files, bool) or not isinstance(files, int) or files < 1:
+    given: Any = files
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise OptionError(f"files={files!r}: a whole number from 1")
     chosen, named = _chosen(state, paths, where, partition, small_than)
     chosen = _without(chosen, _idle(state, chosen, files, named))

@@ -149,7 +149,7 @@ def locations_of(paths: Any, what: str = "paths") -> list[str]:
     """
     if isinstance(paths, str) or hasattr(paths, "__fspath__"):
         paths = [paths]
-    columns = getattr(paths, "columns", None)
+    columns = paths.column_names if isinstance(paths, pa.Table) else getattr(paths, "columns", None)
     if columns is not None:  # a frame of inspect.files(), or Spark's names
         for name in ("file_path", "location"):
             if name in list(columns):
