@@ -37,8 +37,8 @@ def write_manifest(
     Parameters
     ----------
     content
-        ``data``, ``delete`` or ``root``, the last in ``v4-proposal`` and ``v4-draft`` only. Which content types stand in which manifest is not checked
-        in V4 (some layouts bend that rule on purpose).
+        ``data``, ``delete`` or ``root``, the last in ``v4-proposal`` and ``v4-draft`` only. Which content types stand
+        in which manifest is not checked in V4 (some layouts bend that rule on purpose).
     metadata
         The table's: for schemas, specs and expressions.
     spec_id
