@@ -25,12 +25,12 @@ LAYOUTS: list[dict[str, Any]] = [
 ]
 
 
-def _history(folder: Path, seed: int, commits: int = 6, **options: Any) -> RootLab:
-    small = {"flush_data_files": 4, "flush_delete_files": 3, "leaf_entries": 5, **options}
-    lab = RootLab(folder, spec=BY_KIND_AND_BUCKET, options=small)
+def _history(folder: Path, seed: int, commits: int = 4, **options: Any) -> RootLab:
+    layout = {"flush_data_files": 4, "flush_delete_files": 3, "leaf_entries": 5, **options}
+    lab = RootLab(folder, spec=BY_KIND_AND_BUCKET, options=layout)
     history = History(lab, Random(seed))
     rows = [data_file(history.name("D"), kind="ab"[i % 2], low=i) for i in range(9)]
-    history.data |= {f"D{i + 1}": row for i, row in enumerate(rows)}
+    history.data.update({f"D{i + 1}": row for i, row in enumerate(rows)})
     lab.commit("append", rows)
     targets = ["D1", "D2", "D3", "D4"]
     history.dvs |= {target: history.name("V") for target in targets}
@@ -38,9 +38,9 @@ def _history(folder: Path, seed: int, commits: int = 6, **options: Any) -> RootL
     vectors = [dv(history.dvs[d], d, kind=history.data[d]["kind"]) for d in targets]
     lab.commit("overwrite", [*vectors, equality("Q1"), equality("Q2", kind="b")])
     lab.commit("delete", remove_data=path("D2", "D5"))
-    for name in ("D2", "D5"):
-        history.data.pop(name)
-        history.dvs.pop(name, None)
+    for gone in ("D2", "D5"):
+        history.data.pop(gone)
+        history.dvs.pop(gone, None)
     small, target = history.name("D"), "D1"
     history.data[small] = data_file(small, low=50)
     history.dvs[target] = history.name("V")
@@ -176,7 +176,7 @@ def test_manifest_deletion_vectors(t: ix.Table) -> None:
 
 
 def test_every_metadata_table_is_valid_and_travels(t: ix.Table) -> None:
-    for at in (t, t.at(snapshot=_ids(t)[3])):
+    for at in (t, t.at(snapshot=_ids(t)[2])):
         for name in at.inspect:
             made = at.inspect[name].arrow()
             made.validate(full=True)
@@ -281,9 +281,9 @@ def test_the_tree_marks_every_row_by_what_became_of_it(t: ix.Table) -> None:
 def test_the_leaves_in_the_tree_show_what_is_removed(t: ix.Table) -> None:
     parents = {s.snapshot_id: s.parent_snapshot_id for s in t.snapshots}
     for i in _ids(t):
-        before = (
-            {} if parents[i] is None else {(e["leaf"], e["ordinal"]) for e in entries_of(t, parents[i]) if e["gone"]}
-        )
+        parent = parents[i]
+        then = [] if parent is None else entries_of(t, parent)
+        before = {(e["leaf"], e["ordinal"]) for e in then if e["gone"]}
         removed = {
             (e["leaf"], e["ordinal"]): (e["leaf"], e["ordinal"]) in before for e in entries_of(t, i) if e["gone"]
         }

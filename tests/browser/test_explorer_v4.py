@@ -1,0 +1,54 @@
+"""The explorer of a V4 table in a real JupyterLab: the root's own files, and what a manifest DV removes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from tests.browser.harness import Theme
+from tests.browser.test_explorer import idle, rows, show
+from tests.test_v4_faces import made
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def v4(tmp_path: Path) -> Path:
+    """A V4 table in a zip: a leaf, a manifest DV, and files in the root."""
+    ix.Table(made(tmp_path / "t").state).bundle(tmp_path / "events.zip")
+    return tmp_path / "events.zip"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_explore_a_v4_table(notebook: Any, v4: Path, tmp_path: Path, theme: Theme) -> None:
+    show(notebook, tmp_path, f"ix.open({str(v4)!r}).explore()")
+    page = notebook.page
+    notebook.theme(theme)
+    assert rows(notebook, "root:").inner_text().startswith("Root manifest")
+    vector = rows(notebook, "file:").filter(has_text="Inline manifest DV").first
+    vector.click()
+    idle(notebook)
+    assert page.locator(".ice-kind").inner_text().startswith("Manifest deletion vector")
+    assert page.locator(".ice-tab").all_inner_texts() == ["Removed entries"]
+    assert "D1.parquet" in page.locator(".ice-table").inner_text()
+    rows(notebook, "file:").filter(has_text="D6").first.click()
+    idle(notebook)
+    assert page.locator(".ice-kind").inner_text().startswith("Data file")
+    assert "bucket(4, id)" in page.locator(".ice-table").inner_text()
+    leaf = rows(notebook, "manifest:").first
+    leaf.locator(".ice-twisty").click()
+    idle(notebook)
+    leaf.click()
+    idle(notebook)
+    assert "removed_entries" in page.locator(".ice-explorer").inner_text()
+    assert "removed_by" in page.locator(".ice-table").inner_text()
+    rows(notebook, "root:").first.click()
+    idle(notebook)
+    assert page.locator(".ice-tab").all_inner_texts() == ["Entries", "Manifests", "Manifest DVs", "Content entries"]
+    for i in range(4):
+        page.locator(".ice-tab").nth(i).click()
+        idle(notebook)
+        assert page.locator(".ice-table tbody tr").count() > 0
