@@ -56,7 +56,10 @@ class Rows:
 
     def is_kind(self, *kinds: int) -> np.ndarray:
         """Rows of these content types."""
-        return np.isin(self.kind, [int(k) for k in kinds])
+        out: np.ndarray = self.kind == int(kinds[0])
+        for kind in kinds[1:]:
+            out |= self.kind == int(kind)
+        return out
 
     def null(self, column: str) -> np.ndarray:
         """Rows where a column is null."""
@@ -130,8 +133,11 @@ def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool
     return [b for name, mask, text in checks for b in flagged(name, where, mask, text, entries)]
 
 
-def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int) -> list[RuleBreak]:
-    """Rules that the rows of a V4 root keep among themselves, without a look at leaves or parents."""
+def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
+    """Rules that the rows of a V4 root keep among themselves, without a look at leaves or parents.
+
+    ``own``: only what rows of this snapshot break, not what was wrong before.
+    """
     r = Rows(entries)
     files, manifests = r.is_kind(*_FILES), r.is_kind(*_MANIFESTS)
     vectors = r.is_kind(ContentType.MANIFEST_DV) & r.live
@@ -151,8 +157,8 @@ def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int) -> list[Rule
         ("one-dv", _again(entries, r.live & r.is_kind(ContentType.POSITION_DELETE), "referenced_file"),
          "its data file has another deletion vector in the root"),
     ):  # fmt: skip
-        out += flagged(name, where, mask, text, entries)
-    return out + _manifest_dv_breaks(r, where, vectors)
+        out += flagged(name, where, mask & mine if own else mask, text, entries)
+    return out + _manifest_dv_breaks(r, where, vectors & mine if own else vectors)
 
 
 def _again(entries: pa.Table, mask: np.ndarray, column: str) -> np.ndarray:
@@ -204,6 +210,8 @@ def refuse_broken(
 ) -> None:
     """Refuse a root that breaks a rule, before it is written.
 
+    Rows that the base had already are not judged: what was wrong with them is no reason to refuse a commit.
+
     Parameters
     ----------
     batch
@@ -218,11 +226,12 @@ def refuse_broken(
     RuleError
         The first rule that is broken, and where.
     """
-    fresh = added.entries
+    entries = batch.entries
+    own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
     found = [
-        *row_breaks(fresh, where="the files that are added", sequence_number=sequence_number),
-        *row_breaks(batch.entries, where="the new root", sequence_number=sequence_number),
-        *root_breaks(batch.entries, where="the new root", snapshot_id=snapshot_id),
+        *row_breaks(added.entries, where="the files that are added", sequence_number=sequence_number),
+        *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),
+        *root_breaks(entries, where="the new root", snapshot_id=snapshot_id, own=True),
     ]
     for item in found:
         if item.rule not in relaxed:

@@ -13,7 +13,7 @@ from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._root_compact import compact_leaves
 from iceexplore.commits._root_draft import GONE, Draft, begin, numbers
 from iceexplore.commits._root_dvs import BENT_BY_ATTACHING, place_dvs
-from iceexplore.commits._root_files import add_files, refuse_change, take_out
+from iceexplore.commits._root_files import add_files, counts_partitions, refuse_change, take_out
 from iceexplore.commits._root_flush import flush_root
 from iceexplore.commits._root_totals import with_totals
 from iceexplore.commits._summary import summary_of
@@ -42,7 +42,9 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     change
         What is removed must be spelled as the table spells it. A file that is added although a *leaf* of the base has
         it already is not noticed: that would cost reading all leaves (`check_rules` finds it). Position delete files
-        of v2 stay in their old leaves, and a rewrite leaves these leaves as they are.
+        of v2 stay in their old leaves, and a rewrite leaves these leaves as they are. The summary has no
+        ``changed-partition-count`` where files go from leaves: their partitions would have to be read for it. With
+        the table's property ``write.summary.partition-limit`` above 0 they are.
     writer
         Files are written when everything is known to be right: a change that is refused leaves nothing behind.
 
@@ -86,6 +88,8 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
         parent=with_totals(writer.base),
         further={**_manifest_counts(draft, rows), **change.summary},
     )
+    if draft.changed and not counts_partitions(metadata):
+        summary.pop("changed-partition-count", None)
     draft.write_files()
     location = writer.new_location("root", f".{o.manifest_format}")
     writer.write(location, data, kind="manifest-list")

@@ -147,7 +147,15 @@ def find_files(
     rows: list[int] | None = None,
     tuples: bool = True,
 ) -> Found:
-    """As `locate`, on a root; ``rows`` restricts which leaves are read (the root's own files are always looked at)."""
+    """As `locate`, on a root.
+
+    Parameters
+    ----------
+    rows
+        Which leaves may be read; the root's own files are always looked at.
+    tuples
+        Whether to rebuild the partition tuples of what is found in leaves, too: in V4 that reads their statistics.
+    """
     kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in contents and len(locations) else set()
     if len(referenced) or (len(locations) and any(k in contents for k in _DELETES)):
         kinds.add(ContentType.DELETE_MANIFEST)
@@ -168,7 +176,7 @@ def find_files(
     if direct is not None:
         hits = _hits(direct.entries, locations, contents, referenced)
         if len(hits):
-            take(direct.entries, hits, -1, direct.partition() if tuples else None)
+            take(direct.entries, hits, -1, direct.partition())
             ordinals[-1] = np.flatnonzero(bool_array(pc.is_in(root.entries["content_type"], _FILE_TYPES)))[hits]
     for row, leaf in _leaves(reader, root, wanted):
         hits = _hits(leaf.entries, locations, contents, referenced)

@@ -41,7 +41,8 @@ def compact_leaves(draft: Draft, change: Change) -> None:
     RuleError
         ``files-exist``: a manifest that the change names for rewriting is not in the root.
     """
-    if draft.root is None:
+    o = draft.writer.options
+    if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
         return
     named = _named(draft, change)
     for content in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST):
@@ -52,7 +53,7 @@ def compact_leaves(draft: Draft, change: Change) -> None:
             must |= {leaf.row for leaf in leaves if leaf.removed or _is_old(draft, leaf)}
             may = may or {leaf.row for leaf in leaves if _is_small(draft, leaf)}
         chosen = [leaf for leaf in leaves if leaf.row in must | may]
-        for part in _bins(chosen, draft.writer.options.leaf_entries):
+        for part in _bins(chosen, o.leaf_entries):
             if len(part) > 1 or part[0].row in must:
                 _rewrite(draft, content, part)
 

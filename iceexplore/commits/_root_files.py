@@ -15,10 +15,17 @@ from iceexplore.commits._root_draft import Draft, bare_position_deletes, chunks,
 from iceexplore.commits._root_dvs import change_dvs
 from iceexplore.errors import RuleError
 from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, whole
+from iceexplore.metadata import TableMetadata
 
-__all__ = ["add_files", "refuse_change", "take_out"]
+__all__ = ["add_files", "counts_partitions", "refuse_change", "take_out"]
 
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+_PARTITION_LIMIT = "write.summary.partition-limit"
+
+
+def counts_partitions(metadata: TableMetadata) -> bool:
+    """Whether the table's properties ask for summaries of the partitions that a commit changed."""
+    return metadata.properties.get(_PARTITION_LIMIT, "0") != "0"
 
 
 def refuse_change(draft: Draft, change: Change) -> None:
@@ -86,7 +93,8 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
     Returns
     -------
     EntryBatch
-        The entries that went, deletion vectors of removed data files among them; without statistics.
+        The entries that went, deletion vectors of removed data files among them; without statistics, and where they
+        stood in leaves, without partition tuples unless the table's properties ask for summaries of partitions.
 
     Raises
     ------
@@ -96,8 +104,11 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
     if draft.root is None:
         _refuse_missing(change, [*change.remove_data, *change.remove_deletes, *change.replace_dvs])
         return EntryBatch.empty()
+    if not (change.remove_data or change.remove_deletes or change.replace_dvs):
+        return EntryBatch.empty()
     reader, root = draft.writer.base.reader, draft.root
-    data = find_files(reader, root, texts(change.remove_data), (ContentType.DATA,), texts(()))
+    tuples = counts_partitions(draft.writer.base.metadata)
+    data = find_files(reader, root, texts(change.remove_data), (ContentType.DATA,), texts(()), tuples=tuples)
     _refuse_missing(change, _missing(change.remove_data, data, "location"))
     deletes = find_files(
         reader,
@@ -106,6 +117,7 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
         _DELETES,
         texts([*change.remove_data, *change.replace_dvs]),
         rows=_delete_leaves(draft, change, data),
+        tuples=tuples,
     )
     _refuse_missing(change, _missing(change.remove_deletes, deletes, "location"))
     owed = [name for name in change.replace_dvs if name not in set(change.remove_data)]

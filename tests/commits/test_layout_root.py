@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from iceexplore.commits import Change, apply_to_root, bent_rules, check_rules, evolve_spec, locate
+from iceexplore.commits import Change, apply_to_root, bent_rules, check_rules, evolve_spec, locate, set_properties
 from iceexplore.errors import FormatError, IceexploreError, RuleError
-from iceexplore.graph import TableState, travel
-from iceexplore.manifests import read_manifest_dv
+from iceexplore.graph import TableState, state_of, travel
+from iceexplore.manifests import EntryBatch, read_manifest_dv, write_manifest
 from tests.commits.root_lab import (
     BY_KIND_AND_BUCKET,
     PLACE,
@@ -93,7 +96,19 @@ def test_remove_from_a_leaf(tmp_path: Path) -> None:
     state = right(lab.commit("delete", remove_data=path("D2")))
     assert root_rows(state) == [(DATA_MANIFEST, "", "EXISTING"), (MANIFEST_DV, "", "ADDED")]
     assert positions(state) == {"ADDED": [[1]]}
+    summary = state.snapshot.summary if state.snapshot else None
+    assert summary is not None and "changed-partition-count" not in summary  # the leaf's statistics are not read
     assert [kind for kind, _ in lab.written()] == ["manifest-list"]
+
+
+def test_partitions_are_summarised_where_the_table_asks_for_it(tmp_path: Path) -> None:
+    lab = made(tmp_path, **LEAVES)
+    lab.box.commit(document_change=lambda d, at: set_properties(d, set={"write.summary.partition-limit": "5"}))
+    lab.commit(add=[data_file("D1"), data_file("D2", kind="b"), data_file("D3")])
+    state = lab.commit("delete", remove_data=path("D2"))
+    summary = state.snapshot.summary if state.snapshot else None
+    assert summary is not None and summary["changed-partition-count"] == "1"
+    assert summary["partitions.kind=b"].startswith("deleted-data-files=1")
 
 
 def test_overwrite_in_a_leaf_and_in_the_root(tmp_path: Path) -> None:
@@ -476,3 +491,37 @@ def test_apply_to_root_by_itself(tmp_path: Path) -> None:
 
     lab.box.commit(change)
     assert seen[0].added_rows == 12 and seen[0].root_location.endswith("-root.parquet")
+
+
+def test_on_top_of_a_root_of_the_draft(tmp_path: Path) -> None:
+    """A root of the later draft (DVs on the entries of their files, and of manifests) is carried over."""
+    lab = made(tmp_path, **LEAVES)
+    lab.commit(add=[data_file(n) for n in ("D1", "D2", "D3")])
+    lab.commit("overwrite", add=[data_file("E"), data_file("F"), dv("V", "E")])
+    state = lab.commit("delete", remove_data=path("D2"))
+    root = state.root()
+    assert root is not None
+    direct = state.reader.direct(root)
+    assert direct is not None
+    batch = EntryBatch.of(root)
+    files = [row["content_type"] < 3 for row in batch.entries.to_pylist()]
+    at = pa.array([sum(files[:i]) if is_file else None for i, is_file in enumerate(files)], pa.int64())
+    tuples = direct.partition()
+    assert tuples is not None
+    data = write_manifest(
+        replace(batch, partition=tuples.take(at)), content="root", metadata=state.metadata, spec_id=0,
+        dialect="v4-draft", manifest_format="parquet",
+    )  # fmt: skip
+    location = f"{state.metadata.location}/metadata/draft-root.parquet"
+    state.storage.write(location, data, kind="manifest-list")  # type: ignore[attr-defined]
+    document = copy.deepcopy(state.opened.document)
+    document["snapshots"][-1]["root-manifest"] = location
+    lab.box.state = state_of(replace(state.opened, document=document))
+    drafted = lab.state.root()
+    assert drafted is not None and drafted.dialect == "v4-draft"
+    assert sorted(live_files(lab.state)) == ["D1", "D3", "E", "F", "V"]
+    lab.box.commit(lambda w: Change("overwrite", added=entries([data_file("G")]), remove_data=path("E", "D3")))
+    assert sorted(live_files(lab.state)) == ["D1", "F", "G"]
+    now = lab.state.root()
+    assert now is not None and now.dialect == "v4-proposal"
+    assert positions(lab.state) == {"DELETED": [[1]], "ADDED": [[1, 2]]}
