@@ -2,9 +2,12 @@
 
 V4 draft, ``LocationUtil.resolveLocation``: what has no URI scheme is ``table location + "/" + path``, without ``.`` and
 ``..`` segments. A path that begins with a slash is taken as absolute: tables on a local disk have such locations.
+Some tables of old writers have a location that is relative itself; their files begin with it, and are not joined.
 """
 
 from __future__ import annotations
+
+import re
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +35,10 @@ def absolute(locations: pa.Array, table_location: str, where: str) -> tuple[pa.A
         The file in which they stand.
     """
     relative = pc.invert(pc.fill_null(pc.match_substring_regex(locations, _ABSOLUTE), True))
+    if not re.match(_ABSOLUTE, table_location):
+        for prefix in {table_location, table_location.removeprefix("./")}:
+            own = pc.fill_null(pc.starts_with(locations, prefix.rstrip("/") + "/"), False)
+            relative = pc.and_(relative, pc.invert(own))
     if not relative.true_count:
         return locations, []
     made = pc.binary_join_element_wise(table_location.rstrip("/"), locations, "/")
