@@ -23,8 +23,8 @@ from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_ty
 from iceexplore.metadata import PartitionSpec, arrow_type, fixed_length, is_known_transform, type_base
 
 __all__ = [
-    "MADE_UP_FOLDER",
     "Counts",
+    "MADE_UP_FOLDER",
     "counts_of",
     "is_made_up",
     "made_up_files",

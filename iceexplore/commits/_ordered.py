@@ -10,7 +10,7 @@ import pyarrow as pa
 from iceexplore.commits._transforms import INSTANT_UNITS
 from iceexplore.metadata import Type, arrow_type, decimal_parameters, fixed_length, type_base
 
-__all__ = ["DAY", "Numbers", "LETTERS", "line_of", "values_on"]
+__all__ = ["DAY", "LETTERS", "Numbers", "line_of", "values_on"]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 DAY = 86_400

@@ -12,11 +12,21 @@ import pyarrow.compute as pc
 from iceexplore.commits._data_files import file_schema
 from iceexplore.commits._partition_values import partition_columns
 from iceexplore.deletes import read_equality_deletes
-from iceexplore.errors import FormatError
+from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import FIELD_ID, MAX_TABLE_BYTES, field_id, foreign, read_rows
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type, name_mapping
+from iceexplore.metadata import (
+    ListType,
+    MapType,
+    NestedField,
+    Schema,
+    StructType,
+    Type,
+    arrow_type,
+    name_mapping,
+    type_base,
+)
 
 __all__ = ["LAST_UPDATED_ID", "ROW_ID_ID", "equality_mask", "read_data"]
 
@@ -55,6 +65,9 @@ def read_data(state: TableState, file: EntryBatch, *, lineage: bool, limit: int 
         ids = _ids_by_name(state, table)
     constants = _constants(state, file)
     fields, columns = [], []
+    for name, f in state.schema.walk():
+        if type_base(f.type) == "variant":
+            raise UnsupportedError(f"column {name!r} is a variant, and data with such columns is not rewritten here")
     for f, to in zip(state.schema.fields, file_schema(state.schema), strict=True):
         with foreign(f"column {f.name}", location):
             if f.field_id in ids:
