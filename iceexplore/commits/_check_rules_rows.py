@@ -14,7 +14,7 @@ from iceexplore.commits._rules import rule as named_rule
 from iceexplore.errors import RuleError
 from iceexplore.manifests import CONTENT_NAMES, ContentType, EntryBatch, Status, live, whole
 
-__all__ = ["RuleBreak", "Rows", "flagged", "refuse_broken", "root_breaks", "row_breaks"]
+__all__ = ["Rows", "RuleBreak", "flagged", "refuse_broken", "root_breaks", "row_breaks"]
 
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 _FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)

@@ -14,7 +14,7 @@ from iceexplore.commits._check_rules_view import LeafView
 from iceexplore.manifests import Manifest, Status
 from iceexplore.metadata import PartitionField, TableMetadata
 
-__all__ = ["cover_breaks", "count_breaks", "partition_breaks"]
+__all__ = ["count_breaks", "cover_breaks", "partition_breaks"]
 
 _COUNTED = {
     "added": (Status.ADDED,),
@@ -51,8 +51,8 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
     """
     where = f"{root.location}#entry {view.row}"
     counted = pa.array(np.isin(Rows(leaf.entries).status, [0, 1, 4]))
-    exact = {f.source_ids[0] for s in metadata.partition_specs for f in s.fields if f.transform == "identity"}
-    exact |= {e.expr_id for e in metadata.expressions}
+    exact = _exact_columns(metadata)
+    tuples = None
     for field_id in root.stat_field_ids():
         above = root.stats(field_id)
         lower, upper = above.lower[view.row].as_py(), above.upper[view.row].as_py()
@@ -64,15 +64,44 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
             total = pc.sum(getattr(below, name).filter(counted)).as_py()
             if value is not None and total is not None and value < total:
                 yield RuleBreak("stats-cover", where, f"{name} of field {field_id} is {value}, of its entries {total}")
-        lows = below.lower.filter(counted)
-        highs = below.upper.filter(counted)
-        if field_id in exact:  # of a partition value the lower bound may stand alone
-            highs = pc.coalesce(highs, lows)
+        lows, highs = below.lower, below.upper
+        if field_id in exact:
+            tuples = tuples or [leaf.partition()]  # rebuilt once
+            lows, highs = _exact_bounds(lows, highs, tuples[0], exact[field_id])
+        lows, highs = lows.filter(counted), highs.filter(counted)
         empty = _empty(below, counted) if field_id not in exact else lows.is_null()
         for side, bound, held, wrong in (("lower", lower, lows, pc.less), ("upper", upper, highs, pc.greater)):
             text = _uncovered(bound, above.lower.type, held, empty, wrong)
             if text:
                 yield RuleBreak("stats-cover", where, f"the {side} bound of field {field_id} is {bound!r}, {text}")
+
+
+def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
+    """Columns and expressions of which every file has one value, with their partition fields."""
+    out: dict[int, list[str]] = {}
+    for spec in metadata.partition_specs:
+        for field in spec.fields:
+            if field.transform == "identity":
+                out.setdefault(field.source_ids[0], []).append(str(field.field_id))
+    for expression in metadata.expressions:
+        if expression.partition_field_id is not None:
+            out.setdefault(expression.expr_id, []).append(str(expression.partition_field_id))
+    return out
+
+
+def _exact_bounds(
+    lows: pa.Array, highs: pa.Array, tuples: pa.StructArray | None, fields: list[str]
+) -> tuple[pa.Array, pa.Array]:
+    """Bounds of a partition value: the value itself (a file's own bound may be cut), else the lower bound alone."""
+    highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
+    if tuples is None:
+        return lows, highs
+    for name in fields:
+        at = tuples.type.get_field_index(name)
+        value = None if at < 0 else pc.struct_field(tuples, [at])
+        if value is not None and value.type == lows.type == highs.type:
+            lows, highs = pc.coalesce(value, lows), pc.coalesce(value, highs)
+    return lows, highs
 
 
 def _empty(below: Any, counted: pa.Array) -> pa.Array:

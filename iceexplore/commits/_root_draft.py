@@ -135,14 +135,17 @@ class Draft:
     def leaf_rows(self, row: int) -> EntryBatch | None:
         """What is live in a leaf, as EXISTING entries with statistics; None if V4 cannot write it.
 
-        Position delete files (below v3) have no V4 entry: a leaf that has any is left as it is.
+        Position delete files (below v3) have no V4 entry: a leaf that has any is left as it is. Sort orders of
+        equality deletes, which V4 has no more ("Can only be set if content_type is 0"), are left out.
         """
         assert self.root is not None
         leaf = readable(self.writer.base.reader.leaf(self.root, row, _ALL_PARTS))
         batch = EntryBatch.of(leaf).filter(live(leaf.entries))
         if bool_array(bare_position_deletes(batch.entries)).any():
             return None
-        return batch.with_columns(status=int(Status.EXISTING), manifest_dv=None)
+        is_data = pc.equal(batch.entries["content_type"], int(ContentType.DATA))
+        order = pc.if_else(is_data, batch.entries["sort_order_id"], pa.scalar(None, pa.int32()))
+        return batch.with_columns(status=int(Status.EXISTING), manifest_dv=None, sort_order_id=order)
 
     def add_leaf(
         self, batch: EntryBatch, *, content: ContentType, status: Status, referenced_file: str | None = None
