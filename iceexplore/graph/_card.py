@@ -24,13 +24,13 @@ _SHOWN_FIELDS = 40
 _SHOWN_PROBLEMS = 20
 
 
-def totals(state: TableState) -> Totals:
+def totals(state: TableState, *, read_leaves: bool = True) -> Totals:
     """Files, rows, deletes and bytes of the snapshot, as its summary claims; None where it does not say.
 
     Keys: ``data_files``, ``records``, ``delete_files``, ``position_deletes``, ``equality_deletes``, ``bytes``.
     Counts of files and rows that the summary lacks come from the manifest list or root manifest (one small read). A
-    root says how many entries a manifest DV removes, not how many rows they have: where the rows are asked for, and
-    only then, the leaves with one are read.
+    root says how many entries a manifest DV removes, not how many rows they have: for the rows the leaves with one are
+    read, or with ``read_leaves=False`` the rows are unknown.
     """
     keys = {
         "data_files": "total-data-files",
@@ -47,12 +47,18 @@ def totals(state: TableState) -> Totals:
     if out["data_files"] is None or out["records"] is None:
         root = state.root()
         if root is not None:
-            out.update({k: v for k, v in counted(state, root, rows=out["records"] is None).items() if out[k] is None})
+            out.update(
+                {
+                    k: v
+                    for k, v in counted(state, root, read_leaves=read_leaves and out["records"] is None).items()
+                    if out[k] is None
+                }
+            )
     return out
 
 
-def counted(state: TableState, root: Manifest, *, rows: bool = True) -> Totals:
-    """Live data files, their rows, and live delete files, by the root; rows None without ``rows`` or where unknown."""
+def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> Totals:
+    """Live data files, their rows, and live delete files, by the root; None where that does not say."""
     entries = root.entries
     mine = live(entries)
     out: Totals = {"data_files": 0, "records": 0, "delete_files": 0}
@@ -81,10 +87,10 @@ def counted(state: TableState, root: Manifest, *, rows: bool = True) -> Totals:
             to_read.append(row)
         elif is_data:
             add("records", _live_count(record["manifest_stats"], "rows"))
-    if not rows:
+    if to_read and not read_leaves:
         out["records"] = None
-    elif out["records"] is not None:
-        for leaf in state.reader.leaves(root, to_read) if to_read else ():
+    elif to_read and out["records"] is not None:
+        for leaf in state.reader.leaves(root, to_read):
             add("records", pc.sum(leaf.entries.filter(live(leaf.entries))["record_count"]).as_py() or 0)
     return out
 
@@ -137,7 +143,7 @@ def _clock_note(m: TableMetadata) -> tuple[str, ...]:
 def _size_facts(state: TableState) -> list[tuple[str, str]]:
     if state.snapshot is None:
         return [("Snapshot", "none: nothing was ever committed")]
-    t = totals(state)
+    t = totals(state, read_leaves=False)
 
     def number(name: str) -> str:
         value = t[name]
