@@ -28,15 +28,7 @@ def simulate(
     layout: Mapping[str, Any],
 ) -> Simulation:
     """A simulation on top of a state. See `iceexplore.Table.simulate`."""
-    sandbox = Sandbox(state, _options(state, format_version, layout), overlay=overlay, seed=seed)
-    shown, current = state.snapshot, state.metadata.snapshot()
-    if shown is not None and (current is None or shown.snapshot_id != current.snapshot_id):
-        at = shown.snapshot_id
-        sandbox.commit(
-            document_change=lambda d, ms: commits.set_current_snapshot(d, snapshot_id=at, timestamp_ms=ms),
-            what="set_current_snapshot",
-        )
-    return Simulation(sandbox)
+    return Simulation(commits.start_sandbox(state, format_version, layout, overlay=overlay, seed=seed))
 
 
 def empty(
@@ -356,7 +348,7 @@ class Simulation(Table):
         old = self._sandbox.options
         if format_version < self.format_version:
             commits.upgrade(self._state.opened.document, format_version)
-        self._sandbox.options = _options(self._state, format_version, layout)
+        self._sandbox.options = commits.options_for(self._state, format_version, layout)
         try:
             return self._document(None, "upgrade")
         except BaseException:
@@ -393,13 +385,3 @@ class Simulation(Table):
             lambda d, ms: commits.set_ref(d, name=name, snapshot_id=made, type=kind, timestamp_ms=ms, **retention), kind
         )
         return snapshot
-
-
-def _options(state: graph.TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
-    version = state.metadata.format_version if format_version is None else format_version
-    given = dict(layout)
-    if version == 4 == state.metadata.format_version and "dialect" not in given:
-        root = state.root()
-        if root is not None and root.dialect not in ("v4-proposal", "v4-draft", ""):
-            given["dialect"] = "v4-java"
-    return LayoutOptions.of(version, **given)

@@ -33,7 +33,7 @@ from iceexplore.commits._refs import (
 from iceexplore.commits._rewrites import cherry_pick, rewrite_manifests, rewrite_position_deletes
 from iceexplore.commits._row_delta import row_delta
 from iceexplore.commits._rules import RULES, Rule, rule
-from iceexplore.commits._sandbox import Sandbox
+from iceexplore.commits._sandbox import Sandbox, options_for, start_sandbox
 from iceexplore.commits._save import Saved, save
 from iceexplore.commits._schema_evolution import evolve_schema
 from iceexplore.commits._selection import Selection, select
@@ -95,6 +95,7 @@ __all__ = [
     "new_files",
     "new_table_document",
     "next_document",
+    "options_for",
     "overwrite",
     "partition_keys",
     "partition_path",
@@ -115,6 +116,7 @@ __all__ = [
     "set_ref",
     "set_sort_order",
     "snapshot_json",
+    "start_sandbox",
     "summary_of",
     "upgrade",
 ]

@@ -13,13 +13,14 @@ from typing import Any
 
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import Pointer
+from iceexplore.commits._refs import set_current_snapshot
 from iceexplore.commits._trial import CommitRecord, DocumentChange, MakeChange, Trial
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import Snapshot, parse_version
 from iceexplore.storage import Opened, OverlayStorage, Source, parse_document
 
-__all__ = ["Sandbox", "Shared"]
+__all__ = ["Sandbox", "Shared", "options_for", "start_sandbox"]
 
 _NOTE = "A simulation: "
 
@@ -257,3 +258,45 @@ class Sandbox:
         if made_up:
             note += f" {made_up:,} made-up data files were added: they have no data."
         return (note, *self._notes)
+
+
+def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
+    """The options of a format version (by default the table's), with those given.
+
+    A V4 table that has a manifest list, as Java writes it, keeps that unless ``dialect`` says otherwise.
+
+    Raises
+    ------
+    OptionError
+        An unknown option, or a value that makes no sense.
+    """
+    version = state.metadata.format_version if format_version is None else format_version
+    given = dict(layout)
+    if version == 4 == state.metadata.format_version and "dialect" not in given:
+        root = state.root()
+        if root is not None and root.dialect not in ("v4-proposal", "v4-draft", ""):
+            given["dialect"] = "v4-java"
+    return LayoutOptions.of(version, **given)
+
+
+def start_sandbox(
+    state: TableState,
+    format_version: int | None = None,
+    layout: Mapping[str, Any] | None = None,
+    *,
+    overlay: str | PathLike[str] | None = None,
+    seed: int | str | None = None,
+) -> Sandbox:
+    """A sandbox on what a state shows: of a time-travelled one the first commit makes its snapshot current.
+
+    Raises as `Sandbox` and `options_for`.
+    """
+    sandbox = Sandbox(state, options_for(state, format_version, layout or {}), overlay=overlay, seed=seed)
+    shown, current = state.snapshot, state.metadata.snapshot()
+    if shown is not None and (current is None or shown.snapshot_id != current.snapshot_id):
+        at = shown.snapshot_id
+        sandbox.commit(
+            document_change=lambda d, ms: set_current_snapshot(d, snapshot_id=at, timestamp_ms=ms),
+            what="set_current_snapshot",
+        )
+    return sandbox
