@@ -93,7 +93,7 @@ def check_table(path: str) -> int:
 
 
 def without_sources(batch: EntryBatch, table: TableMetadata) -> EntryBatch:
-    """Without statistics of identity partition sources and of columns in no schema, which V4 does not keep as they are."""
+    """Without statistics that V4 does not keep as they are: of identity partition sources, of columns in no schema."""
     sources = {f.source_id for s in table.partition_specs for f in s.fields if f.transform == "identity"}
     kept = {i: a for i, a in batch.stats.items() if i in table.all_fields() and i not in sources}
     return EntryBatch(batch.entries, kept, batch.partition)

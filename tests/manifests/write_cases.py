@@ -192,7 +192,9 @@ def batches(
                 "deletion_vector": {"offset": draw(number), "size_in_bytes": draw(number)} if vector else None,
                 "key_metadata": draw(st.none() | st.binary(max_size=3)),
                 "split_offsets": draw(st.none() | st.lists(number, max_size=3)),
-                "equality_ids": draw(st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=3)) if kind == 2 else None,
+                "equality_ids": draw(st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=3))
+                if kind == 2
+                else None,
                 "first_row_id": draw(st.none() | number) if kind == 0 and table.format_version > 2 else None,
             }
         )
