@@ -13,6 +13,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.commits import check_rules, new_table_document
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError, RuleError, StorageError
+from iceexplore.storage import CACHE
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -108,6 +109,18 @@ def test_what_was_taken_before_does_not_move(folder: Path) -> None:
     assert taken.snapshot != made and here.snapshot != made and s.snapshot == made
     assert taken.refresh().snapshot == made
     assert ix.open(folder).snapshot != made
+
+
+def test_the_difference_to_the_table_costs_what_the_change_does(folder: Path) -> None:
+    t = ix.open(folder)
+    s = t.simulate()
+    s.append(2, rows=10)
+    t.reads.clear()
+    s.state.storage.reads.clear()
+    CACHE.clear()
+    assert s.diff(t).files["change"].tolist() == ["added", "added"]
+    read = [r for log in (t.reads, s.reads) for r in log if r.kind == "manifest"]
+    assert [r.location for r in read] == [w.location for w in s.writes if w.kind == "manifest"]
 
 
 def test_two_writers(folder: Path) -> None:
