@@ -15,7 +15,6 @@ from iceexplore.commits._root_draft import GONE, Draft, begin, numbers
 from iceexplore.commits._root_dvs import BENT_BY_ATTACHING, place_dvs
 from iceexplore.commits._root_files import add_files, counts_partitions, refuse_change, take_out
 from iceexplore.commits._root_flush import flush_root
-from iceexplore.commits._root_totals import with_totals
 from iceexplore.commits._summary import summary_of
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, live, whole, write_manifest
@@ -34,7 +33,8 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     """Make the new snapshot's root manifest out of the base's, and write it.
 
     The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests then stand in the root
-    as they are (proposal, "Upgrade"). Leaves are read only to find what the change removes, to compact them, and to
+    as they are (proposal, "Upgrade"); paths in them that are relative to a process have no meaning in V4, which takes
+    them to be relative to the table. Leaves are read only to find what the change removes, to compact them, and to
     affiliate delete manifests; none is read for an append.
 
     Parameters
@@ -44,7 +44,8 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
         it already is not noticed: that would cost reading all leaves (`check_rules` finds it). Position delete files
         of v2 stay in their old leaves, and a rewrite leaves these leaves as they are. The summary has no
         ``changed-partition-count`` where files go from leaves: their partitions would have to be read for it. With
-        the table's property ``write.summary.partition-limit`` above 0 they are.
+        the table's property ``write.summary.partition-limit`` above 0 they are. Totals that the base's summary lacks
+        are left out, as Java leaves them out (``SnapshotProducer.updateTotal``).
     writer
         Files are written when everything is known to be right: a change that is refused leaves nothing behind.
 
@@ -85,7 +86,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
         added=added,
         removed=removed,
         metadata=metadata,
-        parent=with_totals(writer.base),
+        parent=writer.base.snapshot,
         further={**_manifest_counts(draft, rows), **change.summary},
     )
     if draft.changed and not counts_partitions(metadata):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._locate import bool_array, live_manifests, readable
+from iceexplore.commits._root_upgrade import upgraded_rows
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.manifests import (
     ContentType,
@@ -20,7 +21,6 @@ from iceexplore.manifests import (
     Status,
     live,
     manifest_entry,
-    upgrade_entries,
     whole,
     write_manifest,
 )
@@ -78,7 +78,7 @@ class Draft:
     root
         The base's root or manifest list; None where there is no snapshot yet.
     rows
-        Its rows as V4 content entries (`upgrade_entries` below V4), one for one.
+        Its rows as V4 content entries (`upgraded_rows` below V4), one for one.
     kind, fate
         Per row: its content type, and `Status.EXISTING`, `Status.DELETED` or `GONE`.
     dvs
@@ -226,7 +226,7 @@ def begin(writer: CommitWriter) -> Draft:
     elif readable(root).dialect in ("v4-proposal", "v4-draft"):
         rows = _with_tuples(EntryBatch.of(root), state.reader.direct(root))
     else:
-        rows = upgrade_entries(EntryBatch(root.entries), state.metadata)
+        rows = upgraded_rows(state, root)
     entries = rows.entries
     alive = bool_array(live(entries))
     kind = numbers(entries["content_type"])

@@ -239,6 +239,21 @@ def test_dvs_go_with_their_data_files(tmp_path: Path) -> None:
     assert summary["total-delete-files"] == "1" and summary["total-position-deletes"] == "1"
 
 
+def test_totals_that_the_base_lacks_are_left_out_and_no_leaf_is_read_for_them(tmp_path: Path) -> None:
+    lab = made(tmp_path, **LEAVES)
+    state = lab.commit(add=[data_file(n) for n in ("D1", "D2", "D3")])
+    document = copy.deepcopy(dict(state.opened.document))
+    del document["snapshots"][0]["summary"]["total-files-size"]
+    lab.box.state = state_of(replace(state.opened, document=document), strict=True)
+    before = len(lab.box.storage.reads)
+    state = lab.commit(add=[data_file("D4")])
+    assert not [read for read in tuple(lab.box.storage.reads)[before:] if read.kind == "manifest"]
+    assert state.snapshot is not None and state.snapshot.summary is not None
+    assert "total-files-size" not in state.snapshot.summary
+    assert state.snapshot.summary["total-data-files"] == "4"
+    right(state)
+
+
 def test_equality_deletes_and_dropped_deletes(tmp_path: Path) -> None:
     lab = made(tmp_path, flush_delete_files=1)
     lab.commit(add=[data_file("D1"), equality("Q1"), equality("Q2")])
