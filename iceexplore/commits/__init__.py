@@ -7,6 +7,7 @@ from iceexplore.commits._check_rules import check_rules
 from iceexplore.commits._check_rules_rows import RuleBreak
 from iceexplore.commits._compact import compact
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
+from iceexplore.commits._detect import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits._document import next_document
 from iceexplore.commits._empty import empty_state
 from iceexplore.commits._expire import expire_snapshots
@@ -48,6 +49,7 @@ __all__ = [
     "Affinity",
     "Applied",
     "Change",
+    "Changes",
     "CommitRecord",
     "CommitWriter",
     "Cost",
@@ -60,6 +62,7 @@ __all__ = [
     "LayoutOptions",
     "MakeChange",
     "MetadataNames",
+    "MetadataRead",
     "Operation",
     "PartitionStorage",
     "PlanCost",
@@ -77,6 +80,8 @@ __all__ = [
     "apply_to_list",
     "apply_to_root",
     "bent_rules",
+    "changes_between",
+    "changes_of",
     "check_rules",
     "cherry_pick",
     "cherry_pick_summary",

@@ -2,12 +2,12 @@
 
 from iceexplore.graph._bundle import REDACTIONS, Bundle, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals
-from iceexplore.graph._diff import Diff, diff
+from iceexplore.graph._diff import Diff, diff, file_changes
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._nodes import TreeNode, json_safe
 from iceexplore.graph._ranges import partition_ranges
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
-from iceexplore.graph._root import ROOT_DIALECTS, Removals, direct_places, live_manifests
+from iceexplore.graph._root import ROOT_DIALECTS, Removals, direct_places, live_manifests, removed_counts, vector_rows
 from iceexplore.graph._seed_style import SeedTree, build_seed_tree, seed_diagram
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
@@ -33,6 +33,7 @@ __all__ = [
     "clock",
     "diff",
     "direct_places",
+    "file_changes",
     "format_ms",
     "history",
     "human_bytes",
@@ -42,6 +43,7 @@ __all__ = [
     "partition_ranges",
     "ref_records",
     "refreshed",
+    "removed_counts",
     "resolve_state",
     "seed_diagram",
     "snapshot_of",
@@ -52,5 +54,6 @@ __all__ = [
     "to_ms",
     "totals",
     "travel",
+    "vector_rows",
     "write_bundle",
 ]

@@ -20,7 +20,7 @@ from iceexplore.render import Card, CardTable, card_html, card_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Diff", "diff"]
+__all__ = ["Diff", "diff", "file_changes"]
 
 _COLUMNS = [
     "content_type",
@@ -68,6 +68,8 @@ class Diff:
         A row per file added or removed.
     manifests_arrow
         A row per manifest, and manifest DV (V4), of either root: ``change`` is added, removed or carried over.
+    read
+        The manifests that were read to tell, besides the two roots.
     """
 
     a: TableState
@@ -75,6 +77,7 @@ class Diff:
     files_arrow: pa.Table
     manifests_arrow: pa.Table
     _carried: Callable[[], dict[str, tuple[int, int]]] = field(repr=False)
+    read: tuple[str, ...] = ()
 
     @property
     def files(self) -> pd.DataFrame:
@@ -188,26 +191,28 @@ def diff(a: TableState, b: TableState) -> Diff:
     of the change, not of the table. A file that moved from a root into a leaf, or between leaves, is no change.
     """
     root_a, root_b = a.root(), b.root()
-    same_storage = a.storage.identity == b.storage.identity
     by_a, by_b = _by_location(root_a), _by_location(root_b)
-    both = set(by_a) & set(by_b) if same_storage else set()
+    both = {loc for loc in by_a.keys() & by_b.keys() if a.storage.key(loc) == b.storage.key(loc)}
+    # A simulation has its table's own manifests.
+    same_storage = bool(both)
     shared = both
     if both and root_a is not None and root_b is not None:
         gone_a, gone_b = Removals(root_a), Removals(root_b)
         shared = {loc for loc in both if gone_a.of(loc).identity == gone_b.of(loc).identity}
-    left = _files(a, root_a, [i for loc, i in by_a.items() if loc not in shared])
-    right = _files(b, root_b, [i for loc, i in by_b.items() if loc not in shared])
+    rows_a = {loc: i for loc, i in by_a.items() if loc not in shared}
+    rows_b = {loc: i for loc, i in by_b.items() if loc not in shared}
+    left, right = _files(a, root_a, list(rows_a.values())), _files(b, root_b, list(rows_b.values()))
     key_a, key_b = _keys(left), _keys(right)
     in_both_b = pc.is_in(key_b, value_set=key_a)
     removed = left.filter(pc.invert(pc.is_in(key_a, value_set=key_b)))
     added = right.filter(pc.invert(in_both_b))
-    files = pa.concat_tables([_changed("removed", removed), _changed("added", added)])
+    files = pa.concat_tables([file_changes("removed", removed), file_changes("added", added)])
     moved = _count(right.filter(in_both_b))
 
     def carried() -> dict[str, tuple[int, int]]:
         return _summed(moved, _carried_over(b, root_b, [by_b[loc] for loc in shared]))
 
-    return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried)
+    return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried, tuple({**rows_a, **rows_b}))
 
 
 def _by_location(root: Manifest | None) -> dict[str, int]:
@@ -251,7 +256,8 @@ def _content(files: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(pc.is_valid(files["deletion_vector"]), _DV, pc.take(names, kinds))
 
 
-def _changed(change: str, files: pa.Table) -> pa.Table:
+def file_changes(change: str, files: pa.Table) -> pa.Table:
+    """Entries of files as the rows of `Diff.files_arrow`."""
     dv = files["deletion_vector"]
     size = pc.coalesce(pc.struct_field(dv, "size_in_bytes"), files["file_size_in_bytes"])
     columns = {
