@@ -61,10 +61,15 @@ def live_files(
 
 
 def find_files(
-    state: TableState, locations: Iterable[str], contents: Iterable[ContentType] = _DATA, *, stats: bool = False
+    state: TableState,
+    locations: Iterable[str],
+    contents: Iterable[ContentType] = _DATA,
+    *,
+    stats: bool = False,
+    tuples: bool = True,
 ) -> tuple[EntryBatch, list[str]]:
     """The live files at some locations, and those of the locations at which there is none (see `find_named`)."""
-    found, _, missing = find_named(state, locations, contents, stats=stats)
+    found, _, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
     return found, missing
 
 
@@ -74,18 +79,20 @@ def find_named(
     contents: Iterable[ContentType] = _DATA,
     *,
     stats: bool = False,
+    tuples: bool = True,
 ) -> tuple[EntryBatch, list[str], list[str]]:
     """The live files at some locations, the location that each was asked for by, and those without a live file.
 
     A location is compared as written first, then by what it means (``file:/x`` and ``/x``; where a moved table's file
-    is now). Reading ends when all are found.
+    is now). Reading ends when all are found. Statistics and partition tuples are decoded only of the manifests that
+    hold a file which was asked for; without ``tuples`` (and ``stats``) not at all.
     """
     missing = dict.fromkeys(locations)
     kinds, found, names = tuple(contents), [], []
     for by_meaning in (False, True):
         if not missing:
             break
-        for leaf, mask in live_leaves(state, kinds, parts=_parts(stats)):
+        for leaf, mask in live_leaves(state, kinds):
             hit = _meant(state, leaf, missing) if by_meaning else _written(leaf, missing)
             if not hit:
                 continue
@@ -95,14 +102,20 @@ def find_named(
                 missing.pop(hit[row], None)
                 names.append(hit[row])
             if len(rows):
-                found.append(EntryBatch.of(leaf, None if stats else ()).take(rows))
+                whole_leaf = EntryBatch.of(leaf, None if stats else ()) if stats or tuples else EntryBatch(leaf.entries)
+                found.append(whole_leaf.take(rows))
             if not missing:
                 break
     return concat_batches(found), names, list(missing)
 
 
 def must_be_live(
-    state: TableState, locations: Iterable[str], contents: Iterable[ContentType] = _DATA, *, stats: bool = False
+    state: TableState,
+    locations: Iterable[str],
+    contents: Iterable[ContentType] = _DATA,
+    *,
+    stats: bool = False,
+    tuples: bool = True,
 ) -> tuple[EntryBatch, list[str]]:
     """The live files at these locations, and the location that each was asked for by.
 
@@ -111,9 +124,10 @@ def must_be_live(
     RuleError
         ``files-exist``: some are not live.
     """
-    found, names, missing = find_named(state, locations, contents, stats=stats)
+    found, names, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
     if missing:
-        others = find_files(state, missing, [t for t in (*_DATA, *_DELETES) if t not in tuple(contents)])[0]
+        kinds = [t for t in (*_DATA, *_DELETES) if t not in tuple(contents)]
+        others = find_files(state, missing, kinds, tuples=False)[0]
         kind = ""
         if len(others):
             first = others.entries.slice(0, 1).to_pylist()[0]
@@ -132,7 +146,7 @@ def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
     RuleError
         ``duplicate-file``.
     """
-    found = find_files(state, locations, (*_DATA, *_DELETES))[0]
+    found = find_files(state, locations, (*_DATA, *_DELETES), tuples=False)[0]
     if len(found):
         names = found.entries["location"].to_pylist()
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""

@@ -45,7 +45,7 @@ def delete_files(state: TableState, writer: CommitWriter, paths: Any) -> Change:
     RuleError
         ``files-exist``: one is not live.
     """
-    locations, _ = _live(state, paths)
+    locations = _live(state, paths)
     return Change("delete", remove_data=locations, base_snapshot_id=base_id(state), conflict_files=frozenset(locations))
 
 
@@ -91,7 +91,7 @@ def overwrite(
     gone: tuple[str, ...] = ()
     selection: Selection | None = None
     if delete is not None:
-        gone, _ = _live(state, delete)
+        gone = _live(state, delete)
     elif by_filter:
         selection = select(state, where, partition)
         refuse_straddling(selection)
@@ -162,14 +162,14 @@ def checked_isolation(isolation: str) -> None:
         raise OptionError(f"isolation={isolation!r}: serializable or snapshot")
 
 
-def _live(state: TableState, paths: Any) -> tuple[tuple[str, ...], EntryBatch]:
-    """Locations as the table spells them, and their entries."""
-    found, _ = must_be_live(state, locations_of(paths))
+def _live(state: TableState, paths: Any) -> tuple[str, ...]:
+    """Locations of live files as the table spells them."""
+    found, _ = must_be_live(state, locations_of(paths), tuples=False)
     names = found.entries["location"].to_pylist()
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise RuleError("duplicate-file", f"the table has {twice} more than once: which entry is meant cannot be said")
-    return tuple(names), found
+    return tuple(names)
 
 
 def base_id(state: TableState) -> int | None:
