@@ -14,7 +14,7 @@ from typing import Any
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import Pointer
 from iceexplore.commits._refs import set_current_snapshot
-from iceexplore.commits._trial import CommitRecord, DocumentChange, MakeChange, Trial
+from iceexplore.commits._trial import CommitRecord, DocumentChange, Layout, MakeChange, Trial
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import Snapshot, parse_version
@@ -187,6 +187,7 @@ class Sandbox:
         document_change: DocumentChange | None = None,
         pins: tuple[str, ...] = (),
         what: str | None = None,
+        layout: Layout | None = None,
     ) -> Snapshot | None:
         """Commit: a change of files, of the document, or of both in one.
 
@@ -204,6 +205,8 @@ class Sandbox:
             Resolution and Retry": of a schema update the schema).
         what
             What the record of the commit says, where no file changes.
+        layout
+            Writes the manifests and the list or root; by default the layout of the options.
 
         Returns
         -------
@@ -221,7 +224,7 @@ class Sandbox:
             There is no such branch.
         """
         with self._lock:
-            trial = Trial(self, make_change, ref, document_change, pins, what)
+            trial = Trial(self, make_change, ref, document_change, pins, what, layout)
             try:
                 return trial.run()
             finally:

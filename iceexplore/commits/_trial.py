@@ -83,12 +83,14 @@ class Trial:
         document_change: DocumentChange | None,
         pins: tuple[str, ...],
         what: str | None,
+        layout: Layout | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.make_change = make_change
         self.ref = ref
         self.document_change = document_change
         self.pins = pins
+        self.layout = layout
         self.what = what or ("change" if make_change else "metadata")
         self.start = sandbox.state
         self.change: Change | None = None
@@ -178,7 +180,7 @@ class Trial:
         else:
             validate(self.change, _on_branch(self.start, self.ref), base)
             self.change = self.change if self.change.renew is None else self.change.renew(base)
-        applied = layout_of(sandbox.options)(self.change, writer)
+        applied = (self.layout or layout_of(sandbox.options))(self.change, writer)
         snapshot = snapshot_json(
             format_version=version,
             snapshot_id=self.snapshot_id,
