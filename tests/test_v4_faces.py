@@ -155,6 +155,28 @@ def test_a_leaf_with_the_same_vector_on_both_sides_is_not_read(lab: RootLab, tmp
     t.close()
 
 
+def test_a_vector_attached_to_its_manifest_is_told_as_one_of_its_own(tmp_path: Path) -> None:
+    t = ix.Table(made(tmp_path / "t", dv_attached=True).state)
+    assert t.snapshot is not None
+    now = t.snapshot.snapshot_id
+    leaf = next(n for n in t.tree(depth="files").nodes if n.kind == "data-manifest")
+    assert "2 of 6 entries removed by a manifest DV" in leaf.lines
+    vector = t.inspect.manifest_deletion_vectors.arrow().to_pylist()
+    assert [(r["manifest"], r["cardinality"], r["storage"]) for r in vector if r["status"] != 2] == [
+        (leaf.location, 2, "inline")
+    ]
+    assert sorted(short(p) for p in t.inspect.data_files.arrow()["file_path"].to_pylist()) == [
+        "D0",
+        "D2",
+        "D4",
+        "D5",
+        "D6",
+    ]
+    assert dict(t_card(t))["Data files"] == "5"
+    d = t.diff(t.snapshots[3].snapshot_id, now)
+    assert sorted(short(r["location"]) for r in d.files_arrow.to_pylist()) == ["D3", "D7"]
+
+
 # Travel -------------------------------------------------------------------------------------------------------------
 
 

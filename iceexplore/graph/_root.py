@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.manifests import ContentType, Manifest, live, whole
+from iceexplore.errors import IceexploreError
+from iceexplore.manifests import ContentType, Manifest, live, read_manifest_dv, whole
 from iceexplore.storage import canonical
 
 __all__ = [
@@ -24,9 +26,11 @@ __all__ = [
     "direct_places",
     "left_out",
     "live_manifests",
+    "removed_counts",
     "removed_rows",
     "root_words",
     "row_keys",
+    "vector_rows",
 ]
 
 MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)})
@@ -71,8 +75,8 @@ class Removals:
         self._by_leaf: dict[str, Removed] = {}
         for leaf, rows in root.dv_rows.items():
             picked = root.entries.take(pa.array(rows, pa.int64()))
-            counts = picked["record_count"].to_pylist()
-            total = None if None in counts else sum(counts)
+            counts = removed_counts(root, rows)
+            total = None if None in counts else sum(n for n in counts if n is not None)
             self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(row_keys(picked).to_pylist()))
 
     def of(self, location: str | None) -> Removed:
@@ -86,6 +90,33 @@ class Removals:
     def all(self) -> list[Removed]:
         """What is removed of each leaf of which anything is."""
         return list(self._by_leaf.values())
+
+
+def vector_rows(root: Manifest) -> list[int]:
+    """The rows of a root that have a manifest DV: entries of their own, and manifests to which one is attached."""
+    entries = root.entries
+    kinds = pa.array([*MANIFESTS, int(ContentType.MANIFEST_DV)], pa.int32())
+    own = whole(pc.equal(entries["content_type"], int(ContentType.MANIFEST_DV)))
+    attached = pc.and_(pc.is_valid(whole(entries["deletion_vector"])), whole(pc.is_in(entries["content_type"], kinds)))
+    return [int(row) for row in np.flatnonzero(bools(own) | bools(attached))]
+
+
+def removed_counts(root: Manifest, rows: list[int]) -> list[int | None]:
+    """How many entries the manifest DVs in some rows remove.
+
+    One that is attached to its manifest has no count of its own: it is counted if it is inline, else unknown.
+    """
+    columns = root.entries.select(["content_type", "record_count", "deletion_vector"])
+    out: list[int | None] = []
+    for row, entry in zip(rows, columns.take(pa.array(rows, pa.int64())).to_pylist(), strict=True):
+        count = entry["record_count"]
+        if entry["content_type"] != ContentType.MANIFEST_DV:
+            count = None
+            if (entry["deletion_vector"] or {}).get("inline_content") is not None:
+                with suppress(IceexploreError):
+                    count = len(read_manifest_dv(None, root, row))  # inline: nothing is read
+        out.append(count)
+    return out
 
 
 def removed_rows(root: Manifest) -> npt.NDArray[np.bool_]:
@@ -114,8 +145,9 @@ def root_words(root: Manifest) -> dict[str, int]:
         "manifest": np.isin(kinds, sorted(MANIFESTS)),
         "data file": kinds == ContentType.DATA,
         "delete": np.isin(kinds, (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE))),
-        "manifest DV": kinds == ContentType.MANIFEST_DV,
+        "manifest DV": np.zeros(len(root), dtype=np.bool_),
     }
+    words["manifest DV"][vector_rows(root)] = True
     out = {word: int((mine & mask).sum()) for word, mine in words.items()}
     out["removal"] = int((~mask).sum())
     return {word: count for word, count in out.items() if count}

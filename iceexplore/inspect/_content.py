@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph import TableState, direct_places, live_manifests
+from iceexplore.graph import TableState, direct_places, live_manifests, removed_counts, vector_rows
 from iceexplore.inspect._definitions import expression_text
 from iceexplore.inspect._files import live_position_deletes, live_rows
 from iceexplore.inspect._partition import PartitionUnion, partition_union
@@ -150,18 +150,21 @@ def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
     root = state.root()
     if root is None:
         return
-    rows = root.entries.filter(pc.equal(root.entries.column("content_type"), int(ContentType.MANIFEST_DV)))
+    places = vector_rows(root)
+    rows = root.entries.take(pa.array(places, pa.int64()))
 
     def own(name: str) -> pa.Array:
         return whole(rows.column(name))
 
     vector = own("deletion_vector")
+    attached = pc.not_equal(own("content_type"), int(ContentType.MANIFEST_DV))
     inline = pc.struct_field(vector, "inline_content")
     is_inline = pc.is_valid(inline)
     size = pc.coalesce(pc.binary_length(inline).cast(pa.int64()), pc.struct_field(vector, "size_in_bytes"))
     columns = [
-        pc.coalesce(own("referenced_file"), own("location")),  # an inline one has its leaf's location
-        own("record_count"),
+        # An inline one has its leaf's location, one that is attached to its leaf is in its entry.
+        pc.if_else(attached, own("location"), pc.coalesce(own("referenced_file"), own("location"))),
+        pa.array(removed_counts(root, places), pa.int64()),
         pc.if_else(is_inline, "inline", "puffin"),
         pc.if_else(is_inline, pa.scalar(None, pa.string()), own("location")),
         pc.if_else(is_inline, pa.scalar(None, pa.int64()), pc.struct_field(vector, "offset")),
