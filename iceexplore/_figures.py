@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from iceexplore import graph
+from iceexplore import commits, graph
+from iceexplore.commits import BentLeaf
+from iceexplore.deletes import new_dv_blob, write_puffin
 from iceexplore.errors import OptionError
+from iceexplore.manifests import ContentType, EntryBatch, Status
 from iceexplore.render import TableDiagram, TableLink, TableNode, html_table
 from iceexplore.simulation import Simulation, empty
 
@@ -199,6 +202,59 @@ def _several_dvs() -> TableDiagram:
     return _drawn(s)
 
 
+def _dv_in_delete_manifest() -> TableDiagram:
+    s = _table(flush_data_files=0, flush_delete_files=0)
+    s.append(_files("D1", "D2", "D3"))
+    s.row_delta(deletes={_file("D2"): [3]})
+    _bent(s, (), {}, "replace")
+    _bent(s, (), {"M3": {"DV2": ([20, 21], Status.ADDED)}})
+    both = {"DV3": ([3, 20, 21], Status.EXISTING), "DV4": ([40], Status.ADDED)}
+    _bent(s, (ContentType.DELETE_MANIFEST,), {"M4": both})
+    names = {f"{_HOME}/metadata/{m}.parquet": m for m in ("M3", "M4")}
+    return _drawn(s, last=3, names=names)
+
+
+def _bent(
+    s: Simulation,
+    without: tuple[ContentType, ...],
+    manifests: Mapping[str, Mapping[str, tuple[list[int], Status]]],
+    operation: Literal["replace", "overwrite"] = "overwrite",
+) -> None:
+    """The root as it is, all EXISTING, but for rows of some kinds; and delete manifests of these vectors of D2."""
+    from pyroaring import BitMap64
+
+    kept = commits.root_rows(s.state).with_columns(status=int(Status.EXISTING))
+    kinds = kept.entries["content_type"].to_pylist()
+    rows: list[EntryBatch | BentLeaf] = [kept.take([i for i, kind in enumerate(kinds) if kind not in without])]
+    files: dict[str, bytes] = {}
+    now = s.snapshot
+    assert now is not None
+    old = {"snapshot_id": now.snapshot_id, "sequence_number": now.sequence_number}  # what is EXISTING inherits nothing
+    old["file_sequence_number"] = now.sequence_number
+    for name, vectors in manifests.items():
+        blobs = [new_dv_blob(BitMap64(positions), _file("D2")) for positions, _ in vectors.values()]
+        location = f"{_HOME}/data/{name}.puffin"
+        files[location], places = write_puffin(blobs)
+        entries = [
+            {
+                "content_type": int(ContentType.POSITION_DELETE),
+                "location": location,
+                "file_format": "puffin",
+                "status": int(status),
+                "partition_spec_id": 0,
+                "record_count": len(positions),
+                "file_size_in_bytes": len(files[location]),
+                "referenced_file": _file("D2"),
+                "deletion_vector": {"offset": offset, "size_in_bytes": size},
+                **(old if status == Status.EXISTING else {}),
+            }
+            for (positions, status), (offset, size) in zip(vectors.values(), places, strict=True)
+        ]
+        rows.append(BentLeaf(f"{_HOME}/metadata/{name}.parquet", EntryBatch.of_rows(entries), "delete"))
+    commits.bent_commit(s._sandbox, rows, relaxed=_BENT_BY_DELETE_MANIFESTS, operation=operation, files=files)
+    s.refresh()
+
+
 # Then and now ---------------------------------------------------------------------------------------------------------
 
 
@@ -267,6 +323,8 @@ def _table_structure() -> TableDiagram:
 
 _EXAMPLES = "Single File Commits, Examples"
 _DISCARDED = "Single File Commits, Discarded Approaches"
+#: DV1 and DV2 are live together; DV3 is new and EXISTING; M2 and M3 are gone, and DV1 and DV2 with them.
+_BENT_BY_DELETE_MANIFESTS = ("added-is-change", "leaf-change-by-dv", "one-dv")
 
 _FIGURES = Figures(
     (
@@ -280,6 +338,7 @@ _FIGURES = Figures(
         Figure("row-delta-complex", "A row delta with delete manifests", f"{_EXAMPLES}: Row Delta", "The new DV of D1 replaces the old one, which a manifest DV removes from its delete manifest.", _row_delta_complex),
         Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges what was left of M1 and M2: all of it EXISTING, only D7 is ADDED.", _compaction),
         Figure("discarded-several-dvs", "Discarded: several deletion vectors a leaf", _DISCARDED, "Each snapshot's changes stand apart as an ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
+        Figure("discarded-dv-in-delete-manifest", "Discarded: more deletes in another delete manifest", f"{_DISCARDED}: Modifying an existing Delete Vector", "DV2 adds to DV1 in a manifest of its own; M4 then keeps what was deleted before (DV3) apart from what is new (DV4).", _dv_in_delete_manifest, _BENT_BY_DELETE_MANIFESTS),
         Figure("v3-beside-v4", "The same table in v3 and in V4", "Single File Commits, Diagram Source", "A manifest list names manifests only; a root names manifests, files and vectors.", _v3_beside_v4),
         Figure("current-and-proposed", "Current and proposed structure", "Single File Commits, Proposal", "Data and deletes may stand in the root itself until there are enough of them for a leaf.", _current_and_proposed),
         Figure("table-structure", "The structure of a table", "Iceberg's first design document", "The catalog holds one pointer; each commit writes a new metadata file and swaps it.", _table_structure),

@@ -52,6 +52,15 @@ EXPECTED: dict[str, dict[str, str]] = {
         "Manifest DV2": "2",
         "Manifest DV3": "1, 2",
     },
+    "discarded-dv-in-delete-manifest": {
+        "Root Manifest A": "M1 EXISTING, M2 EXISTING",
+        "Root Manifest B": "M1 EXISTING, M2 EXISTING, M3 ADDED",
+        "Root Manifest C": "M1 EXISTING, M4 ADDED",
+        "Data Manifest M1": "D1 ADDED, D2 ADDED, D3 ADDED",
+        "Delete Manifest M2": "DV1 ADDED",
+        "Delete Manifest M3": "DV2 ADDED",
+        "Delete Manifest M4": "DV3 EXISTING, DV4 ADDED",
+    },
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.commits._bent import BENT_RULES, BentLeaf, bent_commit, bent_dv, root_rows
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._check_rules import check_rules
 from iceexplore.commits._check_rules_rows import RuleBreak
@@ -48,6 +49,8 @@ from iceexplore.commits._writer import CommitWriter, WritableStorage
 __all__ = [
     "Affinity",
     "Applied",
+    "BENT_RULES",
+    "BentLeaf",
     "Change",
     "Changes",
     "CommitRecord",
@@ -79,6 +82,8 @@ __all__ = [
     "append",
     "apply_to_list",
     "apply_to_root",
+    "bent_commit",
+    "bent_dv",
     "bent_rules",
     "changes_between",
     "changes_of",
@@ -112,6 +117,7 @@ __all__ = [
     "rewrite_manifests",
     "rewrite_position_deletes",
     "rollback",
+    "root_rows",
     "row_delta",
     "rule",
     "save",
