@@ -226,7 +226,7 @@ def test_locations_are_all_that_changes() -> None:
     moved = {old[0]: "s3://new/place"}
     sizes = {"s3://new/place": 4711}
 
-    location = root.location
+    stored = root.location
 
     class Loose:
         """One file in memory."""
@@ -240,7 +240,7 @@ def test_locations_are_all_that_changes() -> None:
             return None
 
         def stat(self, location: str) -> Any:
-            return s.state.storage.stat(location)
+            return s.state.storage.stat(stored)
 
         def read(self, location: str, *, kind: str, offset: int = 0, length: int | None = None) -> bytes:
             return changed if location == "changed" else data
