@@ -205,7 +205,9 @@ s.save(target)
 @pytest.mark.parametrize(("at", "whole"), [(1, False), (9, False), (30, False), (-1, False), (-2, True)])
 def test_a_killed_process_leaves_no_table_or_a_whole_one(tmp_path: Path, at: int, whole: bool) -> None:
     target = tmp_path / "t"
-    done = subprocess.run([sys.executable, "-c", KILLED, str(target), str(at)], check=False, timeout=120)
+    (tmp_path / "tmp").mkdir()
+    env = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}  # a killed process leaves its overlay, too
+    done = subprocess.run([sys.executable, "-c", KILLED, str(target), str(at)], check=False, timeout=120, env=env)
     assert done.returncode == -signal.SIGKILL
     assert target.exists() == whole
     if whole:
