@@ -34,6 +34,7 @@ from iceexplore.errors import (
 
 if TYPE_CHECKING:
     from iceexplore._figures import figures
+    from iceexplore.commits import change_scenarios
     from iceexplore.inspect import LooseFile, open_file
     from iceexplore.simulation import Simulation, empty
     from iceexplore.table import Table, open, sample
@@ -59,6 +60,7 @@ __all__ = [
     "TableChangedError",
     "UnsupportedError",
     "__version__",
+    "change_scenarios",
     "empty",
     "figures",
     "open",
@@ -73,6 +75,7 @@ _LAZY = {
     "LooseFile": "iceexplore.inspect",
     "Simulation": "iceexplore.simulation",
     "Table": "iceexplore.table",
+    "change_scenarios": "iceexplore.commits",
     "empty": "iceexplore.simulation",
     "figures": "iceexplore._figures",
     "open": "iceexplore.table",

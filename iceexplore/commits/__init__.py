@@ -37,6 +37,7 @@ from iceexplore.commits._row_delta import row_delta
 from iceexplore.commits._rules import RULES, Rule, rule
 from iceexplore.commits._sandbox import Sandbox, options_for, start_sandbox
 from iceexplore.commits._save import Saved, save
+from iceexplore.commits._scenarios import ChangeScenarios, change_scenarios
 from iceexplore.commits._schema_evolution import evolve_schema
 from iceexplore.commits._selection import Selection, select
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
@@ -52,6 +53,7 @@ __all__ = [
     "BENT_RULES",
     "BentLeaf",
     "Change",
+    "ChangeScenarios",
     "Changes",
     "CommitRecord",
     "CommitWriter",
@@ -85,6 +87,7 @@ __all__ = [
     "bent_commit",
     "bent_dv",
     "bent_rules",
+    "change_scenarios",
     "changes_between",
     "changes_of",
     "check_rules",

@@ -23,7 +23,7 @@ from iceexplore.storage import canonical
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Changes", "MetadataRead", "changes_between", "changes_of"]
+__all__ = ["Changes", "MetadataRead", "bare_leaves", "changes_between", "changes_of", "is_at"]
 
 Role = Literal["root", "previous root", "manifest", "manifest DV"]
 
@@ -174,7 +174,7 @@ def changes_of(
         file_changes("added", root.entries.take(pa.array(said.added_rows))),
     ]
     doubts = [*_unreadable(root), *said.doubts]
-    for row, leaf in zip(leaves, _bare_leaves(state, root, leaves), strict=True):
+    for row, leaf in zip(leaves, bare_leaves(state, root, leaves), strict=True):
         parts += _of_leaf(said, row, leaf)
         doubts += _unreadable(leaf)
     reads = [own]
@@ -234,7 +234,7 @@ def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) 
     return Changes(title, _table(parts), tuple(reads), tuple(doubts))
 
 
-def _bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[Manifest]:
+def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[Manifest]:
     """Manifests of a root as they are stored: no vector is read for them."""
     if not rows:
         return ()
@@ -251,14 +251,14 @@ def _of_leaf(said: RootReading, row: int, leaf: Manifest) -> Iterator[pa.Table]:
     alive = np.asarray(live(entries))
     ordinals = np.asarray(pc.fill_null(entries["ordinal"], 0))
     if row in said.added_leaves:
-        new = alive & ~_at(ordinals, said.hidden.get(row))
+        new = alive & ~is_at(ordinals, said.hidden.get(row))
         yield file_changes("added", entries.filter(pa.array(new)))
     for change, positions in (("removed", said.gone.get(row)), ("added", said.back.get(row))):
         if positions:
-            yield file_changes(change, entries.filter(pa.array(alive & _at(ordinals, positions))))
+            yield file_changes(change, entries.filter(pa.array(alive & is_at(ordinals, positions))))
 
 
-def _at(ordinals: np.ndarray, positions: Any) -> np.ndarray:
+def is_at(ordinals: np.ndarray, positions: Any) -> np.ndarray:
     """Which ordinals are among the positions, of which there may be far more than a leaf has."""
     mask = np.zeros(len(ordinals), np.bool_)
     if positions is None or not len(ordinals):

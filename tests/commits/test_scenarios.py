@@ -1,0 +1,105 @@
+"""The proposal's scenarios of change detection: what must hold of each form, whatever the bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.commits import ChangeScenarios
+from iceexplore.errors import OptionError
+
+
+@pytest.fixture(scope="module")
+def found() -> ChangeScenarios:
+    return ix.change_scenarios()
+
+
+@pytest.fixture(scope="module")
+def rows(found: ChangeScenarios) -> list[dict[str, Any]]:
+    return found.arrow.to_pylist()
+
+
+def of(rows: list[dict[str, Any]], scenario: int, form: str) -> dict[str, Any]:
+    (row,) = [r for r in rows if r["scenario"].startswith(str(scenario)) and r["form"] == form]
+    return row
+
+
+def numbers(row: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(row[n] for n in ("added", "removed", "found_added", "found_removed"))
+
+
+def test_every_scenario_has_its_forms_and_each_encoding(rows: list[dict[str, Any]]) -> None:
+    assert len(rows) == 4 + 3 * 3 * 2
+    assert all(r["root_bytes"] > 0 and r["puffin_bytes"] == 0 for r in rows)
+    # Only a rewritten manifest, and one for new files, is written; a change of a manifest writes none.
+    assert {r["scenario"][0] for r in rows if r["manifest_bytes"]} == {"2", "3"}
+
+
+def test_by_rule_every_encoding_is_unambiguous(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if row["form"] == "by rule":
+            assert row["unambiguous"] and row["right"] and row["right_by_entries"], row
+            assert numbers(row)[:2] == numbers(row)[2:] == {"1": (0, 3), "2": (0, 0), "3": (5, 1)}[row["scenario"][0]]
+            needed = row["encoding"] == "replace" and row["scenario"][0] != "2"
+            assert row["read_to_know"] == (["root", "previous root"] if needed else ["root"])
+            assert row["root_alone"] is not needed
+            assert bool(row["bends"]) <= row["attached"]
+
+
+def test_the_rest_deleted_with_its_manifest_shows_nothing_by_the_root(rows: list[dict[str, Any]]) -> None:
+    row = of(rows, 1, "proposal, option 1")
+    assert numbers(row) == (0, 3, 0, 0)
+    assert not row["unambiguous"] and row["bends"] == ["leaf-change-by-dv"]
+
+
+def test_the_rest_deleted_by_a_vector_of_the_change_is_found_with_a_doubt(rows: list[dict[str, Any]]) -> None:
+    row = of(rows, 1, "proposal, option 2")
+    assert numbers(row) == (0, 3, 0, 3)
+    assert row["right"] and not row["unambiguous"] and row["bends"] == ["leaf-change-by-dv", "orphan-dv"]
+
+
+def test_a_rewritten_manifest_that_is_added_looks_like_an_append(rows: list[dict[str, Any]]) -> None:
+    row = of(rows, 2, "proposal")
+    assert numbers(row) == (0, 0, 3, 0)
+    assert not row["unambiguous"] and row["bends"] == ["added-is-change"]
+
+
+def test_a_rewrite_with_changes_is_misread_by_the_root(rows: list[dict[str, Any]]) -> None:
+    row = of(rows, 3, "proposal, with changes")
+    assert numbers(row) == (5, 1, 7, 0)
+    assert not row["unambiguous"] and row["bends"] == ["added-is-change", "leaf-change-by-dv"]
+
+
+def test_what_the_proposal_means_is_there_for_who_opens_the_manifests(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        assert row["right_by_entries"], row
+    # That takes the manifest that was rewritten and the new one, where the root by rule says that nothing changed.
+    assert {r["opened_by_entries"] for r in rows if r["scenario"][0] == "2" and r["form"] == "by rule"} == {2}
+    assert all(not r["read_for_names"] for r in rows if r["scenario"][0] == "2" and r["form"] == "by rule")
+
+
+def test_it_shows_itself(found: ChangeScenarios) -> None:
+    text, page = repr(found), found._repr_html_()
+    assert "Scenario 2: a manifest is rewritten" in text and "root, previous root" in text
+    assert "leaf-change-by-dv, orphan-dv" in page and "<table" in page
+    assert len(found.to_pandas()) == found.arrow.num_rows
+
+
+def test_more_entries_and_vectors_in_puffin_files() -> None:
+    rows = ix.change_scenarios(scale=20, inline_dv_bytes=0, manifest_format="avro").arrow.to_pylist()
+    for row in rows:
+        assert numbers(row)[:2] == {"1": (0, 60), "2": (0, 0), "3": (100, 20)}[row["scenario"][0]]
+        if row["form"] == "by rule":
+            assert row["unambiguous"], row
+            written = not row["attached"] and row["scenario"][0] != "2"
+            assert (row["puffin_bytes"] > 0) >= written
+            if written:
+                assert "manifest DV" in row["read_to_know"]
+
+
+@pytest.mark.parametrize("wrong", [{"scale": 0}, {"scale": 1.5}, {"dv_encoding": "delta"}, {"colour": 1}])
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        ix.change_scenarios(**wrong)
