@@ -21,6 +21,7 @@ __all__ = [
     "format_version",
     "next_document",
     "now_or",
+    "read_properties",
     "snapshots_by_id",
     "the_snapshot",
     "whole_number",
@@ -93,8 +94,19 @@ def current_snapshot_id(document: Mapping[str, Any]) -> int | None:
 
 
 def snapshots_by_id(document: Mapping[str, Any]) -> dict[int, Json]:
-    """Every snapshot's object by its id."""
-    return {whole_number(snapshot, "snapshot-id", -1): snapshot for snapshot in entries(document, "snapshots")}
+    """Every snapshot's object by its id.
+
+    Raises
+    ------
+    FormatError
+        A snapshot has none.
+    """
+    out = {}
+    for snapshot in entries(document, "snapshots"):
+        if type(snapshot.get("snapshot-id")) is not int:
+            raise _damaged("a snapshot lacks snapshot-id: no commit can be made on this table", "snapshot-id")
+        out[snapshot["snapshot-id"]] = snapshot
+    return out
 
 
 def the_snapshot(snapshots: Mapping[int, Json], snapshot_id: int) -> Json:
@@ -117,7 +129,21 @@ def ancestors(snapshots: Mapping[int, Json], snapshot_id: int | None) -> Iterato
     while snapshot_id is not None and snapshot_id in snapshots and snapshot_id not in seen:
         seen.add(snapshot_id)
         yield snapshots[snapshot_id]
-        snapshot_id = snapshots[snapshot_id].get("parent-snapshot-id")
+        snapshot_id = whole_number(snapshots[snapshot_id], "parent-snapshot-id", -1)
+
+
+def read_properties(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The table properties, a new dictionary.
+
+    Raises
+    ------
+    FormatError
+        ``properties`` is no object.
+    """
+    found = document.get("properties")
+    if found is not None and not isinstance(found, dict):
+        raise _damaged("properties must be an object", "properties")
+    return dict(found or {})
 
 
 def now_or(timestamp_ms: int | None) -> int:
@@ -151,7 +177,7 @@ def next_document(document: Mapping[str, Any], *, previous_location: str | None,
 
 
 def _previous_versions_max(document: Mapping[str, Any]) -> int:
-    text = (document.get("properties") or {}).get("write.metadata.previous-versions-max")
+    text = read_properties(document).get("write.metadata.previous-versions-max")
     try:
         return _PREVIOUS_VERSIONS_MAX if text is None else max(1, int(text))
     except (TypeError, ValueError):

@@ -10,12 +10,12 @@ from iceexplore.commits._document import (
     ancestors,
     entries,
     now_or,
+    read_properties,
     snapshots_by_id,
     the_snapshot,
     whole_number,
     with_values,
 )
-from iceexplore.commits._properties import read_properties
 from iceexplore.commits._refs import read_refs
 from iceexplore.errors import FormatError, OptionError, RuleError
 
@@ -78,9 +78,7 @@ def expire_snapshots(
         retain_last = _number(properties, "history.expire.min-snapshots-to-keep", _MIN_SNAPSHOTS_TO_KEEP)
 
     snapshots = snapshots_by_id(document)
-    refs = _living_refs(
-        document, snapshots, now - _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now
-    )
+    refs = _living_refs(document, snapshots, _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now)
     expired = _named(ids or (), snapshots, refs)
     kept: set[int] = set()
     reachable: set[int] = set()
@@ -92,8 +90,7 @@ def expire_snapshots(
             continue
         line = list(ancestors(snapshots, snapshot_id))
         reachable.update(s["snapshot-id"] for s in line)
-        age = ref.get("max-snapshot-age-ms")
-        oldest = older_than_ms if age is None else now - age
+        oldest = now - whole_number(ref, "max-snapshot-age-ms", now - older_than_ms)
         kept |= _kept_of_branch(line, oldest, whole_number(ref, "min-snapshots-to-keep", retain_last))
     for snapshot_id, snapshot in snapshots.items():
         if snapshot_id not in reachable and whole_number(snapshot, "timestamp-ms", 0) >= older_than_ms:
@@ -103,13 +100,12 @@ def expire_snapshots(
 
 
 def _living_refs(
-    document: Mapping[str, Any], snapshots: Mapping[int, Json], default_oldest: int, now: int
+    document: Mapping[str, Any], snapshots: Mapping[int, Json], default_age: int, now: int
 ) -> dict[str, Json]:
     out = {}
     for name, ref in read_refs(document).items():
         snapshot = snapshots.get(whole_number(ref, "snapshot-id", -1))
-        age = ref.get("max-ref-age-ms")
-        oldest = default_oldest if age is None else now - age
+        oldest = now - whole_number(ref, "max-ref-age-ms", default_age)
         if snapshot is not None and (name == "main" or whole_number(snapshot, "timestamp-ms", 0) >= oldest):
             out[name] = ref
     return out
@@ -145,11 +141,13 @@ def _without(document: Mapping[str, Any], gone: set[int], refs: dict[str, Json])
         return out
     for key in ("snapshots", "statistics", "partition-statistics"):
         if document.get(key):
-            out[key] = [item for item in entries(document, key) if item.get("snapshot-id") not in gone]
+            out[key] = [item for item in entries(document, key) if whole_number(item, "snapshot-id", -1) not in gone]
     if document.get("snapshot-log"):
         left = {s.get("snapshot-id") for s in out["snapshots"]}
         log = entries(document, "snapshot-log")
-        cut = max((i + 1 for i, entry in enumerate(log) if entry.get("snapshot-id") not in left), default=0)
+        cut = max(
+            (i + 1 for i, entry in enumerate(log) if whole_number(entry, "snapshot-id", -1) not in left), default=0
+        )
         out = with_values(out, snapshot_log=log[cut:])
     return out
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from iceexplore.commits._document import Json, with_values
-from iceexplore.errors import FormatError, RuleError
+from iceexplore.commits._document import Json, read_properties, with_values
+from iceexplore.errors import RuleError
 
-__all__ = ["read_properties", "set_properties"]
+__all__ = ["set_properties"]
 
 #: Names that control a commit and are never stored (Java: ``TableProperties.RESERVED_PROPERTIES``).
 _RESERVED = frozenset(
@@ -17,20 +17,6 @@ _RESERVED = frozenset(
         "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order",
     )
 )  # fmt: skip
-
-
-def read_properties(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The table properties, a new dictionary.
-
-    Raises
-    ------
-    FormatError
-        ``properties`` is no object.
-    """
-    found = document.get("properties")
-    if found is not None and not isinstance(found, dict):
-        raise FormatError("properties must be an object", field="properties", code="metadata-invalid")
-    return dict(found or {})
 
 
 def set_properties(

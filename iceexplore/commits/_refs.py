@@ -251,9 +251,9 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
     picked = the_snapshot(snapshots, snapshot_id)
     current = current_snapshot_id(document)
     line = list(ancestors(snapshots, current))
-    summary = picked.get("summary") or {}
+    summary = _summary(picked)
     wap_id = summary.get("wap.id")
-    published = {(s.get("summary") or {}).get(key) for s in line for key in ("wap.id", "published-wap-id")}
+    published = [_summary(s).get(key) for s in line for key in ("wap.id", "published-wap-id")]
     if any(s["snapshot-id"] == snapshot_id for s in line):
         raise RuleError("cherry-pick", f"snapshot {snapshot_id} is an ancestor of the current one already")
     if wap_id and wap_id in published:
@@ -262,7 +262,7 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
     if parent == current:
         return None
     for ancestor in line:
-        if (ancestor.get("summary") or {}).get("source-snapshot-id") == str(snapshot_id):
+        if _summary(ancestor).get("source-snapshot-id") == str(snapshot_id):
             raise RuleError(
                 "cherry-pick", f"snapshot {ancestor['snapshot-id']} has picked snapshot {snapshot_id} before"
             )
@@ -281,6 +281,13 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
             "which is no ancestor of the current one",
         )
     return {"source-snapshot-id": str(snapshot_id), **({"published-wap-id": wap_id} if wap_id else {})}
+
+
+def _summary(snapshot: Json) -> Json:
+    found = snapshot.get("summary") or {}
+    if not isinstance(found, dict):
+        raise FormatError("the summary of a snapshot must be an object", field="summary", code="metadata-invalid")
+    return found
 
 
 def _time_of_change(document: Mapping[str, Any], timestamp_ms: int | None) -> int:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from iceexplore.commits._document import Json, entries, whole_number, with_values
+from iceexplore.commits._document import Json, entries, read_properties, whole_number, with_values
 from iceexplore.commits._name_mapping_update import updated_properties
-from iceexplore.commits._properties import read_properties
 from iceexplore.commits._schema_draft import SchemaDraft
 from iceexplore.commits._schema_rules import check_promotion, check_schema, default_value, promoted_default
 from iceexplore.commits._type_notation import type_of
@@ -190,7 +189,7 @@ def _with_schema(document: Json, metadata: TableMetadata, old: Schema, new: Sche
         schemas.append(json)
     else:
         new = same
-        json = next(s for s in schemas if s.get("schema-id", 0) == same.schema_id)
+        json = dict(same.raw)
     out = with_values(document, last_column_id=draft.last_column_id, schemas=schemas, current_schema_id=new.schema_id)
     if metadata.format_version == 1:
         out["schema"] = json

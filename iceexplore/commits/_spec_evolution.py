@@ -68,13 +68,14 @@ def evolve_spec(
     document = with_lists(document)
     metadata = without_history(document)
     base = metadata.spec()
-    if base is None:
+    if base is None or not isinstance(base.raw, dict):
         raise FormatError(
-            "the default spec is not among the partition specs", field="default-spec-id", code="metadata-invalid"
+            "the default spec is not an object among the partition specs",
+            field="default-spec-id",
+            code="metadata-invalid",
         )
     schema = metadata.schema()
-    written = next(s for s in entries(document, "partition-specs") if s.get("spec-id", base.spec_id) == base.spec_id)
-    parts: list[Part] = list(zip(base.fields, entries(written, "fields"), strict=True))
+    parts: list[Part] = list(zip(base.fields, entries(base.raw, "fields"), strict=True))
     gone = {_named(base, text, schema).field_id for text in remove}
     names = _renamed(base, rename or {}, gone)
     given = [(item, None) if isinstance(item, str) else item for item in ([add] if isinstance(add, str) else add)]
@@ -235,7 +236,7 @@ def _with_spec(document: Json, metadata: TableMetadata, new: PartitionSpec, fiel
     same = next((s for s in metadata.partition_specs if _equivalent(s, new)), None)
     if same is not None:
         spec_id = same.spec_id
-        fields = next(entries(s, "fields") for s in specs if s.get("spec-id", spec_id) == spec_id)
+        fields = entries(same.raw, "fields")
         out = with_values(document, default_spec_id=spec_id)
     else:
         spec_id = max(s.spec_id for s in metadata.partition_specs) + 1
