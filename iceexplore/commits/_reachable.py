@@ -17,7 +17,7 @@ from iceexplore.metadata import Snapshot
 __all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "tree_files"]
 
 _LISTED = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)
-_SCHEMA = pa.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64())])
+_SCHEMA = pa.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _listed(root: Manifest) -> list[dict[str, Any]]:
 def files_of_leaves(
     state: TableState, snapshots: Iterable[Snapshot], *, among: Collection[str] | None = None
 ) -> pa.Table:
-    """Live data and delete files of some snapshots: location and bytes; each manifest is read once.
+    """Live data and delete files of some snapshots: location, bytes, content type; each manifest is read once.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.errors import FormatError
 from iceexplore.manifests import whole
 
@@ -17,6 +18,8 @@ __all__ = ["relocated_document", "relocated_manifest"]
 #: Fields that hold locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), and the fields beside
 #: them that hold the length of what they name.
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
+#: lower_bounds and upper_bounds; of a position delete file they hold paths.
+_BOUNDS = (125, 128)
 _AVRO, _PARQUET = b"Obj\x01", b"PAR1"
 #: Properties that would send the next writer elsewhere.
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
@@ -99,6 +102,7 @@ def _record_change(schema: Any, moved: Mapping[str, str], lengths: Mapping[str, 
     """What replaces the locations in a record of this schema, and in the records inside it."""
     ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
     here = [(ids[i], ids.get(beside)) for i, beside in _LOCATIONS.items() if i in ids]
+    bounds = [ids[i] for i in _BOUNDS if i in ids]
     inside = []
     for f in schema.get("fields", ()):
         kinds = f["type"] if isinstance(f["type"], list) else [f["type"]]
@@ -113,11 +117,22 @@ def _record_change(schema: Any, moved: Mapping[str, str], lengths: Mapping[str, 
                 record[name] = new
                 if beside and record[beside] is not None:
                     record[beside] = lengths.get(new, record[beside])
+        for name in bounds:
+            if isinstance(record[name], list):
+                record[name] = [pair for pair in (_bound(p, moved) for p in record[name]) if pair is not None]
         for name, within in inside:
             if isinstance(record[name], dict):
                 within(record[name])
 
     return change
+
+
+def _bound(pair: Any, moved: Mapping[str, str]) -> Any:
+    """A bound of a position delete file's paths: moved as a path is, left out if it is not one that moved whole."""
+    if not isinstance(pair, dict) or pair.get("key") != FILE_PATH_ID:
+        return pair
+    new = moved.get(bytes(pair["value"]).decode("utf-8", "replace"))
+    return None if new is None else {**pair, "value": new.encode("utf-8", "surrogatepass")}
 
 
 def _parquet(data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int]) -> bytes:

@@ -8,18 +8,18 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import pyarrow.compute as pc
-
 from iceexplore.commits._made_up import is_made_up
 from iceexplore.commits._reachable import files_of_leaves, tree_files
 from iceexplore.commits._relocate import relocated_document, relocated_manifest
+from iceexplore.commits._relocate_deletes import relocated_deletes
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, live
+from iceexplore.manifests import ContentType
 from iceexplore.storage import OverlayStorage, parse_document, progress
 
 __all__ = ["DataFiles", "Saved", "save"]
@@ -84,8 +84,8 @@ def save(
     OptionError
         The folder is not empty, or ``data`` is unknown.
     UnsupportedError
-        ``data="copy"`` with position delete files (their rows hold locations, and are not rewritten) or with inline
-        manifests of v1, unless ``location="keep"``.
+        Position delete files in ORC or Avro that are written and whose rows would have to change, or inline manifests
+        of v1, unless ``location="keep"``.
     IceexploreError
         A metadata file of the newest snapshot cannot be read.
     """
@@ -149,40 +149,49 @@ class _Saver:
         return Saved(self.target, self.new, current, self.files, self.bytes, self.missing)
 
     def _data_files(self) -> None:
+        """Data files first: delete files name them."""
         if self.data == "none":
             return
-        for location in dict.fromkeys(self._named_files()):
-            if is_made_up(location):
+        positions: dict[str, str] = {}
+        for location, content in self._named_files().items():
+            if is_made_up(location) or not (self.data == "copy" or self._is_own(location)):
                 continue
-            if self.data == "copy" or self._is_own(location):
-                name = self._name(location, "data")
-                if not self._copy(location, name, "other"):
-                    continue
+            name = self._name(location, "data")
+            if content == ContentType.POSITION_DELETE:
+                positions[location] = name
+            elif self._copy(location, name, "other"):
                 self.moved[location] = f"{self.new}/{name}"
-        if self.data == "copy" and self.moved and not self.keep:
-            self._refuse_positions()
+        files = dict(self.moved)
+        for location, name in positions.items():
+            self._delete_file(location, name, files)
 
-    def _named_files(self) -> list[str]:
+    def _delete_file(self, location: str, name: str, files: Mapping[str, str]) -> None:
+        try:
+            new = None if self.keep else relocated_deletes(self.storage, location, files)
+        except UnsupportedError:
+            raise
+        except IceexploreError as e:
+            self.missing[location] = str(e)
+            return
+        if new is None:
+            if not self._copy(location, name, "other"):
+                return
+        else:
+            self._write(name, new)
+            self.lengths[f"{self.new}/{name}"] = len(new)
+        self.moved[location] = f"{self.new}/{name}"
+
+    def _named_files(self) -> dict[str, int]:
+        """Locations of files to write, with their content types."""
         snapshots = self.state.metadata.snapshots
         if self.data == "refer":
             if not isinstance(self.storage, OverlayStorage):
-                return []
+                return {}
             own = set(self.storage.locations())
             snapshots = tuple(s for s in snapshots if s.root_location in own)
-            return [f for f in _texts(self.state, snapshots, own) if self.storage.has(f)]
+            named = _texts(self.state, snapshots, own)
+            return {f: content for f, content in named.items() if self.storage.has(f)}
         return _texts(self.state, snapshots, None)
-
-    def _refuse_positions(self) -> None:
-        for snapshot in self.state.metadata.snapshots:
-            for leaf in self.state.leaves(snapshot):
-                entries = leaf.entries
-                positions = pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE))
-                files = pc.and_(pc.and_(positions, entries["deletion_vector"].is_null()), live(entries))
-                if pc.any(files).as_py():
-                    raise UnsupportedError(
-                        'data="copy": the table has position delete files, whose rows hold the old locations; '
-                        'save it with location="keep", or with data="refer"'
-                    )
 
     def _trees(self) -> None:
         metadata = self.state.metadata
@@ -299,9 +308,10 @@ class _Saver:
         self.bytes += len(content)
 
 
-def _texts(state: TableState, snapshots: Any, among: set[str] | None) -> list[str]:
-    names: list[str] = files_of_leaves(state, snapshots, among=among)["location"].to_pylist()
-    return [n for n in names if n]
+def _texts(state: TableState, snapshots: Any, among: set[str] | None) -> dict[str, int]:
+    found = files_of_leaves(state, snapshots, among=among)
+    pairs = zip(found["location"].to_pylist(), found["content_type"].to_pylist(), strict=True)
+    return {name: content for name, content in pairs if name}
 
 
 def _digest(text: str) -> str:

@@ -17,7 +17,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits._relocate import relocated_manifest
-from iceexplore.errors import FormatError, OptionError, RuleError, UnsupportedError
+from iceexplore.errors import FormatError, OptionError, RuleError
 from iceexplore.simulation import Simulation
 
 LAYOUTS = [
@@ -124,14 +124,40 @@ def test_without_data(simulation: Simulation, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(files(ix.open(saved.path)), files(simulation))
 
 
-def test_position_delete_files_are_not_copied_under_other_names(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [2, 3])
+def test_deletes_follow_their_data_files(version: int, tmp_path: Path) -> None:
+    s = ix.empty({"id": "long"}, format_version=version, location="s3://warehouse/db/t", seed=3)
+    s.append(pd.DataFrame({"id": range(100)}))
+    first = s.inspect.data_files()["file_path"].iloc[0]
+    s.row_delta(deletes={first: [1, 2, 3]})
+    s.append(pd.DataFrame({"id": range(100, 150)}))
+    second = s.inspect.data_files()["file_path"].drop_duplicates().tolist()
+    s.row_delta(deletes={next(p for p in second if p != first): [0]})
+    expected = sorted(set(range(150)) - {1, 2, 3, 100})
+    from pyiceberg.table import StaticTable
+
+    for data in ("refer", "copy"):
+        saved = s.save(tmp_path / data, data=data)
+        assert not saved.missing
+        read = StaticTable.from_metadata(saved.metadata_location).scan().to_arrow()
+        assert sorted(read["id"].to_pylist()) == expected
+        t = ix.open(saved.path)
+        assert not t.problems
+        deletes = t.inspect.position_deletes()
+        assert set(deletes["file_path"]) <= set(t.inspect.data_files()["file_path"])
+
+
+def test_a_copied_table_keeps_its_rows(tmp_path: Path) -> None:
     s = ix.sample().at(version=12).simulate(seed=1)
     assert len(s.inspect.delete_files()) > 0
-    with pytest.raises(UnsupportedError, match="position delete"):
-        s.save(tmp_path / "t", data="copy")
-    assert list(tmp_path.iterdir()) == []
-    saved = s.save(tmp_path / "t", data="copy", location="keep")
+    saved = s.save(tmp_path / "copy", data="copy")
     t = ix.open(saved.path)
+    names = set(t.inspect.all_files()["file_path"])
+    assert all(str(saved.path) in name for name in names)
+    assert set(t.inspect.position_deletes()["file_path"]) <= names
+    assert len(t.inspect.position_deletes()) == len(s.inspect.position_deletes())
+    kept = s.save(tmp_path / "t", data="copy", location="keep")
+    t = ix.open(kept.path)
     pd.testing.assert_frame_equal(files(t), files(s))
     assert all(t.state.storage.exists(p) for p in t.inspect.files()["file_path"])
 
@@ -150,7 +176,7 @@ def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path, make: str) -> Non
         s.save(target)
     assert [p.name for p in tmp_path.iterdir()] == ["t"]
     with pytest.raises(OptionError, match="refer, copy, none"):
-        s.save(tmp_path / "other", data="all")  # type: ignore[arg-type]
+        s.save(tmp_path / "other", data="all")
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
