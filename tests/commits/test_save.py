@@ -176,7 +176,7 @@ def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path, make: str) -> Non
         s.save(target)
     assert [p.name for p in tmp_path.iterdir()] == ["t"]
     with pytest.raises(OptionError, match="refer, copy, none"):
-        s.save(tmp_path / "other", data="all")
+        s.save(tmp_path / "other", data="all")  # type: ignore[arg-type]
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
