@@ -18,7 +18,8 @@ def found() -> ChangeScenarios:
 
 @pytest.fixture(scope="module")
 def rows(found: ChangeScenarios) -> list[dict[str, Any]]:
-    return found.arrow.to_pylist()
+    made: list[dict[str, Any]] = found.arrow.to_pylist()
+    return made
 
 
 def of(rows: list[dict[str, Any]], scenario: int, form: str) -> dict[str, Any]:
