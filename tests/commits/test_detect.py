@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
-from iceexplore.commits import Changes, LayoutOptions, Sandbox, changes_between, changes_of
-from iceexplore.graph import TableState
-from iceexplore.manifests import live
+from iceexplore.commits import Changes, bent_commit, bent_dv, changes_between, changes_of, root_rows
+from iceexplore.errors import OptionError, UnsupportedError
+from iceexplore.graph import TableState, open_state
+from iceexplore.manifests import EntryBatch, Status, live
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import CACHE
-from tests.commits.root_lab import RootLab, data_file, dv, path
+from tests.commits.root_lab import RootLab, data_file, dv, equality, live_files, path
 from tests.commits.root_model import History
 
 ENCODINGS = ("removed", "replace", "delta")
@@ -89,15 +92,9 @@ LAYOUTS = [
 @given(seed=st.integers(0, 10**6), layout=st.sampled_from(LAYOUTS))
 @settings(max_examples=2, deadline=None)
 def test_random_histories(tmp_path_factory: Any, encoding: str, attached: bool, seed: int, layout: Any) -> None:
-    from random import Random
-
     options = {**layout, "dv_encoding": encoding, "dv_attached": attached}
     lab = RootLab(tmp_path_factory.mktemp("detect") / "t", options=options)
-    history = History(lab, Random(seed))
-    for _ in range(5):
-        change = history.change()
-        lab.box.commit(lambda writer, change=change: change)
-    state = lab.state
+    state = grown(History(lab, Random(seed)), 5)
     for snapshot in state.metadata.snapshots:
         known = check(state, snapshot, dv_encoding=encoding)
         blind = check(state, snapshot)
@@ -108,5 +105,255 @@ def test_random_histories(tmp_path_factory: Any, encoding: str, attached: bool, 
         state.storage.reads.clear()
         pair = changes_between(parent_of(state, snapshot), at(state, snapshot))
         assert {r.location for r in pair.read} == read_by(state)
+        assert pair.unambiguous
         for change in ("added", "removed"):
             assert said(pair, change) == said(known, change)
+
+
+def grown(history: History, commits: int) -> TableState:
+    """A history of so many commits; whether they are right, others test."""
+    for _ in range(commits):
+        change = history.change()
+        history.lab.box.commit(lambda writer, made=change: made)  # type: ignore[misc]
+        if history.version < 4:  # deletes that apply to nothing any more are dropped there, as in Java
+            history.equality &= set(live_files(history.lab.state))
+    return history.lab.state
+
+
+@pytest.mark.parametrize(("version", "options"), [(1, {}), (2, {}), (3, {}), (4, {"dialect": "v4-java"})])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=2, deadline=None)
+def test_manifest_lists(tmp_path_factory: Any, version: int, options: Any, seed: int) -> None:
+    lab = RootLab(tmp_path_factory.mktemp("lists") / "t", version=version, options=options)
+    history = History(lab, Random(seed))
+    history.version = min(version, 3)
+    state = grown(history, 5)
+    for snapshot in state.metadata.snapshots:
+        found = check(state, snapshot)
+        assert found.root_alone == (not found.files_arrow.num_rows)  # a list tells which manifests are new, no more
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=3, deadline=None)
+def test_a_table_that_is_upgraded(tmp_path_factory: Any, seed: int) -> None:
+    lab = RootLab(tmp_path_factory.mktemp("upgraded") / "t", version=3)
+    history = History(lab, Random(seed))
+    history.version = 3
+    grown(history, 3)
+    history.upgrade(lab.upgraded(flush_data_files=2, flush_delete_files=2, leaf_entries=3))
+    state = grown(history, 3)
+    for snapshot in state.metadata.snapshots:
+        check(state, snapshot)
+        if "root-manifest" in snapshot.raw:
+            assert check(state, snapshot, dv_encoding="removed").root_alone
+
+
+@pytest.fixture
+def sample_state(trips: Path) -> TableState:
+    return open_state(trips)
+
+
+def test_a_table_that_spark_wrote(sample_state: TableState) -> None:
+    state = sample_state
+    assert len(state.metadata.snapshots) > 2
+    for snapshot in state.metadata.snapshots:
+        check(state, snapshot)
+
+
+# What a root says without its parent ---------------------------------------------------------------------------------
+
+
+def lab_with_leaf(folder: Path, **options: Any) -> RootLab:
+    """A leaf of four files, one removed from it, then one more: the last snapshot replaces a manifest DV."""
+    lab = RootLab(folder / "t", options={"flush_data_files": 1, **options})
+    lab.commit(add=[data_file(f"L{i}", low=10 * i) for i in range(4)])
+    lab.commit("delete", remove_data=path("L0"))
+    lab.commit("delete", remove_data=path("L2"))
+    return lab
+
+
+def last(state: TableState) -> Snapshot:
+    assert state.snapshot is not None
+    return state.snapshot
+
+
+def roles(changes: Changes, *, names: bool = False) -> list[str]:
+    return [r.role for r in changes.read if r.names_only is names]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "attached", "needed"),
+    [
+        ("removed", False, ["root"]),
+        ("delta", False, ["root"]),
+        ("replace", False, ["root", "previous root"]),
+        ("removed", True, ["root"]),
+        ("delta", True, ["root"]),
+        ("replace", True, ["root", "previous root"]),
+    ],
+)
+def test_which_roots_are_read(tmp_path: Path, encoding: str, attached: bool, needed: list[str]) -> None:
+    state = lab_with_leaf(tmp_path, dv_encoding=encoding, dv_attached=attached).state
+    found = check(state, last(state), dv_encoding=encoding)
+    assert found.locations("removed") == list(path("L2")) and found.locations("added") == []
+    assert roles(found) == needed and roles(found, names=True) == ["manifest"]
+    assert found.root_alone == (len(needed) == 1)
+    assert roles(check(state, last(state))) == needed  # a pair of vectors tells which encoding it is
+
+
+@pytest.mark.parametrize("attached", [False, True])
+def test_a_first_vector_is_told_by_the_root_if_the_encoding_is_known(tmp_path: Path, attached: bool) -> None:
+    state = lab_with_leaf(tmp_path, dv_attached=attached).state
+    first = state.metadata.snapshots[1]
+    blind, known = check(state, first), check(state, first, dv_encoding="removed")
+    assert roles(blind) == ["root", "previous root"]
+    # one that is attached has no status of its own, so that the root does not say whether it is new
+    assert roles(known) == (["root", "previous root"] if attached else ["root"])
+
+
+def test_an_append_reads_no_manifest_and_an_attached_vector_costs_the_previous_root(tmp_path: Path) -> None:
+    for attached in (False, True):
+        lab = lab_with_leaf(tmp_path / str(attached), dv_attached=attached)
+        lab.commit(add=[data_file("R1")])
+        found = check(lab.state, last(lab.state), dv_encoding="removed")
+        assert [r.role for r in found.read] == ["root", *(["previous root"] if attached else [])]
+
+
+def test_vectors_in_puffin_files_are_read(tmp_path: Path) -> None:
+    state = lab_with_leaf(tmp_path, inline_dv_bytes=0).state
+    found = check(state, last(state))
+    assert roles(found) == ["root", "manifest DV", "manifest DV"] and found.root_alone
+
+
+def test_compaction_changes_nothing_and_opens_nothing(tmp_path: Path) -> None:
+    lab = lab_with_leaf(tmp_path)
+    lab.commit("replace", rewrite_manifests=True)
+    found = check(lab.state, last(lab.state))
+    assert found.files_arrow.num_rows == 0 and [r.role for r in found.read] == ["root"]
+
+
+def test_the_parent_has_expired(tmp_path: Path) -> None:
+    for encoding in ("removed", "replace"):
+        lab = lab_with_leaf(tmp_path / encoding, dv_encoding=encoding)
+        box = lab.box
+        box.commit(document_change=lambda d, ms: {**d, "snapshots": d["snapshots"][-1:]}, what="expire_snapshots")
+        found = proven(box.state, last(box.state))
+        if encoding == "removed":
+            assert found.unambiguous and found.locations("removed") == list(path("L2"))
+        else:
+            assert not found.unambiguous and "has expired" in found.doubts[0]
+            assert found.locations("removed") == list(path("L0", "L2"))
+
+
+def test_files_in_the_root_of_every_kind(tmp_path: Path) -> None:
+    lab = RootLab(tmp_path / "t")
+    lab.commit(add=[data_file("A"), data_file("B")])
+    lab.commit("overwrite", add=[dv("V1", "A"), equality("Q")])
+    lab.commit("overwrite", add=[dv("V2", "A")], replace_dvs=path("A"), remove_deletes=path("Q"))
+    found = check(lab.state, last(lab.state))
+    rows = {(r["change"], r["content"]) for r in found.files_arrow.to_pylist()}
+    assert rows == {
+        ("added", "deletion vector"),
+        ("removed", "deletion vector"),
+        ("removed", "equality delete file"),
+    }
+    assert [r.role for r in found.read] == ["root"]
+
+
+# Roots that bend rules, and damage ------------------------------------------------------------------------------------
+
+
+def existing(lab: RootLab, **columns: Any) -> EntryBatch:
+    rows = root_rows(lab.state)
+    return rows.filter(live(rows.entries)).with_columns(status=int(Status.EXISTING), **columns)
+
+
+def test_entries_that_are_back_are_noticed(tmp_path: Path) -> None:
+    lab = lab_with_leaf(tmp_path)
+    rows = existing(lab)
+    leaf = rows.entries["location"][0].as_py()
+    kept = rows.take([i for i, k in enumerate(rows.entries["content_type"].to_pylist()) if k != 5])
+    bent_commit(lab.box, [kept, bent_dv(leaf, [0, 1])], relaxed=("added-is-change", "deleted-entries"))
+    found = proven(lab.state, last(lab.state))
+    assert not found.unambiguous and "are back" in " ".join(found.doubts)
+    before, now = files(parent_of(lab.state, last(lab.state))), files(lab.state)
+    assert said(found, "added") == now - before and said(found, "removed") == before - now
+    assert found.locations("added") == list(path("L2")) and found.locations("removed") == list(path("L1"))
+
+
+def test_files_whose_status_is_another_snapshots(tmp_path: Path) -> None:
+    lab = RootLab(tmp_path / "t")
+    lab.commit(add=[data_file("A"), data_file("B")])
+    old = root_rows(lab.state)  # ADDED, by the first snapshot
+    bent_commit(lab.box, [old], relaxed=("added-is-change",))
+    found = changes_of(lab.state)
+    assert not found.unambiguous and "by another snapshot" in found.doubts[0]
+    bent_commit(lab.box, [existing(lab, snapshot_id=None)], relaxed=("added-is-change",))
+    assert "files are EXISTING, yet this snapshot's" in changes_of(lab.state).doubts[0]
+
+
+def test_a_vector_for_nothing(tmp_path: Path) -> None:
+    lab = lab_with_leaf(tmp_path)
+    stray = bent_dv(f"{lab.folder}/metadata/elsewhere.parquet", [0])
+    bent_commit(lab.box, [existing(lab), stray], relaxed=("orphan-dv",))
+    found = proven(lab.state, last(lab.state))
+    assert "which is not in the root" in found.doubts[0] and found.files_arrow.num_rows == 0
+
+
+def test_a_vector_far_beyond_its_leaf_names_what_is_there(tmp_path: Path) -> None:
+    lab = lab_with_leaf(tmp_path)
+    rows = existing(lab)
+    leaf = rows.entries["location"][0].as_py()
+    kept = rows.take([i for i, k in enumerate(rows.entries["content_type"].to_pylist()) if k != 5])
+    far = bent_dv(leaf, [0, 1, 2, 2**31, 2**32 - 1]).with_columns(record_count=pa.array([3], pa.int64()))
+    bent_commit(lab.box, [kept, far], relaxed=("dv-in-range", "added-is-change", "deleted-entries"))
+    found = changes_of(lab.state)
+    assert found.locations("removed") == list(path("L1"))
+
+
+def test_a_manifest_that_is_not_there_any_more(tmp_path: Path) -> None:
+    lab = lab_with_leaf(tmp_path)
+    (leaf,) = [w for w in lab.box.storage.writes if w.kind == "manifest"]
+    Path(leaf.real).unlink()
+    CACHE.clear()
+    found = changes_of(lab.state)
+    assert not found.unambiguous and leaf.location in found.doubts[-1]
+    assert found.files_arrow.num_rows == 0
+
+
+# The face -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_face(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long"}, seed=1, flush_data_files=0)
+    assert s.changes().files_arrow.num_rows == 0 and "has no snapshot" in repr(s.changes())
+    place = "/warehouse/db/events/data/"
+    rows = [{"location": f"{place}D{i}.parquet", "record_count": 10, "file_size_in_bytes": 100} for i in range(4)]
+    first = s.append(rows)
+    s.delete_files([rows[1]["location"]])
+    s.tag("two")
+    third = s.delete_files([rows[2]["location"]])
+    assert (
+        s.changes().locations("removed") == [rows[2]["location"]] == s.changes(third.snapshot_id).locations("removed")
+    )
+    assert s.changes("two").locations("removed") == [rows[1]["location"]]
+    assert s.changes(s.at(ref="two")).locations("removed") == [rows[1]["location"]]
+    assert len(s.changes(first).locations("added")) == 4
+    both = s.changes(first, third)
+    assert sorted(both.locations("removed")) == [rows[1]["location"], rows[2]["location"]]
+    assert not both.root_alone and list(both.files["change"]) == ["removed", "removed"]
+    assert repr(both.files_arrow) == repr(s.diff(first, third).files_arrow)
+    assert s.changes(third, first).locations("added") == both.locations("removed")
+    text = repr(s.changes())
+    assert "the root alone" in text and "data files" in text and "removed" in text
+    assert "<table" in s.changes()._repr_html_()
+
+
+def test_what_is_not_there_yet_says_so() -> None:
+    s = ix.empty({"id": "long"})
+    with pytest.raises(UnsupportedError, match="not there yet"):
+        s.changes(rows=True)
+    with pytest.raises(OptionError, match="dv_encoding='other'"):
+        s.changes(dv_encoding="other")  # type: ignore[arg-type]
+    with pytest.raises(ix.SnapshotNotFoundError):
+        s.changes(5)
