@@ -100,10 +100,12 @@ class Manifest:
         """
         if self._is_v4:
             return self._rebuilt()
-        table = self._part("partition")
-        if self.is_root or table is None or self._layout is None:
-            return None
         spec = None if self._spec_id is None else self._meaning.specs.get(self._spec_id)
+        if self.is_root or self._layout is None or (spec is not None and not spec.fields):
+            return None
+        table = self._part("partition")
+        if table is None:
+            return None
         made, problems = typed_partition(table, self._layout, spec, self._meaning.types, self.location)
         for item in problems:
             self._report.add(item)
@@ -188,8 +190,10 @@ class Manifest:
         kept = self._part("partition") if self._layout.partition else None
         if kept is not None and self._rows is not None:
             kept = kept.take(self._rows)
+        # Statistics are decoded for it only where some spec of the table has a field that they may hold.
+        partitioned = any(not spec.is_unpartitioned for spec in self._meaning.specs.values())
         made, problems = rebuilt_partition(
-            self.entries, self._typed, kept, self._layout, self._meaning, self.location
+            self.entries, self._typed if partitioned else None, kept, self._layout, self._meaning, self.location
         )
         for item in problems:
             self._report.add(item)
