@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import tempfile
 import time
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -28,6 +27,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import arrow_type, parse_type
 from tests.commits.operations_lab import BY_KIND, NOW, Commits, frame, sandbox, table
+from tests.folders import fresh
 
 TYPES = {
     "i": "int", "l": "long", "d": "date", "t": "timestamptz", "u": "timestamp", "n": "timestamp_ns", "s": "string",
@@ -74,7 +74,7 @@ def state_of(*spec: tuple[str, str], schema: Mapping[str, Any] = WIDE, version: 
     fields = [
         {"source-id": IDS[n], "field-id": 1000 + i, "transform": t, "name": f"p{i}"} for i, (n, t) in enumerate(spec)
     ]
-    return table(Path(tempfile.mkdtemp()) / "t", version, schema=schema, spec=fields, **more)
+    return table(fresh() / "t", version, schema=schema, spec=fields, **more)
 
 
 def stat(batch: EntryBatch, name: str, part: str) -> pa.Array:
@@ -263,7 +263,7 @@ def test_a_million_files_take_seconds() -> None:
     fields = [{"id": i, "name": f"c{i}", "type": t, "required": False}
               for i, t in enumerate(["long", "string", "double", "timestamptz", "date"], 1)]  # fmt: skip
     spec = [{"source-id": 4, "field-id": 1000, "transform": "day", "name": "day"}]
-    state = table(Path(tempfile.mkdtemp()) / "t", schema={"type": "struct", "fields": fields}, spec=spec)
+    state = table(fresh() / "t", schema={"type": "struct", "fields": fields}, spec=spec)
     start = time.monotonic()
     batch = new_files(state, 1_000_000, rows=1000, writer=writer_of(state))
     assert len(batch) == 1_000_000
@@ -300,7 +300,7 @@ GOOD = {"location": "/a.parquet", "record_count": 5, "file_size_in_bytes": 100}
     ],
 )
 def test_records_that_make_no_sense(records: list[Any], said: str) -> None:
-    state = table(Path(tempfile.mkdtemp()) / "t")
+    state = table(fresh() / "t")
     writer = writer_of(state)
     with pytest.raises(OptionError, match=said):
         new_files(state, records, writer=writer)
@@ -313,7 +313,7 @@ def test_records_that_make_no_sense(records: list[Any], said: str) -> None:
      ({"kind": "a", "knd": 1}, "no partition field 'knd'")],
 )  # fmt: skip
 def test_partitions_of_records(partition: Any, said: str) -> None:
-    state = table(Path(tempfile.mkdtemp()) / "t", spec=BY_KIND)
+    state = table(fresh() / "t", spec=BY_KIND)
     with pytest.raises(OptionError, match=said):
         new_files(state, [{**GOOD, "partition": partition}], writer=writer_of(state))
     with pytest.raises(OptionError, match="lacks 'partition'"):
@@ -480,7 +480,7 @@ def test_nan_and_nested_columns() -> None:
                 "type": "map", "key-id": 7, "key": "string", "value-id": 8, "value": "int", "value-required": False}},
         ],
     }  # fmt: skip
-    state = table(Path(tempfile.mkdtemp()) / "t", schema=schema)
+    state = table(fresh() / "t", schema=schema)
     data = pd.DataFrame(
         {
             "f": [0.0, 1.0, -2.0],
@@ -530,7 +530,7 @@ def test_nan_and_nested_columns() -> None:
     ],
 )
 def test_frames_that_do_not_fit(data: dict[str, Any], said: str) -> None:
-    state = table(Path(tempfile.mkdtemp()) / "t")
+    state = table(fresh() / "t")
     writer = writer_of(state)
     given: Any = pd.DataFrame(data)
     if None in data.get("id", ()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -34,6 +33,7 @@ from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from tests.commits.operations_lab import BY_KIND, NOW, Commits, frame, sandbox, table
+from tests.folders import fresh
 
 EARLY = datetime(1969, 12, 31, 23, 59, tzinfo=UTC)
 COLUMNS: dict[str, tuple[str, list[Any]]] = {
@@ -170,7 +170,7 @@ def state_of(spec: list[tuple[str, str]], modes: dict[str, str]) -> TableState:
         for i, (n, t) in enumerate(spec)
     ]
     properties = {f"write.metadata.metrics.column.{n}": m for n, m in modes.items()}
-    return table(Path(tempfile.mkdtemp()) / "t", schema=SCHEMA, spec=fields, properties=properties)
+    return table(fresh() / "t", schema=SCHEMA, spec=fields, properties=properties)
 
 
 def rows_of(batch: EntryBatch, memory: Memory) -> list[list[Row]]:
@@ -213,7 +213,7 @@ def test_exact_where_bounds_are(rows: list[Row], op: str, name: str, data: st.Da
 
 
 def test_unknown_counts_never_delete() -> None:
-    state = table(Path(tempfile.mkdtemp()) / "t")
+    state = table(fresh() / "t")
     writer, _ = writer_of(state)
     record = {
         "location": "/a",
@@ -257,14 +257,14 @@ def test_manifests_that_cannot_match_are_not_read(tmp_path: Path, version: int) 
     ],
 )
 def test_filters_that_make_no_sense(where: Any, said: str) -> None:
-    state = table(Path(tempfile.mkdtemp()) / "t")
+    state = table(fresh() / "t")
     with pytest.raises(OptionError, match=said):
         select(state, where)
 
 
 @pytest.mark.parametrize("partition", [{}, {"nope": 1}, "kind=a", {"kind": 5}])
 def test_partitions_that_make_no_sense(partition: Any) -> None:
-    state = table(Path(tempfile.mkdtemp()) / "t", spec=BY_KIND)
+    state = table(fresh() / "t", spec=BY_KIND)
     with pytest.raises(OptionError, match=r"partition|kind"):
         select(state, partition=partition)
 
