@@ -1,4 +1,4 @@
-"""Take the README's pictures: the quickstart in a real JupyterLab in Chromium, light and dark (`make docs`)."""
+"""Take the README's pictures: notebooks in a real JupyterLab in Chromium, light and dark (`make docs`)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from tests.browser.harness import ROOT, LabServer, NotebookPage, Theme, chromium_browser, notebook_page
 
-NOTEBOOK = ROOT / "notebooks" / "01_quickstart.ipynb"
+NOTEBOOKS = ROOT / "notebooks"
 THEMES: tuple[Theme, ...] = ("light", "dark")
-#: A picture, by the line of the quickstart whose output it shows; `quickstart` is the whole window.
-PICTURES = {"tree": "t.tree()", "explorer": "t.explore()"}
+#: Pictures by notebook: a name, and the line whose output it shows; `quickstart` is the whole window.
+PICTURES = {
+    "01_quickstart.ipynb": {"tree": "t.tree()", "explorer": "t.explore()"},
+    "02_v4_figures.ipynb": {"figure": 'ix.figures()["row-delta-complex"]'},
+}
 
 
 def chromium() -> Path:
@@ -28,21 +32,22 @@ def chromium() -> Path:
     sys.exit("no Chromium was found (Debian: apt-get install chromium; or set ICEEXPLORE_CHROMIUM)")
 
 
-def take(page: NotebookPage, target: Path, suffix: str) -> None:
-    """Each picture of one theme."""
-    for name, source in PICTURES.items():
+def take(page: NotebookPage, notebook: str, target: Path, suffix: str) -> None:
+    """Each picture of one notebook in one theme."""
+    for name, source in PICTURES[notebook].items():
         output: Any = page.output(source).locator(".jp-OutputArea-output").first
         output.scroll_into_view_if_needed()
         page.page.wait_for_timeout(1_000)
         output.screenshot(path=target / f"{name}{suffix}.png")
-    page.scroll_to_top()
-    page.page.screenshot(path=target / f"quickstart{suffix}.png")
+    if notebook == "01_quickstart.ipynb":
+        page.scroll_to_top()
+        page.page.screenshot(path=target / f"quickstart{suffix}.png")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, default=ROOT / "docs", help="folder that gets the pictures")
-    parser.add_argument("--notebook", type=Path, default=NOTEBOOK)
+    parser.add_argument("--notebook", choices=PICTURES, help="only the pictures of this notebook")
     options = parser.parse_args(arguments)
     options.target.mkdir(parents=True, exist_ok=True)
 
@@ -54,11 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lab.start()
         try:
             with chromium_browser(chromium()) as browser:
-                for theme in THEMES:
+                wanted = [options.notebook] if options.notebook else list(PICTURES)
+                for theme, notebook in product(THEMES, wanted):
                     with notebook_page(lab, browser, width=1280, height=1280, theme=theme) as page:
-                        page.open(options.notebook)
+                        page.open(NOTEBOOKS / notebook)
                         page.run_all()
-                        take(page, options.target, "" if theme == "light" else "-dark")
+                        take(page, notebook, options.target, "" if theme == "light" else "-dark")
                         page.assert_clean()
         finally:
             lab.stop()
