@@ -263,7 +263,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
         return
     wanted = pa.array(sorted(looked_at), pa.string())
     kept = change.added.entries.filter(pc.equal(change.added.entries["content_type"], int(ContentType.DATA)))
-    keeps_sequence = kept.num_rows > 0 and kept["sequence_number"].null_count == 0
+    keeps_sequence = kept["sequence_number"].null_count == 0  # also where no row is left to be written
     wide: list[tuple[Step, EntryBatch]] = []
     for step in steps:
         entries = step.added.entries

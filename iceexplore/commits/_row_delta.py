@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceexplore.commits._change import Change, Isolation, Operation
 from iceexplore.commits._equality import equality_deletes
@@ -62,7 +63,8 @@ def row_delta(
     OptionError
         Nothing is given; no positions, or all of them deleted before; values that do not fit the schema.
     RuleError
-        ``deletes-need-v2``, ``files-exist``, ``dv-in-range``.
+        ``deletes-need-v2``, ``files-exist``, ``dv-in-range``; ``sequence-order``: a damaged table, whose files are
+        newer than its last commit.
     """
     checked_isolation(isolation)
     if files is None and deletes is None and equality is None:
@@ -78,6 +80,7 @@ def row_delta(
     targets = EntryBatch.empty()
     if deletes is not None:
         by_file, targets = positions_by_file(state, deletes)
+        _refuse_newer(targets, writer.sequence_number)
     by_value = None if equality is None else equality_deletes(state, equality, equality_partition)
     before = deletes_of(state, targets, equality=False) if by_file and version >= _DVS_FROM else Deletes()
     old = read_positions(state, targets, before)
@@ -134,6 +137,18 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
     if len(out) < len(targets):
         raise RuleError("duplicate-file", "a data file to delete from is named, or in the table, more than once")
     return out, targets
+
+
+def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
+    """Deletes apply to data files that are not newer: in a table whose numbers are wrong they would do nothing."""
+    entries = targets.entries
+    newer = entries.filter(pc.greater(entries["sequence_number"], sequence_number))
+    if newer.num_rows:
+        raise RuleError(
+            "sequence-order",
+            f"{newer['location'][0]} has sequence number {newer['sequence_number'][0]}, and this commit gets "
+            f"{sequence_number}: deletes do not apply to newer files. The table's last-sequence-number is too low",
+        )
 
 
 def _bitmap(path: str, positions: Any) -> Any:

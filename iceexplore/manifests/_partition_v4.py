@@ -131,7 +131,7 @@ def _one(
             return made, problems
         tuples = made, there
     if stats is not None:
-        for field_id, name in _places(field, meaning.expressions):
+        for field_id, name in _places(field, meaning):
             if stats.has(field_id, name):
                 own = kind or stats.column_type(field_id)
                 made, _, damaged = stats.values(field_id, name, own)
@@ -148,8 +148,9 @@ def _one(
     return pc.if_else(there, values, rebuilt), problems
 
 
-def _places(field: PartitionField, expressions: Mapping[int, Expression]) -> list[tuple[int, str]]:
+def _places(field: PartitionField, meaning: Meaning) -> list[tuple[int, str]]:
     """Where a field's values may stand: (column or expression id, statistic), the surest first."""
+    expressions = meaning.expressions
     name = transform_parts(field.transform)[0]
     if name == "void":
         return []
@@ -158,10 +159,20 @@ def _places(field: PartitionField, expressions: Mapping[int, Expression]) -> lis
     if expression is not None:
         places += [(expression.expr_id, "lower"), (expression.expr_id, "upper")]
     if len(field.source_ids) == 1:
-        places.append((field.source_id, "derived_value"))
+        if name != "identity" or not _shares_source(field, meaning):
+            places.append((field.source_id, "derived_value"))
         if name == "identity":
             places += [(field.source_id, "lower"), (field.source_id, "upper")]
     return places
+
+
+def _shares_source(field: PartitionField, meaning: Meaning) -> bool:
+    """Whether a spec has another field of the same source: the one place for a derived value is that field's."""
+    return any(
+        field in spec.fields
+        and any(f.source_ids == field.source_ids and f.transform not in (field.transform, "void") for f in spec.fields)
+        for spec in meaning.specs.values()
+    )
 
 
 def _conformed(array: pa.Array, target: pa.DataType | None) -> tuple[pa.Array, pa.BooleanArray]:
