@@ -86,7 +86,7 @@ def test_rows_of_files_newer_than_the_table_cannot_be_deleted(tmp_path: Path) ->
     s.append(1, rows=2)
     saved = s.save(tmp_path / "t")
     path = Path(saved.metadata_location)
-    path.write_text(path.read_text().replace('sequence-number":2', 'sequence-number":0'))
+    path.write_text(path.read_text().replace('sequence-number": 2', 'sequence-number": 0'))
     broken = ix.open(path).simulate()
     newest = broken.inspect.entries.arrow().to_pylist()[0]
     assert newest["sequence_number"] == 2
