@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from iceexplore import commits, graph
-from iceexplore.commits import Cost, LayoutOptions, Retained, Sandbox, Saved
+from iceexplore.commits import Cost, LayoutOptions, Sandbox, Saved
 from iceexplore.errors import OptionError
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import OverlayStorage, WriteLog
@@ -128,16 +128,6 @@ class Simulation(Table):
     def cost(self) -> Cost:
         """What the commits so far wrote and read, attempt by attempt, and what a planner now reads."""
         return commits.cost_of(self._sandbox)
-
-    def retained(self, window: int, *, data: bool = False) -> Retained:
-        """Metadata that a window of the newest snapshots keeps, and what expiring the others frees.
-
-        Parameters
-        ----------
-        data
-            Also tell which data and delete files are freed: every manifest is read.
-        """
-        return commits.retained(self._state, window, data=data)
 
     def save(
         self,

@@ -13,7 +13,7 @@ from iceexplore.errors import OptionError, Problems, UnsupportedError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.commits import Changes
+    from iceexplore.commits import Changes, Replay, Retained
     from iceexplore.inspect import Inspect
     from iceexplore.metadata import PartitionSpec, Schema, Snapshot, SortOrder, TableMetadata
     from iceexplore.simulation import Simulation
@@ -357,6 +357,22 @@ class Table:
         from iceexplore.simulation import simulate
 
         return simulate(self._state, format_version, overlay=overlay, seed=seed, layout=layout)
+
+    def replay(self, format_version: int = 4, **how: Any) -> Replay[Simulation]:
+        """The table's own history, committed again in another version and layout: before and after, per snapshot.
+
+        ``how`` has ``last``, ``seed``, ``overlay`` and options of the layout. See `iceexplore.commits.replay`.
+        """
+        from iceexplore import commits
+        from iceexplore.simulation import Simulation
+
+        return commits.replay(self._state, format_version, face=Simulation, **how)
+
+    def retained(self, window: int, *, data: bool = False) -> Retained:
+        """Metadata that the newest snapshots keep, and what expiring others frees: `iceexplore.commits.retained`."""
+        from iceexplore.commits import retained
+
+        return retained(self._state, window, data=data)
 
     # Sharing --------------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ from iceexplore.commits._refs import (
     set_current_snapshot,
     set_ref,
 )
+from iceexplore.commits._replay import replay
+from iceexplore.commits._replay_result import Replay, ReplayedSnapshot, Side
 from iceexplore.commits._rewrites import cherry_pick, rewrite_manifests, rewrite_position_deletes
 from iceexplore.commits._row_delta import row_delta
 from iceexplore.commits._rules import RULES, Rule, rule
@@ -73,12 +75,15 @@ __all__ = [
     "PlanCost",
     "Pointer",
     "RULES",
+    "Replay",
+    "ReplayedSnapshot",
     "Retained",
     "Rule",
     "RuleBreak",
     "Sandbox",
     "Saved",
     "Selection",
+    "Side",
     "WritableStorage",
     "add_snapshot",
     "append",
@@ -116,6 +121,7 @@ __all__ = [
     "publish_by_rename",
     "publish_by_swap",
     "remove_ref",
+    "replay",
     "retained",
     "rewrite_manifests",
     "rewrite_position_deletes",

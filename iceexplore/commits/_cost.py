@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from iceexplore.commits._sandbox import Sandbox
 
-__all__ = ["Cost", "PlanCost", "Retained", "cost_of", "plan_cost", "retained"]
+__all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "retained"]
 
 #: Of a write: what the files of this kind are called in the columns.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
@@ -129,6 +129,24 @@ class Retained:
             text += f", and {self.freed_data_files:,} data and delete files, {human_bytes(self.freed_data_bytes or 0)}"
         return text
 
+    def to_pandas(self) -> pd.DataFrame:
+        """A row per kind of metadata file, and one for all: files and bytes kept and freed."""
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        for kind in (*dict.fromkeys(f.kind for f in (*self.files, *self.freed)), "all"):
+            row: dict[str, Any] = {"kind": kind}
+            for name, files in (("kept", self.files), ("freed", self.freed)):
+                mine = [f for f in files if kind in ("all", f.kind)]
+                row[f"{name}_files"], row[f"{name}_bytes"] = len(mine), sum(f.size for f in mine)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        from iceexplore.render import escape
+
+        return f"<p>{escape.html(repr(self))}</p>{_html(self.to_pandas())}"
+
 
 def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
     """What is kept if the newest ``window`` snapshots of the branch shown stay, and those that refs name.
@@ -148,7 +166,7 @@ def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
     if window < 1:
         raise OptionError(f"window={window}: at least 1 snapshot")
     metadata = state.metadata
-    stay = {s.snapshot_id for _, s in zip(range(window), _ancestors(state), strict=False)}
+    stay = {s.snapshot_id for _, s in zip(range(window), ancestors(state), strict=False)}
     stay |= {r.snapshot_id for r in metadata.refs.values()}
     newest_first = sorted(metadata.snapshots, key=lambda s: (s.sequence_number, s.timestamp_ms), reverse=True)
     keep = [s for s in newest_first if s.snapshot_id in stay]
@@ -178,11 +196,12 @@ def _plan_files(state: TableState) -> tuple[MetadataFile, ...]:
 
 
 def _parent(state: TableState) -> TableState | None:
-    ancestors = list(zip(range(2), _ancestors(state), strict=False))
-    return state.showing(ancestors[1][1], state.schema, ref=None, travel=None) if len(ancestors) > 1 else None
+    newest = [s for _, s in zip(range(2), ancestors(state), strict=False)]
+    return state.showing(newest[1], state.schema, ref=None, travel=None) if len(newest) > 1 else None
 
 
-def _ancestors(state: TableState) -> Iterator[Snapshot]:
+def ancestors(state: TableState) -> Iterator[Snapshot]:
+    """The snapshot shown, its parent, and so on, as far as the table has them."""
     at, seen = state.snapshot, set[int]()
     while at is not None and at.snapshot_id not in seen:
         seen.add(at.snapshot_id)
