@@ -197,7 +197,7 @@ class _Run:
         def with_schema(document: Mapping[str, Any], _: int) -> Json:
             return {**document, "current-schema-id": wanted}
 
-        fits = wanted in known and metadata.format_version > 1 and wanted != metadata.current_schema_id
+        fits = wanted in known and self.planner.version > 1 and wanted != metadata.current_schema_id
         made = self.sandbox.commit(make, document_change=with_schema if fits else None)
         assert made is not None
         self.planner.numbering.add(snapshot, made.sequence_number or 0)

@@ -185,6 +185,8 @@ class Planner:
         """Entries as a commit takes them: ids and numbers of the table itself are left out."""
         if not len(added):
             return added
+        is_equality = pc.equal(whole(added.entries["content_type"]), int(ContentType.EQUALITY_DELETE))
+        ids = whole(added.entries["equality_ids"])  # some writers give data files an empty list
         order = whole(added.entries["sort_order_id"])
         if self.version >= 4:  # V4 has sort orders of data files alone
             is_data = pc.equal(whole(added.entries["content_type"]), int(ContentType.DATA))
@@ -197,6 +199,7 @@ class Planner:
             first_row_id=None,
             manifest_dv=None,
             sort_order_id=order,
+            equality_ids=pc.if_else(is_equality, ids, pa.scalar(None, ids.type)),
         )
 
 

@@ -72,6 +72,10 @@ def rebuilt_partition(
         partitioned |= rows
         for field in specs[spec_id].fields:
             before = fields.get(field.field_id)
+            if before is not None and "void" in (field.transform, before[0].transform):
+                # A field that v1 dropped: its id goes on as void, always null (spec, "Partition Evolution").
+                fields[field.field_id] = before if field.transform == "void" else (field, rows)
+                continue
             fields[field.field_id] = (field, rows if before is None else before[1] | rows)
     if not fields:
         return None, []
@@ -87,7 +91,8 @@ def rebuilt_partition(
 
 def expression_of(field: PartitionField, expressions: Mapping[int, Expression]) -> Expression | None:
     """The expression of a partition field, whose statistics are those of the derived column."""
-    return next((e for e in expressions.values() if e.partition_field_id == field.field_id), None)
+    same = [e for e in expressions.values() if e.partition_field_id == field.field_id]
+    return next((e for e in same if e.transform == field.transform), same[0] if same else None)
 
 
 def _one(
