@@ -19,6 +19,10 @@ Affinity = Literal["all", "some", "none"]
 #: column's struct (layout (b)), or in a ``tuple`` as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
 
+#: Files, and vectors, that add half a millisecond to reading and writing a root (Parquet; `benchmarks/flush.py`).
+_FILES_IN_HALF_A_MS = 80
+_VECTORS_IN_HALF_A_MS = 160
+
 
 @dataclass(frozen=True)
 class LayoutOptions:
@@ -41,6 +45,8 @@ class LayoutOptions:
     flush_data_files, flush_delete_files
         How many data files, and how many DVs and equality deletes, may stand in the root itself. A commit that adds
         more writes leaf manifests of its own; what is EXISTING beyond it is flushed to leaves in any commit.
+        The proposal: "Ideally the time to do I/O on the root node should be close to the round trip latency of cloud
+        storage systems". The defaults are those of a round trip of 50 ms; see `for_round_trip`.
     leaf_entries
         About how many entries a leaf manifest gets.
     affinity, unaffiliated_manifests
@@ -62,8 +68,8 @@ class LayoutOptions:
     dv_encoding: DvEncoding = "removed"
     dv_attached: bool = False
     partition_storage: PartitionStorage = "derived"
-    flush_data_files: int = 1000
-    flush_delete_files: int = 1000
+    flush_data_files: int = 50 * _FILES_IN_HALF_A_MS
+    flush_delete_files: int = 50 * _VECTORS_IN_HALF_A_MS
     leaf_entries: int = 10_000
     affinity: Affinity = "some"
     unaffiliated_manifests: int = 2
@@ -76,6 +82,8 @@ class LayoutOptions:
     def of(cls, format_version: int, **given: Any) -> LayoutOptions:
         """The options of a format version, with those given; what is not known is refused.
 
+        ``round_trip_ms=`` stands for the thresholds of `for_round_trip`; one that is given itself counts.
+
         Raises
         ------
         OptionError
@@ -83,7 +91,9 @@ class LayoutOptions:
         """
         if format_version not in (1, 2, 3, 4):
             raise OptionError(f"format_version={format_version!r}: 1, 2, 3 or 4")
-        known = {f.name for f in fields(cls)} - {"format_version"}
+        if "round_trip_ms" in given:
+            given = {**cls.for_round_trip(given.pop("round_trip_ms")), **given}
+        known = {f.name for f in fields(cls)} - {"format_version"} | {"round_trip_ms"}
         unknown = sorted(set(given) - known)
         if unknown:
             raise OptionError(f"no layout option {unknown[0]!r}; there are {', '.join(sorted(known))}")
@@ -99,7 +109,32 @@ class LayoutOptions:
     def but(self, **given: Any) -> LayoutOptions:
         """The same options but for those given. Raises as `of`."""
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "format_version"}
+        if "round_trip_ms" in given:
+            given = {**self.for_round_trip(given.pop("round_trip_ms")), **given}
         return LayoutOptions.of(self.format_version, **{**mine, **given})
+
+    @staticmethod
+    def for_round_trip(milliseconds: float) -> dict[str, int]:
+        """The flush thresholds for a storage whose round trip takes so long, as options by name.
+
+        Measured in this library on Parquet roots of 100 leaves, with ten columns of statistics, CPU for reading and
+        writing and transfer at 100 MB/s each way (`benchmarks/results/flush.md`): what n files add is proportional to
+        n, and so is what n vectors add. What a root costs without them is paid whether they are flushed or not, and
+        does not count. Data files may take half of the round trip, and DVs and equality deletes the other half. Avro
+        is written slowly here, row by row; its thresholds would say more of that than of the format.
+
+        Raises
+        ------
+        OptionError
+            Not a number above 0 and up to 10,000.
+        """
+        given: object = milliseconds
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= 10_000:
+            raise OptionError(f"round_trip_ms={milliseconds!r}: milliseconds, above 0 and up to 10,000")
+        return {
+            "flush_data_files": max(1, round(milliseconds * _FILES_IN_HALF_A_MS)),
+            "flush_delete_files": max(1, round(milliseconds * _VECTORS_IN_HALF_A_MS)),
+        }
 
     @property
     def has_root_manifest(self) -> bool:
