@@ -129,6 +129,9 @@ class Sandbox:
         self.options = options
         self.storage = OverlayStorage(state.storage, overlay)
         self.max_attempts = max_attempts
+        if seed is not None and state.metadata.snapshots:
+            # Names of a simulation that was saved: one on top of it with the same seed must not give them again.
+            seed = f"{seed}/{state.metadata.snapshots[-1].snapshot_id}"
         self.shared = Shared(Pointer(state.metadata_location), state.metadata_location, seed, clock)
         self._lock = threading.RLock()
         self._notes = tuple(n for n in state.notes if not n.startswith(_NOTE))

@@ -93,3 +93,11 @@ def test_rows_of_files_newer_than_the_table_cannot_be_deleted(tmp_path: Path) ->
     with pytest.raises(RuleError, match="sequence-order"):
         broken.row_delta(deletes={newest["data_file"]["file_path"]: [0]})
     assert len(broken.writes) == 0
+
+
+def test_a_seed_gives_other_names_on_top_of_what_it_made(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long"}, format_version=4, seed=1)
+    s.append(1, rows=2)
+    again = ix.open(s.save(tmp_path / "t").metadata_location).simulate(seed=1)
+    again.append(1, rows=2)
+    assert again.inspect.data_files.arrow().num_rows == 2
