@@ -60,7 +60,8 @@ class Changes:
     read
         The metadata files that had to be read, in order.
     doubts
-        Why the root can be read in another way, sentences. There are none where all rules were kept.
+        Why the root can be read in another way, or the snapshot's summary counts other files: sentences. There are none
+        where all rules were kept.
     """
 
     title: str
@@ -116,6 +117,13 @@ class Changes:
         return card_html(self.card())
 
 
+#: Entries of a summary (spec, "Optional Snapshot Summary Fields"): which change, and whether of data files.
+_SUMMARY = (
+    ("added-data-files", "added", True),
+    ("deleted-data-files", "removed", True),
+    ("added-delete-files", "added", False),
+    ("removed-delete-files", "removed", False),
+)
 _COUNTED = ("location_count", "record_count_sum", "size_in_bytes_sum")
 
 
@@ -173,7 +181,7 @@ def changes_of(
         file_changes("removed", root.entries.take(pa.array(said.removed_rows))),
         file_changes("added", root.entries.take(pa.array(said.added_rows))),
     ]
-    doubts = [*_unreadable(root), *said.doubts]
+    doubts = [*_unreadable(root), *_without_parent(root, wanted), *said.doubts]
     for row, leaf in zip(leaves, bare_leaves(state, root, leaves), strict=True):
         parts += _of_leaf(said, row, leaf)
         doubts += _unreadable(leaf)
@@ -182,7 +190,8 @@ def changes_of(
         reads.append(MetadataRead(said.previous, "previous root"))
     reads += [MetadataRead(name, "manifest DV") for name in dict.fromkeys(said.puffins)]
     reads += [MetadataRead(_name(root, row), "manifest", names_only=True) for row in leaves]
-    return Changes(title, _table(parts), tuple(reads), tuple(doubts))
+    found = _table(parts)
+    return Changes(title, found, tuple(reads), (*doubts, *_against_summary(wanted, found)))
 
 
 def changes_between(a: TableState, b: TableState) -> Changes:
@@ -224,14 +233,38 @@ def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) 
     mine = numbers(root.entries["snapshot_id"]) == snapshot.snapshot_id
     unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # v1 may leave it out
     rows = np.flatnonzero(mine | unknown).tolist()
-    parts, doubts = [], _unreadable(root)
-    for leaf in state.reader.leaves(root, rows) if rows else ():
-        own = leaf.entries.filter(pc.equal(leaf.entries["snapshot_id"], snapshot.snapshot_id))
-        for change, status in (("removed", Status.DELETED), ("added", Status.ADDED)):
-            parts.append(file_changes(change, own.filter(pc.equal(own["status"], int(status)))))
+    parts, doubts = [], [*_unreadable(root), *_without_parent(root, snapshot)]
+    for row, leaf in zip(rows, state.reader.leaves(root, rows) if rows else (), strict=True):
+        entries, status = leaf.entries, numbers(leaf.entries["status"])
+        own = numbers(entries["snapshot_id"]) == snapshot.snapshot_id
+        for change, wanted in (("removed", Status.DELETED), ("added", Status.ADDED)):
+            parts.append(file_changes(change, entries.filter(pa.array(own & (status == wanted)))))
+        odd = (own & (status == Status.EXISTING)) | (~own & (status == Status.DELETED) & bool(mine[row]))
+        if odd.any():
+            doubts.append(f"{int(odd.sum())} entries of {leaf.location} are EXISTING or DELETED by the wrong snapshot.")
         doubts += _unreadable(leaf)
     reads = [MetadataRead(root.location, "root"), *(MetadataRead(_name(root, row), "manifest") for row in rows)]
-    return Changes(title, _table(parts), tuple(reads), tuple(doubts))
+    found = _table(parts)
+    return Changes(title, found, tuple(reads), (*doubts, *_against_summary(snapshot, found)))
+
+
+def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
+    """That a snapshot without a parent has what was there before it."""
+    if snapshot.parent_snapshot_id is None:
+        before = np.asarray(live(root.entries)) & (numbers(root.entries["snapshot_id"]) != snapshot.snapshot_id)
+        if before.any():
+            yield f"The snapshot has no parent, and {int(before.sum()):,} rows of its root are of other snapshots."
+
+
+def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:
+    """Counts of the snapshot's summary that are others than those found (metadata that was edited, say)."""
+    change, is_data = found["change"], pc.equal(found["content"], "data file")
+    for name, wanted, data in _SUMMARY:
+        said = (snapshot.summary or {}).get(name, "")
+        mine = pc.and_(pc.equal(change, wanted), is_data if data else pc.invert(is_data))
+        count = pc.sum(mine).as_py() or 0
+        if said.isascii() and said.isdecimal() and len(said) < 20 and int(said) != count:
+            yield f"The snapshot's summary says {name}={said}, and {count:,} were found."
 
 
 def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[Manifest]:

@@ -165,7 +165,7 @@ class _Reader:
             self.out.doubts.append(f"{text}: the parent snapshot, {self.snapshot.parent_snapshot_id}, has expired.")
             return
         before = self.previous_removals.of(name)
-        if before.identity == Removals(self.root).of(name).identity:
+        if before.identity == self.removals.of(name).identity:
             return
         prior = self.positions(list(before.rows), previous)
         self.changed(row, self.positions(vectors), prior)
@@ -211,6 +211,10 @@ class _Reader:
         root = self.state.reader.root(found)
         self.out.previous = root.location
         return root
+
+    @cached_property
+    def removals(self) -> Removals:
+        return Removals(self.root)
 
     @cached_property
     def previous_removals(self) -> Removals:
