@@ -19,7 +19,7 @@ from iceexplore.commits._made_up import MADE_UP_FOLDER
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import MetadataNames, publish_by_rename, publish_by_swap
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
-from iceexplore.commits._upgrade_document import upgrade
+from iceexplore.commits._upgrade_document import upgrade, uses_expressions
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import CommitConflictError, RuleError, SnapshotNotFoundError
 from iceexplore.graph import TableState, state_of
@@ -148,7 +148,8 @@ class Trial:
 
     def _changed_document(self, old: Document, timestamp_ms: int) -> Document:
         options, document = self.sandbox.options, old
-        if (document.get("format-version") or 1) < options.format_version:
+        java4 = options.has_root_manifest and not uses_expressions(document)
+        if java4 or (document.get("format-version") or 1) < options.format_version:
             document = dict(upgrade(document, options.format_version, expressions=options.has_root_manifest))
         if self.document_change is not None:
             document = dict(self.document_change(document, timestamp_ms))

@@ -30,6 +30,7 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
       columns' id space, from ``max(last-column-id, every field id) + 1``, which raises ``last-column-id``; the spec
       then names ``{"expr-id": ...}`` (with ``name`` where a spec calls the same field otherwise). Identity fields stay
       as they were: they are the column itself. So `parse_table_metadata` reads equal partition specs before and after.
+      A document of version 4 without ``expressions`` (``v4-java``) gets them, too.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
         out = _to_2(out, table_uuid)
     if version < 3 <= to:
         out["next-row-id"] = 0
-    if version < 4 <= to and expressions:
+    if to == 4 and expressions and (version < 4 or not uses_expressions(out)):
         out = _to_4(out)
     out["format-version"] = to
     return out

@@ -15,6 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.commits import check_rules
 from iceexplore.errors import RuleError
 from tests.commits.history_play import STEPS, play
 
@@ -101,3 +102,17 @@ def test_a_seed_gives_other_names_on_top_of_what_it_made(tmp_path: Path) -> None
     again = ix.open(s.save(tmp_path / "t").metadata_location).simulate(seed=1)
     again.append(1, rows=2)
     assert again.inspect.data_files.arrow().num_rows == 2
+
+
+def test_what_java_wrote_as_version_4_goes_on_as_the_proposal(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long", "kind": "string"}, partition_by=["kind", "bucket(4, id)"], format_version=3)
+    s.append(3, rows=5)
+    s.upgrade(4, dialect="v4-java")
+    s.append(1, rows=5)
+    java = ix.open(s.save(tmp_path / "t").metadata_location)
+    assert "expressions" not in java.metadata.raw
+    on = java.simulate(dialect="v4-proposal")
+    on.append(2, rows=5)
+    assert [e["expr"]["transform"] for e in on.metadata.raw["expressions"]] == ["bucket[4]"]
+    assert check_rules(on.state) == []
+    assert on.inspect.data_files.arrow().num_rows == 6
