@@ -176,7 +176,7 @@ def _checks(appended: list[Case], deleted: list[Case], peer_delete: Measured | N
             f"{times:.0f} times as fast as PyIceberg's rewrite of {peer_delete.count('manifest') - 1} manifests, by "
             f"CPU {cpu:.0f} times (with the leaves cached {warm:.0f} times)"
         )
-        checks.append((f"{text}; wanted: 100", times >= 100))
+        checks.append((f"{text}; wanted: 100", min(times, cpu) >= 100))
     return [f"- {'met' if ok else '**missed**'}: {text}" for text, ok in checks]
 
 
@@ -222,6 +222,8 @@ def report(options: argparse.Namespace) -> str:
         *[_row(c) for c in [*appended, *deleted]],
         "",
         *_checks(appended, own, peer_delete, grown),
+        "",
+        "Where the seconds are far above those of CPU, other programs ran on the machine: then CPU is what to compare.",
         "",
         "Old leaves are v2's Avro manifests under a V4 root, as they are right after an upgrade: to find the files in "
         "them, they are inflated and decoded.",
