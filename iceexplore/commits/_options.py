@@ -35,7 +35,8 @@ class LayoutOptions:
     dialect
         ``v1``, ``v2``, ``v3``; for version 4 ``v4-proposal`` (a root manifest) or ``v4-java`` (a manifest list).
     manifest_format
-        ``parquet`` or ``avro``; below V4 always ``avro``.
+        ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
+        manifests of ``v4-java`` in which two files have split offsets.
     dv_encoding
         See `DvEncoding`.
     dv_attached

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import iceexplore as ix
@@ -113,12 +113,12 @@ def _rows(leaf: Manifest, state: TableState) -> list[dict[str, Any]]:
     return out
 
 
-@cache
+@lru_cache(256)
 def _vector(storage: Any, location: str, offset: int, size: int) -> frozenset[int]:
     return frozenset(read_deletion_vector(storage, location, offset, size))
 
 
-@cache
+@lru_cache(256)
 def _positions(storage: Any, location: str) -> dict[str, frozenset[int]]:
     out: dict[str, set[int]] = {}
     for row in read_position_deletes(storage, location).select(["file_path", "pos"]).to_pylist():
