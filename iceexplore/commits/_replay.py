@@ -50,7 +50,8 @@ def replay(
 
     From version 3 on there are no new position delete files: those of version 2 are read and become deletion vectors,
     or, where they cannot be read, vectors of about as many rows (`ReplayedSnapshot.estimated`). Vectors of data files
-    that are not live, and deletes with nothing to apply to, are left out.
+    that are not live, and deletes with nothing to apply to, are left out. Locations that are relative to a process, as
+    some writers leave them, are relative to the table in V4: `Replay.differences` has them.
 
     Parameters
     ----------
