@@ -199,24 +199,27 @@ class _Saver:
             raise UnsupportedError('a v1 snapshot lists its manifests inline: save it with location="keep"')
         head = None if self.state.snapshot is None else self.state.snapshot.snapshot_id
         rewrite = bool(self.moved)  # data files have new locations
-        with progress(len(metadata.snapshots), "snapshots") as step:
-            # The newest first: what it needs must be there, others may lack it.
-            for snapshot in sorted(metadata.snapshots, key=lambda s: s.snapshot_id != head):
-                self._tree(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
+        # The newest first: what it needs must be there, others may lack it.
+        snapshots = sorted(metadata.snapshots, key=lambda s: s.snapshot_id != head)
+        with progress(len(snapshots), "snapshots") as step:
+            for snapshot in snapshots:
+                self._leaves(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
                 step()
+        # Roots last: their DELETED rows name manifests of the snapshot before.
+        for snapshot in snapshots:
+            if snapshot.root_location:
+                strict = snapshot.snapshot_id == head
+                self._metadata_file(snapshot.root_location, "manifest-list", strict=strict, rewrite=True)
         paths = [s.statistics_path for s in metadata.statistics]
         for path in (*paths, *(s.statistics_path for s in metadata.partition_statistics)):
             self._metadata_file(path, "puffin", strict=False, rewrite=False)
 
-    def _tree(self, snapshot: Any, *, strict: bool, rewrite: bool) -> None:
+    def _leaves(self, snapshot: Any, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
         for f in files[1:] if files and files[0].kind == "manifest-list" else files:
             # Of the table's own manifests none names a file of the overlay.
             names = rewrite and f.kind == "manifest" and (self.data == "copy" or self._is_own(f.location))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
-        root = snapshot.root_location
-        if root:
-            self._metadata_file(root, "manifest-list", strict=strict, rewrite=True)
 
     def _is_own(self, location: str) -> bool:
         return isinstance(self.storage, OverlayStorage) and self.storage.has(location)

@@ -13,11 +13,13 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
 from iceexplore.commits._relocate import relocated_manifest
 from iceexplore.errors import FormatError, OptionError, RuleError
+from iceexplore.manifests import Status
 from iceexplore.simulation import Simulation
 
 LAYOUTS = [
@@ -160,6 +162,18 @@ def test_a_copied_table_keeps_its_rows(tmp_path: Path) -> None:
     t = ix.open(kept.path)
     pd.testing.assert_frame_equal(files(t), files(s))
     assert all(t.state.storage.exists(p) for p in t.inspect.files()["file_path"])
+
+
+def test_removed_rows_of_a_root_name_what_was_saved(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long"}, seed=1, flush_data_files=0)
+    for _ in range(3):
+        s.append(files=2, rows=10)
+    s.rewrite_manifests()
+    t = ix.open(s.save(tmp_path / "t").path)
+    root = t.state.root()
+    assert root is not None
+    gone = root.entries.filter(pc.equal(root.entries["status"], int(Status.DELETED)))["location"].to_pylist()
+    assert gone and all(t.state.storage.exists(location) for location in gone)
 
 
 @pytest.mark.parametrize("make", ["file", "full", "link"])
