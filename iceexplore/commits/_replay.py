@@ -16,8 +16,8 @@ from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._reachable import MetadataFile, tree_files
 from iceexplore.commits._replay_changes import Moves, moves_between
 from iceexplore.commits._replay_check import differences_of
-from iceexplore.commits._replay_result import LEFT_OUT, REWRITTEN, START, Replay, ReplayedSnapshot, Side
-from iceexplore.commits._replay_step import Planner
+from iceexplore.commits._replay_result import LEFT_OUT, NO_EFFECT, REWRITTEN, START, Replay, ReplayedSnapshot, Side
+from iceexplore.commits._replay_step import Plan, Planner
 from iceexplore.commits._sandbox import Sandbox
 from iceexplore.commits._upgrade_document import with_lists
 from iceexplore.errors import IceexploreError, OptionError
@@ -50,8 +50,9 @@ def replay(
 
     From version 3 on there are no new position delete files: those of version 2 are read and become deletion vectors,
     or, where they cannot be read, vectors of about as many rows (`ReplayedSnapshot.estimated`). Vectors of data files
-    that are not live, and deletes with nothing to apply to, are left out. Locations that are relative to a process, as
-    some writers leave them, are relative to the table in V4: `Replay.differences` has them.
+    that are not live, and deletes with nothing to apply to, are left out; so are position deletes that spell their data
+    file otherwise than the table does: they are compared as Java compares them. Locations that are relative
+    to a process, as some writers leave them, are relative to the table in V4: `Replay.differences` has them.
 
     Parameters
     ----------
@@ -186,8 +187,9 @@ class _Run:
             made = self._commit(snapshot, lambda _: change)
         elif not unchanged:
             made = self._commit(snapshot, plan.make)
-        note = START if starts else REWRITTEN if rewrites else LEFT_OUT if made is None else ""
-        self._note(snapshot, made, moves, note, plan.estimated)
+        left_out = NO_EFFECT if len(moves.added) or len(moves.removed) else LEFT_OUT
+        note = START if starts else REWRITTEN if rewrites else left_out if made is None else ""
+        self._note(snapshot, made, moves, note, plan)
         self.parent = snapshot
 
     def _commit(self, snapshot: Snapshot, make: Any) -> Snapshot | None:
@@ -204,13 +206,13 @@ class _Run:
         self.planner.numbering.add(snapshot, made.sequence_number or 0)
         return made
 
-    def _note(self, snapshot: Snapshot, made: Snapshot | None, moves: Moves, note: str, estimated: int) -> None:
+    def _note(self, snapshot: Snapshot, made: Snapshot | None, moves: Moves, note: str, plan: Plan) -> None:
         before = self.before.next(self.state, snapshot, _json_bytes(self.state, snapshot))
         after = None
         if made is not None:
             state = self.sandbox.state
             after = self.after.next(state, made, state.storage.stat(state.metadata_location).size)
-        row = ReplayedSnapshot.of(snapshot, made, moves, note, estimated, before, after)
+        row = ReplayedSnapshot.of(snapshot, made, moves, note, (plan.estimated, plan.unapplied), before, after)
         self.rows.append(row)
 
     def finish(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +81,11 @@ class Positions:
                 self.by_file[name].pop(location, None)
                 concerned.add(name)
         return concerned
+
+    def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
+        """How many of these delete files, added before, name no data file among ``live``, as it is spelled."""
+        locations = batch.entries["location"].to_pylist()
+        return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
     def of(self, name: str, rows: int) -> Deleted | None:
         """What is deleted of a data file of so many rows; None if nothing is."""

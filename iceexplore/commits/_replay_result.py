@@ -19,13 +19,14 @@ from iceexplore.metadata import Snapshot
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LEFT_OUT", "REWRITTEN", "Replay", "ReplayedSnapshot", "START", "Side"]
+__all__ = ["LEFT_OUT", "NO_EFFECT", "REWRITTEN", "Replay", "ReplayedSnapshot", "START", "Side"]
 
 T = TypeVar("T")
 
 START = "the start: every file that was live"
 REWRITTEN = "manifests rewritten"
 LEFT_OUT = "left out: changed no file"
+NO_EFFECT = "left out: its deletes change no vector"
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,11 @@ class ReplayedSnapshot:
     replayed
         None where it was left out.
     note
-        `START`, `REWRITTEN`, `LEFT_OUT`, or nothing.
+        `START`, `REWRITTEN`, `LEFT_OUT`, `NO_EFFECT`, or nothing.
     estimated
         Deletion vectors whose positions are estimated: their position delete files could not be read.
+    unapplied
+        Position deletes and vectors that it added for data files that are not live, as they spell them: left out.
     twice
         Files that the snapshot names twice; the replay has them once.
     """
@@ -83,6 +86,7 @@ class ReplayedSnapshot:
     deletes_added: int
     deletes_removed: int
     estimated: int
+    unapplied: int
     twice: int
     note: str
     before: Side
@@ -95,17 +99,17 @@ class ReplayedSnapshot:
         replayed: Snapshot | None,
         moves: Moves,
         note: str,
-        estimated: int,
+        vectors: tuple[int, int],
         before: Side,
         after: Side | None,
     ) -> ReplayedSnapshot:
-        """With counts of what came and went."""
+        """With counts of what came and went; ``vectors`` are those estimated and unapplied."""
         counts = []
         for batch in (moves.added, moves.removed):
             data = pc.sum(pc.equal(batch.entries["content_type"], int(ContentType.DATA))).as_py() or 0
             counts.append((data, len(batch) - data))
         (added, deletes), (removed, undeleted) = counts
-        return cls(snapshot, replayed, added, removed, deletes, undeleted, estimated, moves.twice, note, before, after)
+        return cls(snapshot, replayed, added, removed, deletes, undeleted, *vectors, moves.twice, note, before, after)
 
     @property
     def counts(self) -> bool:
@@ -167,7 +171,7 @@ class Replay(Generic[T]):
             for n in names:
                 row[f"before_{n}"] = getattr(s.before, n)
                 row[f"after_{n}"] = None if s.after is None else getattr(s.after, n)
-            rows.append({**row, "estimated": s.estimated, "note": s.note})
+            rows.append({**row, "estimated": s.estimated, "unapplied": s.unapplied, "note": s.note})
         out = pd.DataFrame(rows)
         whole = [c for c in out.columns if c.startswith(("before_", "after_"))] + ["replayed_id"]
         return out.astype(dict.fromkeys(whole, "Int64"))
@@ -189,10 +193,12 @@ class Replay(Generic[T]):
         text = " ".join(out)
         if any(s.note == START for s in self.snapshots):
             text += " The oldest snapshot is the start, all of its files in one commit, and not counted."
-        if left := sum(s.note == LEFT_OUT for s in self.snapshots):
-            text += f" Snapshots without a change of files, left out: {left:,}."
+        if left := sum(s.replayed is None for s in self.snapshots):
+            text += f" Snapshots that change nothing, left out: {left:,}."
         if guessed := sum(s.estimated for s in self.snapshots):
             text += f" Deletion vectors of estimated size, their position delete files not readable: {guessed:,}."
+        if lost := sum(s.unapplied for s in self.snapshots):
+            text += f" Deletes of positions in files that are not live, as they spell them, left out: {lost:,}."
         if twice := sum(s.twice for s in self.snapshots):
             text += f" Files that the table names twice: {twice:,}."
         if self.differences:

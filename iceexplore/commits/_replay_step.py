@@ -63,11 +63,14 @@ class Plan:
         Without the vectors that are yet to be written.
     targets, vectors
         Data files, and what is deleted of them: position delete files that become deletion vectors.
+    unapplied
+        Added position deletes and vectors whose data files are not live, as they spell them.
     """
 
     change: Change
     targets: EntryBatch = field(default_factory=EntryBatch.empty)
     vectors: Mapping[str, Deleted] = field(default_factory=dict)
+    unapplied: int = 0
 
     @property
     def estimated(self) -> int:
@@ -148,7 +151,10 @@ class Planner:
             isolation="snapshot",
             summary={"replayed-snapshot-id": str(snapshot.snapshot_id)},
         )
-        return Plan(change, targets, written)
+        unapplied = len(moves.of(ContentType.POSITION_DELETE, vectors=True)) - len(vectors)
+        if self.version >= _DVS_FROM:
+            unapplied += self.positions.unapplied(came, set(targets.entries["location"].to_pylist()))
+        return Plan(change, targets, written, unapplied)
 
     def _vectors(
         self, moves: Moves, concerned: set[str], gone: list[str], at: TableState, target: TableState

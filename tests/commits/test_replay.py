@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
+from iceexplore.commits import _replay_positions as positions
 from iceexplore.commits import check_rules, is_made_up
 from iceexplore.commits._reachable import tree_files
+from iceexplore.deletes import read_position_deletes
 from iceexplore.errors import MissingDependencyError, OptionError
 from iceexplore.metadata import Snapshot
 from tests.commits.history_view import view
@@ -173,6 +176,24 @@ def test_rewritten_position_deletes_are_no_commit_of_v4() -> None:
     # The vector is the table's own now: its place differs from the one made before, so it is committed.
     assert r.check() == () and len(r.snapshots) == 3
     assert view(r.simulation, r.simulation.snapshot).gone == {path: frozenset({1, 2})}
+
+
+def test_deletes_of_files_that_are_not_there_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = ix.empty(SCHEMA, format_version=2, seed=1)
+    s.append(1, rows=10, materialize=True)
+    path = s.inspect.data_files()["file_path"][0]
+    s.row_delta(deletes={path: [1, 2]})
+
+    def otherwise(*args: Any) -> pa.Table:
+        table = read_position_deletes(*args)
+        names = pc.binary_join_element_wise("hdfs://host:1", table["file_path"], "")
+        return table.set_column(0, "file_path", names)
+
+    monkeypatch.setattr(positions, "read_position_deletes", otherwise)
+    r = s.table.replay()
+    assert [x.unapplied for x in r.snapshots] == [0, 1]
+    assert r.snapshots[1].note == "left out: its deletes change no vector" and r.snapshots[1].replayed is None
+    assert "not live, as they spell them, left out: 1." in r.summary
 
 
 def test_a_field_that_v1_dropped_keeps_its_values() -> None:
