@@ -94,7 +94,8 @@ def write_manifest(
             spec=spec,
             dialect=dialect,
             snapshot_id=snapshot_id,
-            empty_partition=dialect != "v4-java",  # V4Metadata.fileType leaves it out, in Avro too
+            # Java's main leaves it out of Avro, too (V4Metadata.fileType), and takes it; 1.11 cannot do without it.
+            empty_partition=manifest_format == "avro",
         )
         pairs, name = entry_metadata(metadata, spec, dialect, content), "manifest_entry"
     if manifest_format == "parquet":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
@@ -116,3 +117,13 @@ def test_what_java_wrote_as_version_4_goes_on_as_the_proposal(tmp_path: Path) ->
     assert [e["expr"]["transform"] for e in on.metadata.raw["expressions"]] == ["bucket[4]"]
     assert check_rules(on.state) == []
     assert on.inspect.data_files.arrow().num_rows == 6
+
+
+def test_avro_manifests_for_java_4_have_a_partition_record_without_partitions() -> None:
+    s = ix.empty({"id": "long"}, format_version=4, dialect="v4-java")
+    s.append(1, rows=2)
+    (manifest,) = s.inspect.manifests.arrow()["path"].to_pylist()
+    schema = fastavro.reader(s.state.storage.open(manifest, kind="manifest")).writer_schema
+    assert isinstance(schema, dict)
+    (file,) = [f["type"] for f in schema["fields"] if f["name"] == "data_file"]
+    assert [f["type"]["fields"] for f in file["fields"] if f["name"] == "partition"] == [[]]
