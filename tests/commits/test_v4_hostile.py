@@ -226,8 +226,9 @@ def test_wrong_values_in_manifests(folder: Path, seed: int) -> None:
     rng = random.Random(seed)
     manifests = sorted(folder.rglob("*.parquet"))
     manifests = [p for p in manifests if p.parent.name == "metadata"]
-    if not manifests:
-        pytest.skip("these are Avro")
+    if not manifests:  # Avro has no such test: its bytes are damaged above
+        assert list(folder.rglob("*-root.avro"))
+        return
     roots = [p for p in manifests if "root" in p.name]
     path = rng.choice(roots if rng.random() < 0.6 else manifests)
     data = mutated(path, rng)
