@@ -13,7 +13,6 @@ from iceexplore.commits._document import next_document
 from iceexplore.commits._empty import empty_state
 from iceexplore.commits._expire import expire_snapshots
 from iceexplore.commits._files import new_files
-from iceexplore.commits._filter import Filter, make_filter
 from iceexplore.commits._layout_list import apply_to_list
 from iceexplore.commits._layout_root import apply_to_root, bent_rules
 from iceexplore.commits._locate import LOCATED_SCHEMA, locate
@@ -21,7 +20,6 @@ from iceexplore.commits._made_up import is_made_up
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._operations import append, delete_files, delete_where, overwrite
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
-from iceexplore.commits._partition_values import partition_keys
 from iceexplore.commits._pointer import FolderFiles, MetadataNames, Pointer, publish_by_rename, publish_by_swap
 from iceexplore.commits._properties import set_properties
 from iceexplore.commits._refs import (
@@ -62,7 +60,6 @@ __all__ = [
     "Cost",
     "DocumentChange",
     "DvEncoding",
-    "Filter",
     "FolderFiles",
     "Isolation",
     "LOCATED_SCHEMA",
@@ -109,13 +106,11 @@ __all__ = [
     "fast_forward",
     "is_made_up",
     "locate",
-    "make_filter",
     "new_files",
     "new_table_document",
     "next_document",
     "options_for",
     "overwrite",
-    "partition_keys",
     "partition_path",
     "plan_cost",
     "publish_by_rename",

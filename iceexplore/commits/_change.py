@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from iceexplore.commits._filter import Filter
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
+from iceexplore.planning import Filter
 
 __all__ = ["Applied", "Change", "Isolation", "Operation"]
 

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._check_rules_rows import Rows, RuleBreak, flagged
 from iceexplore.commits._check_rules_view import LeafView, TreeView, keys_of
-from iceexplore.commits._locate import bool_array
-from iceexplore.manifests import ContentType, Status, whole
+from iceexplore.manifests import ContentType, Status, bool_array, whole
 
 __all__ = ["change_breaks"]
 

@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits._locate import bool_array
 from iceexplore.commits._rules import rule as named_rule
 from iceexplore.errors import RuleError
-from iceexplore.manifests import CONTENT_NAMES, ContentType, EntryBatch, Status, live, whole
+from iceexplore.manifests import CONTENT_NAMES, ContentType, EntryBatch, Status, bool_array, live, whole
 
 __all__ = ["Rows", "RuleBreak", "flagged", "refuse_broken", "root_breaks", "row_breaks"]
 

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._check_rules_rows import Rows, RuleBreak, flagged
 from iceexplore.commits._check_rules_view import LeafView, TreeView
-from iceexplore.commits._locate import bool_array
-from iceexplore.manifests import ContentType, Manifest, Status, whole
+from iceexplore.manifests import ContentType, Manifest, Status, bool_array, whole
 from iceexplore.metadata import TableMetadata
 
 __all__ = ["leaf_breaks", "root_file_breaks", "tree_breaks"]

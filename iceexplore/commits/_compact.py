@@ -17,7 +17,6 @@ from iceexplore.commits._live import find_files, live_files, locations_of, must_
 from iceexplore.commits._made_up import is_made_up
 from iceexplore.commits._merge_made_up import merged_files
 from iceexplore.commits._operations import base_id
-from iceexplore.commits._partition_values import partition_columns
 from iceexplore.commits._read_data import equality_mask, read_data
 from iceexplore.commits._selection import select
 from iceexplore.commits._writer import CommitWriter
@@ -25,6 +24,7 @@ from iceexplore.deletes import read_position_deletes
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
+from iceexplore.planning import partition_columns
 
 __all__ = ["compact"]
 

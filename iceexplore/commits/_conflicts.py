@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from iceexplore.commits._change import Change
 from iceexplore.commits._live import find_files
 from iceexplore.commits._locate import readable
-from iceexplore.commits._partition_values import partition_keys
 from iceexplore.errors import CommitConflictError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live, whole
 from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.planning import partition_keys
 
 __all__ = ["Step", "steps_between", "validate"]
 

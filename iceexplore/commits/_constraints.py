@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._ordered import DAY, Numbers, line_of, values_on
-from iceexplore.commits._partition_values import PartitionColumn
 from iceexplore.commits._transforms import INSTANT_UNITS, apply_transform, integers_of
 from iceexplore.errors import OptionError
 from iceexplore.metadata import NestedField, Type, arrow_type, decimal_parameters, transform_parts, type_base
+from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 

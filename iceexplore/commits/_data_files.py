@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits._partition_values import PartitionColumn
 from iceexplore.commits._statistics import StatColumn, bounds_of, stat_columns, stats_arrays
 from iceexplore.commits._summary import partition_path
 from iceexplore.commits._writer import CommitWriter
@@ -30,6 +29,7 @@ from iceexplore.metadata import (
     fixed_length,
     type_base,
 )
+from iceexplore.planning import PartitionColumn
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]
 

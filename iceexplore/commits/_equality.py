@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from iceexplore.commits._data_files import column_values
 from iceexplore.commits._frames import arrow_frame, fit_columns, split_by_partition
-from iceexplore.commits._partition_values import partition_columns, tuples_of
 from iceexplore.commits._statistics import StatColumn, bounds_of, stat_columns, stats_arrays
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.deletes import write_equality_deletes
@@ -18,6 +17,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
 from iceexplore.metadata import ListType, MapType, Schema, StructType
+from iceexplore.planning import partition_columns, tuples_of
 
 __all__ = ["EqualityDeletes", "equality_deletes"]
 

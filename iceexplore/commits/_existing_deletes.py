@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._live import live_leaves
-from iceexplore.commits._locate import bool_array
 from iceexplore.deletes import FILE_PATH_ID, read_deletion_vector, read_position_deletes
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, whole
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, whole
 
 __all__ = ["Deletes", "deletes_of", "file_scope", "read_positions"]
 

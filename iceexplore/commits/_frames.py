@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
-from iceexplore.commits._partition_values import PartitionColumn, nearest, partition_columns
 from iceexplore.commits._transforms import apply_transform
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type, type_base
+from iceexplore.planning import PartitionColumn, nearest, partition_columns
 
 __all__ = ["arrow_frame", "columns_at", "files_of_frame", "fit_columns", "split_by_partition"]
 

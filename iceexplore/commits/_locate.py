@@ -17,6 +17,7 @@ from iceexplore.manifests import (
     EntryBatch,
     Manifest,
     ManifestReader,
+    bool_array,
     concat_batches,
     live,
     whole,
@@ -25,7 +26,6 @@ from iceexplore.manifests import (
 __all__ = [
     "Found",
     "LOCATED_SCHEMA",
-    "bool_array",
     "data_leaf_of",
     "find_files",
     "live_manifests",
@@ -45,12 +45,6 @@ LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 def texts(values: Iterable[str]) -> pa.Array:
     """Locations to look for, as Arrow wants them."""
     return pa.array(values if isinstance(values, (list, tuple)) else list(values), pa.string())
-
-
-def bool_array(mask: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """A mask as numpy's; null is false."""
-    filled = pc.fill_null(mask, False)
-    return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
 
 def readable(manifest: Manifest) -> Manifest:

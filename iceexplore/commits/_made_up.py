@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._constraints import Constraint, constraints_of
 from iceexplore.commits._ordered import LETTERS, Numbers, line_of, values_on
-from iceexplore.commits._partition_values import PartitionColumn, partition_columns, tuples_of
 from iceexplore.commits._statistics import StatColumn, stat_columns, truncate_lower, truncate_upper
 from iceexplore.commits._summary import partition_path
 from iceexplore.commits._transforms import apply_transform
@@ -21,6 +20,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
 from iceexplore.metadata import PartitionSpec, arrow_type, fixed_length, is_known_transform, type_base
+from iceexplore.planning import PartitionColumn, partition_columns, tuples_of
 
 __all__ = [
     "Counts",

@@ -11,12 +11,12 @@ from typing import Any, get_args
 from iceexplore.commits._change import Change, Isolation, Operation
 from iceexplore.commits._files import new_files
 from iceexplore.commits._live import locations_of, must_be_live
-from iceexplore.commits._partition_values import partition_keys
 from iceexplore.commits._selection import Selection, refuse_straddling, select
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
+from iceexplore.planning import partition_keys
 
 __all__ = ["append", "base_id", "checked_isolation", "delete_files", "delete_where", "overwrite", "partitions_of"]
 

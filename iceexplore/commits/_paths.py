@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._data_files import parquet_path
 from iceexplore.commits._live import refuse_duplicates
-from iceexplore.commits._partition_values import PartitionColumn, partition_columns, tuples_of, typed_values
 from iceexplore.commits._records import refuse_twice
 from iceexplore.commits._statistics import StatColumn, bounds_as, stat_columns, stats_arrays
 from iceexplore.commits._transforms import apply_transform
@@ -22,6 +21,7 @@ from iceexplore.formats import ParquetFooter, read_parquet_footer
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
 from iceexplore.metadata import PartitionSpec, Type, name_mapping, transform_parts, type_base
+from iceexplore.planning import PartitionColumn, partition_columns, tuples_of, typed_values
 
 __all__ = ["files_of_paths"]
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._data_files import file_schema
-from iceexplore.commits._partition_values import partition_columns
 from iceexplore.deletes import read_equality_deletes
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import FIELD_ID, MAX_TABLE_BYTES, field_id, foreign, read_rows
@@ -27,6 +26,7 @@ from iceexplore.metadata import (
     name_mapping,
     type_base,
 )
+from iceexplore.planning import partition_columns
 
 __all__ = ["LAST_UPDATED_ID", "ROW_ID_ID", "equality_mask", "read_data"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits._locate import bool_array, readable
+from iceexplore.commits._locate import readable
 from iceexplore.graph import Removals, TableState, live_manifests
-from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live, whole
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical
 

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._live import live_files
-from iceexplore.commits._locate import bool_array
 from iceexplore.commits._replay_changes import file_keys
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch, whole
+from iceexplore.manifests import ContentType, EntryBatch, bool_array, whole
 from iceexplore.metadata import Snapshot
 
 __all__ = ["differences_of"]

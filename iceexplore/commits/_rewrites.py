@@ -11,17 +11,17 @@ from iceexplore.commits._change import Change
 from iceexplore.commits._conflicts import steps_between
 from iceexplore.commits._existing_deletes import Deletes, file_scope, read_positions
 from iceexplore.commits._live import find_files, live_leaves, locations_of, must_be_live
-from iceexplore.commits._locate import bool_array, live_manifests, readable
+from iceexplore.commits._locate import live_manifests, readable
 from iceexplore.commits._operations import base_id, partitions_of
-from iceexplore.commits._partition_values import partition_keys
 from iceexplore.commits._refs import cherry_pick_summary
 from iceexplore.commits._row_delta import vector_entries
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.deletes import read_position_deletes
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState, resolve_state, travel
-from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, whole
+from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
 from iceexplore.metadata import Snapshot
+from iceexplore.planning import partition_keys
 
 __all__ = ["cherry_pick", "rewrite_manifests", "rewrite_position_deletes"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits._locate import bool_array, live_manifests, readable
+from iceexplore.commits._locate import live_manifests, readable
 from iceexplore.commits._root_upgrade import upgraded_rows
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.manifests import (
@@ -19,6 +19,7 @@ from iceexplore.manifests import (
     EntryBatch,
     Manifest,
     Status,
+    bool_array,
     live,
     manifest_entry,
     whole,

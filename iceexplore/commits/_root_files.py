@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._change import Change
-from iceexplore.commits._locate import Found, bool_array, find_files, live_manifests, texts
+from iceexplore.commits._locate import Found, find_files, live_manifests, texts
 from iceexplore.commits._root_affinity import add_delete_leaves
 from iceexplore.commits._root_draft import Draft, bare_position_deletes, chunks, numbers
 from iceexplore.commits._root_dvs import change_dvs
 from iceexplore.errors import RuleError
-from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, whole
+from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
 from iceexplore.metadata import TableMetadata
 
 __all__ = ["add_files", "counts_partitions", "refuse_change", "take_out"]

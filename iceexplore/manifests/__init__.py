@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iceexplore.manifests._aggregate import manifest_entry
 from iceexplore.manifests._batch import EntryBatch, concat_batches, stats_type
-from iceexplore.manifests._columns import whole
+from iceexplore.manifests._columns import bool_array, whole
 from iceexplore.manifests._content_entry import (
     CONTENT_NAMES,
     ENTRY_SCHEMA,
@@ -36,6 +36,7 @@ __all__ = [
     "PARTITION_SUMMARY",
     "Redactor",
     "Status",
+    "bool_array",
     "concat_batches",
     "encode_manifest_dv",
     "live",

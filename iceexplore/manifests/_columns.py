@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._shape import PARTITION
 
-__all__ = ["Columns", "HAS_TUPLE", "as_pairs", "offsets_of", "to_text", "unnest", "whole"]
+__all__ = ["Columns", "HAS_TUPLE", "as_pairs", "bool_array", "offsets_of", "to_text", "unnest", "whole"]
 
 
 #: Column that says which rows have a partition tuple, where it may be null: a null in a tuple is a value.
@@ -39,6 +40,12 @@ def unnest(table: pa.Table) -> pa.Table:
                 names.append(name)
         table = pa.table(arrays, names=names)
     return table
+
+
+def bool_array(mask: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """A mask as numpy's; null is false."""
+    filled = pc.fill_null(mask, False)
+    return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
 
 def to_text(array: pa.Array) -> tuple[pa.Array, bool]:

@@ -23,7 +23,6 @@ from iceexplore.commits import (
     append,
     check_rules,
     delete_where,
-    make_filter,
     new_files,
     overwrite,
     row_delta,
@@ -32,6 +31,7 @@ from iceexplore.commits import (
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
+from iceexplore.planning import make_filter
 from tests.commits.operations_lab import BY_KIND, NOW, Commits, frame, sandbox, table
 from tests.folders import fresh
 

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits._evidence import Evidence, Predicate, comparable, may_match, must_match, satisfied
-from iceexplore.commits._partition_values import nearest, partition_columns, tuples_of
 from iceexplore.errors import OptionError
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import PartitionSpec, Schema, StructType, TableMetadata, is_known_transform, type_base
+from iceexplore.planning._evidence import Evidence, Predicate, comparable, may_match, must_match, satisfied
+from iceexplore.planning._partition_values import nearest, partition_columns, tuples_of
 
 __all__ = ["Filter", "make_filter", "row_evidence"]
 
