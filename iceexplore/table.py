@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from iceexplore import graph
 from iceexplore._samples import sample_path
-from iceexplore.errors import OptionError, Problems, UnsupportedError
+from iceexplore._scans import Scans
+from iceexplore.errors import OptionError, Problems
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.commits import Changes, Replay, Retained
+    from iceexplore.commits import Replay, Retained
     from iceexplore.inspect import Inspect
     from iceexplore.metadata import PartitionSpec, Schema, Snapshot, SortOrder, TableMetadata
     from iceexplore.simulation import Simulation
@@ -80,7 +81,7 @@ def sample(name: str = "trips") -> Table:
     return Table(graph.open_state(sample_path(name)))
 
 
-class Table:
+class Table(Scans):
     """An Iceberg table as of some state: immutable, and read no further than was asked.
 
     Made by `iceexplore.open`. In a notebook it shows its card.
@@ -88,6 +89,9 @@ class Table:
 
     def __init__(self, state: graph.TableState) -> None:
         self._state = state
+
+    def _resolve(self, at: Any) -> graph.TableState:
+        return at._state if isinstance(at, Table) else graph.resolve_state(self._state, at)
 
     # What it is -----------------------------------------------------------------------------------------------------
 
@@ -281,49 +285,6 @@ class Table:
         """
         before = self._resolve(a)
         return graph.diff(before, self._state if b is None else self._resolve(b))
-
-    def changes(
-        self,
-        a: Any = None,
-        b: Any = None,
-        *,
-        rows: bool = False,
-        spark: Any = None,
-        dv_encoding: Literal["removed", "replace", "delta"] | None = None,
-    ) -> Changes:
-        """Which files were added and removed, and which metadata files had to be read to know.
-
-        With two arguments what changed from ``a`` to ``b``, by comparing two roots. With one what that snapshot did,
-        read from its own root as far as this tells; without any, what the snapshot shown did. (`diff` of one argument
-        goes from there to here.)
-
-        Parameters
-        ----------
-        a, b
-            Snapshot ids, branches or tags, or Tables.
-        rows, spark
-            Changes by rows are not there yet.
-        dv_encoding
-            How the writer of V4 roots shows that a manifest DV changed; see `iceexplore.commits.changes_of`.
-
-        Raises
-        ------
-        UnsupportedError
-            ``rows=True``.
-        SnapshotNotFoundError
-            No such snapshot, branch or tag; the nearest are listed.
-        """
-        from iceexplore.commits import changes_between, changes_of
-
-        if rows or spark is not None:
-            raise UnsupportedError("changes(rows=True) is not there yet: leave rows and spark out for changes by files")
-        if b is not None:
-            return changes_between(self._resolve(a), self._resolve(b))
-        state = self._state if a is None else self._resolve(a)
-        return changes_of(state, dv_encoding=dv_encoding)
-
-    def _resolve(self, at: Any) -> graph.TableState:
-        return at._state if isinstance(at, Table) else graph.resolve_state(self._state, at)
 
     def simulate(
         self,
