@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from iceexplore.render import _escape as escape
+from iceexplore.render._bars import Bar, BarChart, BarRow, bars_text
+from iceexplore.render._bars_svg import bars_svg
 from iceexplore.render._card import Card, CardTable, card_html, card_text
 from iceexplore.render._fold import fold, share
 from iceexplore.render._graphviz import graphviz
@@ -12,7 +14,7 @@ from iceexplore.render._layout import Box, Column, Layout, layout
 from iceexplore.render._mermaid import mermaid
 from iceexplore.render._mime import Mermaid, Svg, svg_image
 from iceexplore.render._scene import EdgeKind, Mark, Scene, SceneEdge, SceneNode
-from iceexplore.render._style import MARKS, PAPER, STYLE, KindStyle, MarkStyle, Palette, style
+from iceexplore.render._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, MarkStyle, Palette, style
 from iceexplore.render._svg import Theme, svg
 from iceexplore.render._tables import TableDiagram, TableLink, TableNode
 from iceexplore.render._tables_layout import place, route_crossings
@@ -21,6 +23,9 @@ from iceexplore.render._tables_text import tables_graphviz, tables_mermaid, tabl
 from iceexplore.render._text import text
 
 __all__ = [
+    "Bar",
+    "BarChart",
+    "BarRow",
     "Box",
     "Card",
     "CardTable",
@@ -35,6 +40,7 @@ __all__ = [
     "MarkStyle",
     "Mermaid",
     "PAPER",
+    "PRUNED",
     "Palette",
     "STYLE",
     "Scene",
@@ -45,6 +51,8 @@ __all__ = [
     "TableLink",
     "TableNode",
     "Theme",
+    "bars_svg",
+    "bars_text",
     "card_html",
     "card_text",
     "details",

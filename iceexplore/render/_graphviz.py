@@ -7,7 +7,7 @@ from typing import Any
 from iceexplore.errors import MissingDependencyError
 from iceexplore.render import _escape as escape
 from iceexplore.render._scene import Scene, SceneNode
-from iceexplore.render._style import MARKS, style
+from iceexplore.render._style import MARKS, PRUNED, style
 
 __all__ = ["graphviz"]
 
@@ -45,14 +45,16 @@ def graphviz(scene: Scene) -> Any:
     numbers = {node.id: f"n{i}" for i, node in enumerate(scene.nodes)}
     for node in scene.nodes:
         look = style(node.kind)
-        faded = "filled,dashed" if "carried" in node.marks or "removed" in node.marks else "filled"
+        faded = "filled,dashed" if node.marks & {"carried", "removed", "pruned"} else "filled"
+        fill, stroke = PRUNED["light"] if "pruned" in node.marks else (look.fill, look.stroke)
         graph.node(
             numbers[node.id],
             label=_label(node),
             shape=look.graphviz,
-            fillcolor=look.fill,
-            color=look.stroke,
+            fillcolor=fill,
+            color=stroke,
             style=faded,
+            **({"fontcolor": "#525d6c"} if "pruned" in node.marks else {}),
         )
     for node in scene.nodes:
         if node.parent is not None:

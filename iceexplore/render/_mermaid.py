@@ -6,7 +6,7 @@ from iceexplore.render import _escape as escape
 from iceexplore.render._fold import fold
 from iceexplore.render._mime import Mermaid
 from iceexplore.render._scene import Scene, SceneNode
-from iceexplore.render._style import MARKS, STYLE, style
+from iceexplore.render._style import MARKS, PRUNED, STYLE, style
 
 __all__ = ["mermaid"]
 
@@ -14,6 +14,7 @@ __all__ = ["mermaid"]
 _MAX_TEXT = 50_000
 _MAX_EDGES = 480
 _MAX_LABEL = 72
+_PRUNED = f"fill:{PRUNED['light'][0]},stroke:{PRUNED['light'][1]},color:#525d6c,stroke-dasharray:2 3"
 
 
 def mermaid(scene: Scene, *, max_nodes: int = 150) -> Mermaid:
@@ -65,7 +66,11 @@ def _write(scene: Scene) -> str:
             look, name = STYLE[kind], "k" + kind.replace("-", "")
             out.append(f"  classDef {name} fill:{look.fill},stroke:{look.stroke},stroke-width:2px,color:#1c2430")
             out.append(f"  class {','.join(members)} {name}")
-    for mark, css in (("carried", "stroke-dasharray:5 4"), ("removed", "stroke-dasharray:2 3,stroke-width:3px")):
+    for mark, css in (
+        ("carried", "stroke-dasharray:5 4"),
+        ("removed", "stroke-dasharray:2 3,stroke-width:3px"),
+        ("pruned", _PRUNED),
+    ):
         members = [numbers[node.id] for node in scene.nodes if mark in node.marks]
         if members:
             out.append(f"  classDef m{mark} {css}")

@@ -11,7 +11,7 @@ from iceexplore.errors import OptionError
 
 __all__ = ["EdgeKind", "Mark", "Scene", "SceneEdge", "SceneNode"]
 
-Mark = Literal["added", "removed", "carried", "problem", "folded"]
+Mark = Literal["added", "removed", "carried", "problem", "folded", "pruned"]
 EdgeKind = Literal["child", "applies-to", "ref"]
 
 

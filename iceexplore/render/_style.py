@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from iceexplore.render._scene import Mark
 
-__all__ = ["KindStyle", "MARKS", "MarkStyle", "PAPER", "Palette", "STYLE", "style"]
+__all__ = ["KindStyle", "MARKS", "MarkStyle", "PAPER", "PRUNED", "Palette", "STYLE", "style"]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,11 @@ MARKS: dict[Mark, MarkStyle] = {
     "carried": MarkStyle("=", "carried over from an earlier snapshot", "#6b7280", "#9aa4b2"),
     "problem": MarkStyle("!", "problem", "#b45309", "#ffb020"),
     "folded": MarkStyle("…", "folded", "#6b7280", "#9aa4b2"),
+    "pruned": MarkStyle("⊘", "skipped, not read", "#6b7280", "#9aa4b2"),
 }
+
+#: Fill and stroke of what a filter skips, in place of its kind's: light and dark.
+PRUNED: dict[str, tuple[str, str]] = {"light": ("#f4f5f7", "#9aa4b2"), "dark": ("#1a2028", "#5b6675")}
 
 PAPER: dict[str, Palette] = {
     "light": Palette("#ffffff", "#1c2430", "#525d6c", "#aab4c0"),

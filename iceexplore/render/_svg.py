@@ -13,7 +13,7 @@ from iceexplore.render._layout import Box, layout
 from iceexplore.render._measure import elide, text_width
 from iceexplore.render._mime import Svg
 from iceexplore.render._scene import Mark, Scene, SceneEdge
-from iceexplore.render._style import MARKS, PAPER, STYLE, KindStyle, style
+from iceexplore.render._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, style
 
 __all__ = ["FONT", "Theme", "svg"]
 
@@ -106,7 +106,12 @@ def _css(theme: Theme, kinds: Iterable[str]) -> str:
         for mark, m in MARKS.items():
             colour = m.dark if dark else m.light
             out.append(f".ix-m-{mark}{{fill:{colour}}}.ix-s-{mark}{{stroke:{colour};fill:none}}")
-        out.append(f".ix-sign{{fill:{paper.paper}}}")
+        fill, stroke = PRUNED["dark" if dark else "light"]
+        out.append(
+            f".ix-cut .ix-box{{fill:{fill};stroke:{stroke}}}.ix-cut .ix-solid{{fill:{stroke}}}"
+            f".ix-cut .ix-thin{{stroke:{stroke}}}.ix-cut .ix-label{{fill:{paper.muted}}}"
+        )
+        out.append(f".ix-sign{{fill:{paper.paper}}}.ix-bar{{stroke:{paper.paper};stroke-width:2.2}}")
         applies = STYLE["deletion-vector"]
         colour = applies.dark_stroke if dark else applies.stroke
         out.append(f".ix-applies{{stroke:{colour}}}.ix-tip{{fill:{colour}}}")
@@ -115,7 +120,8 @@ def _css(theme: Theme, kinds: Iterable[str]) -> str:
     base = (
         ".ix-title{font-weight:650}.ix-label{font-weight:600}.ix-line{fill:none;stroke-width:1.4}"
         ".ix-box{stroke-width:1.3}.ix-thin{fill:none;stroke-width:1.4;stroke-linejoin:round;stroke-linecap:round}"
-        ".ix-old .ix-box,.ix-more .ix-box{stroke-dasharray:4 3}.ix-gone .ix-label{text-decoration:line-through}"
+        ".ix-old .ix-box,.ix-more .ix-box,.ix-cut .ix-box{stroke-dasharray:4 3}"
+        ".ix-gone .ix-label{text-decoration:line-through}"
         ".ix-applies{fill:none;stroke-width:1.5;stroke-dasharray:5 3.5}.ix-sign{font-weight:700;text-anchor:middle}"
         ".ix-heading{letter-spacing:.06em;font-weight:600}"
     )
@@ -131,9 +137,10 @@ def _heading(column: metrics.Column) -> str:
 def _branch(parent: Box, box: Box) -> str:
     x1, y1, x2, y2 = parent.x + parent.width, parent.middle, box.x, box.middle
     bend = min(metrics.COLUMN_GAP, x2 - x1) / 2
+    dashes = ' stroke-dasharray="2 4"' if "pruned" in box.node.marks else ""
     return (
         f'<path class="ix-line" d="M{_n(x1)} {_n(y1)}C{_n(x1 + bend)} {_n(y1)} {_n(x2 - bend)} {_n(y2)} '
-        f'{_n(x2)} {_n(y2)}"/>'
+        f'{_n(x2)} {_n(y2)}"{dashes}/>'
     )
 
 
@@ -157,6 +164,8 @@ def _box(box: Box) -> str:
         classes.append("ix-gone")
     if "carried" in node.marks:
         classes.append("ix-old")
+    if "pruned" in node.marks:  # after its kind: of rules of one weight the later counts
+        classes.append("ix-cut")
     radius = 14 if box.attached else 8
     parts = [f'<g class="{" ".join(classes)}">']
     tooltip = node.tooltip or "\n".join([node.label, *node.lines])
@@ -176,7 +185,7 @@ def _box(box: Box) -> str:
     for i, line in enumerate(box.lines):
         top = y + metrics.LABEL_HEIGHT + metrics.LINE_HEIGHT * i + 11.5
         parts.append(_text(x, top, line, "ix-muted", metrics.LINE_SIZE))
-    signs = [mark for mark in MARKS if mark in node.marks and mark in ("added", "removed", "problem")]
+    signs = [mark for mark in MARKS if mark in node.marks and mark in ("added", "removed", "problem", "pruned")]
     for i, mark in enumerate(signs):
         parts.append(_sign(mark, box.x + box.width - 4 - 20 * i, box.y + 1))
     parts.append("</g>")
@@ -184,6 +193,12 @@ def _box(box: Box) -> str:
 
 
 def _sign(mark: Mark, x: float, y: float, radius: float = 8.0) -> str:
+    if mark == "pruned":  # a disc with a bar across it, drawn: few fonts have the character
+        reach = radius * 0.5
+        return (
+            f'<circle class="ix-m-{mark}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>'
+            f'<path class="ix-bar" d="M{_n(x - reach)} {_n(y + reach)}L{_n(x + reach)} {_n(y - reach)}"/>'
+        )
     return (
         f'<circle class="ix-m-{mark}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>'
         f'<text class="ix-sign" x="{_n(x)}" y="{_n(y + radius * 0.55)}" font-size="{_n(radius * 1.6)}">'
