@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore import graph
@@ -9,6 +10,7 @@ from iceexplore.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from iceexplore.commits import Changes
+    from iceexplore.planning import ScanPlan
 
 __all__ = ["Scans"]
 
@@ -20,6 +22,37 @@ class Scans:
 
     def _resolve(self, at: Any) -> graph.TableState:
         raise NotImplementedError
+
+    def plan(
+        self,
+        filter: Any = None,  # noqa: A002  (the word that people look for)
+        *,
+        columns: Iterable[str] | None = None,
+        partition: Any = None,
+        split_size: int = 128 * 1024 * 1024,
+    ) -> ScanPlan:
+        """What a scan reads, what it skips, and why. Manifests are read, no data file is opened.
+
+        Parameters
+        ----------
+        filter
+            SQL text (``ts >= '2024-01-01' and id in (7, 9)``), or an expression of ``pyiceberg.expressions``; without
+            it every live file is read.
+        columns
+            Names of the columns that are read, dotted inside structs; all by default.
+        partition
+            A dictionary by partition field: only files of these partitions.
+        split_size
+            Bytes a split should have (``read.split.target-size``).
+
+        Raises
+        ------
+        OptionError
+            The filter cannot be parsed or does not fit the schema, or a column is not there; the nearest are listed.
+        """
+        from iceexplore.planning import plan_scan
+
+        return plan_scan(self._state, filter, columns=columns, partition=partition, split_size=split_size)
 
     def changes(
         self,

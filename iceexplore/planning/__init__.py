@@ -10,13 +10,19 @@ from iceexplore.planning._partition_values import (
     tuples_of,
     typed_values,
 )
+from iceexplore.planning._plan import plan_scan
 from iceexplore.planning._prune import may_hold
+from iceexplore.planning._scan_plan import ScanPlan
+from iceexplore.planning._tasks import FileTasks, MatchedDeletes
 
 __all__ = [
     "Evidence",
+    "FileTasks",
     "Filter",
+    "MatchedDeletes",
     "PartitionColumn",
     "Predicate",
+    "ScanPlan",
     "comparable",
     "make_filter",
     "may_hold",
@@ -25,6 +31,7 @@ __all__ = [
     "nearest",
     "partition_columns",
     "partition_keys",
+    "plan_scan",
     "satisfied",
     "tuples_of",
     "typed_values",

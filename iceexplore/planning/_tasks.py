@@ -30,8 +30,8 @@ class MatchedDeletes:
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
     vector: pa.Int32Array = field(default_factory=lambda: pa.array([], pa.int32()))
-    positions: pa.ListArray = _NO_DELETES
-    equality: pa.ListArray = _NO_DELETES
+    positions: pa.ListArray = field(default_factory=lambda: _NO_DELETES)
+    equality: pa.ListArray = field(default_factory=lambda: _NO_DELETES)
 
     def take(self, rows: pa.Array) -> MatchedDeletes:
         """Those of these data files; `deletes` stays whole."""
