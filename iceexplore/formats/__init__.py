@@ -15,6 +15,13 @@ from iceexplore.formats._avro import (
 from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
+from iceexplore.formats._row_groups import (
+    ChunkBounds,
+    ParquetLeaf,
+    ParquetRowGroup,
+    RowGroups,
+    read_parquet_row_groups,
+)
 from iceexplore.formats._rows import FIELD_ID, MAX_TABLE_BYTES, field_id, plain_field, read_rows
 from iceexplore.formats._sniff import HEAD_BYTES, sniff
 
@@ -24,12 +31,16 @@ __all__ = [
     "AvroHeader",
     "Block",
     "BlockIndex",
+    "ChunkBounds",
     "FIELD_ID",
     "FooterColumn",
     "HEAD_BYTES",
     "MAX_TABLE_BYTES",
     "OrcFooter",
     "ParquetFooter",
+    "ParquetLeaf",
+    "ParquetRowGroup",
+    "RowGroups",
     "container",
     "decompress_block",
     "field_id",
@@ -39,6 +50,7 @@ __all__ = [
     "read_header",
     "read_orc_footer",
     "read_parquet_footer",
+    "read_parquet_row_groups",
     "read_rows",
     "sniff",
 ]

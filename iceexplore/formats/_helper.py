@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -26,7 +27,9 @@ from iceexplore.formats._foreign import foreign
 if TYPE_CHECKING:
     from iceexplore.storage import Storage
 
-__all__ = ["orc_footer", "orc_rows", "parquet_footer"]
+__all__ = ["Questions", "orc_footer", "orc_rows", "parquet_footer", "parquet_questions"]
+
+Questions: TypeAlias = Callable[..., tuple[dict[str, Any], pa.Schema]]
 
 #: A file that takes longer (seconds) is taken for one that makes the library spin.
 _PATIENCE = 300.0
@@ -115,9 +118,32 @@ def parquet_footer(storage: Storage, location: str, max_chunks: int) -> tuple[di
     return _footer(storage, location, "parquet-footer", b"PAR1", _parquet_tail, max_chunks)
 
 
+@contextmanager
+def parquet_questions(storage: Storage, location: str, limit: int) -> Iterator[Questions]:
+    """Ask several things of one Parquet footer, which is read once: an operation and what it wants besides."""
+    with _footer_file(storage, location, b"PAR1", _parquet_tail) as path:
+
+        def ask(op: str, **more: Any) -> tuple[dict[str, Any], pa.Schema]:
+            return _asked({"op": op, "path": path, "limit": limit, "more": more}, location)
+
+        yield ask
+
+
 def _footer(
     storage: Storage, location: str, op: str, magic: bytes, length_of: Callable[[bytes], int], limit: int
 ) -> tuple[dict[str, Any], pa.Schema]:
+    with _footer_file(storage, location, magic, length_of) as path:
+        return _asked({"op": op, "path": path, "limit": limit}, location)
+
+
+def _asked(request: dict[str, Any], location: str) -> tuple[dict[str, Any], pa.Schema]:
+    info, body = _HELPER.ask(request, location)
+    with foreign("the footer", location), pa.ipc.open_stream(body) as stream:
+        return info, stream.schema
+
+
+@contextmanager
+def _footer_file(storage: Storage, location: str, magic: bytes, length_of: Callable[[bytes], int]) -> Iterator[str]:
     """The helper wants a file: it gets one with a hole where the data is."""
     with (
         storage.open(location, kind="data-footer") as file,
@@ -144,9 +170,7 @@ def _footer(
             copy.truncate(size)
             copy.seek(size - len(tail))
             copy.write(tail)
-        info, body = _HELPER.ask({"op": op, "path": path, "limit": limit}, location)
-    with foreign("the footer", location), pa.ipc.open_stream(body) as stream:
-        return info, stream.schema
+        yield path
 
 
 def _parquet_tail(end: bytes) -> int:

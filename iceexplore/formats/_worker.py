@@ -1,6 +1,6 @@
 """The process in which foreign bytes meet decoders that may crash, run by its path: it imports nothing of iceexplore.
 
-Its protocol: a line of JSON on standard input, ``{"op": …, "path": …, "limit": …}``; on standard output
+Its protocol: a line of JSON on standard input, ``{"op": …, "path": …, "limit": …, "more": {…}}``; on standard output
 a line of JSON, ``{"error": …, "unsupported": …}`` or ``{"length": …, "info": …}``, and that many bytes of an Arrow IPC
 stream. It ends with its input.
 """
@@ -11,6 +11,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["serve"]
@@ -30,7 +31,8 @@ def serve() -> None:
         request = json.loads(line)
         body = b""
         try:
-            info, body = _OPERATIONS[request["op"]](request["path"], request["limit"])
+            operation = _OPERATIONS[request["op"]]
+            info, body = operation(request["path"], request["limit"], **request.get("more", {}))
             head: dict[str, Any] = {"length": len(body), "info": info}
         except Exception as error:
             unsupported = isinstance(error, (NotImplementedError, _TooLargeError))
@@ -115,10 +117,68 @@ def _parquet_footer(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
     return info, sink.getvalue()
 
 
-def _chunk(chunk: Any, group: int, index: int, column: Any) -> list[Any]:
+def _parquet_leaves(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
+    """The leaf columns: physical and logical type as Parquet has them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = pq.read_metadata(path)
+    schema = found.schema.to_arrow_schema()
+    columns = [found.schema.column(i) for i in range(found.num_columns)]
+    leaves = [(c.physical_type, c.logical_type.to_json(), c.length) for c in columns]
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, schema):
+        pass
+    return {"rows": found.num_rows, "row_groups": found.num_row_groups, "leaves": leaves}, sink.getvalue()
+
+
+def _parquet_row_groups(path: str, limit: int, columns: list[int]) -> tuple[dict[str, Any], bytes]:
+    """Every row group, and of some columns the bounds as stored; ``limit`` is of row groups times columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = pq.read_metadata(path)
+    count = found.num_row_groups
+    if count * (len(columns) + 1) > limit:
+        raise _TooLargeError(f"{count:,} row groups with {len(columns)} columns each")
+    groups, bounds = [], []
+    for g in range(count):
+        group = found.row_group(g)
+        first = group.column(0) if group.num_columns else None
+        groups.append([group.num_rows, group.total_byte_size, None if first is None else _start(first)])
+        bounds.append([_stored(group.column(i), found.schema.column(i)) for i in columns])
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, pa.schema([])):
+        pass
+    return {"groups": groups, "bounds": bounds}, sink.getvalue()
+
+
+def _stored(chunk: Any, column: Any) -> list[Any]:
+    stats = _statistics(chunk, column)
+    bounds = (None, None) if stats is None or not stats.has_min_max else (stats.min_raw, stats.max_raw)
+    return [
+        chunk.num_values,
+        stats.null_count if stats is not None and stats.has_null_count else None,
+        *({"bytes": b.hex()} if isinstance(b, bytes) else b for b in bounds),
+        chunk.bloom_filter_offset,
+        chunk.bloom_filter_length,
+    ]
+
+
+def _start(chunk: Any) -> int:
+    # Some writers say 0 for the dictionary page that they have not (parquet-mr's PARQUET-2078 among them).
+    dictionary = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
+    return int(dictionary if dictionary and dictionary < chunk.data_page_offset else chunk.data_page_offset)
+
+
+def _statistics(chunk: Any, column: Any) -> Any:
     # Of a chunk whose type is not its column's, pyarrow's statistics end the process (seen in 26.0).
     trusted = chunk.physical_type == column.physical_type
-    stats = chunk.statistics if trusted and chunk.is_stats_set else None
+    return chunk.statistics if trusted and chunk.is_stats_set else None
+
+
+def _chunk(chunk: Any, group: int, index: int, column: Any) -> list[Any]:
+    stats = _statistics(chunk, column)
     bounds = stats is not None and stats.has_min_max
     return [
         group,
@@ -148,7 +208,13 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-_OPERATIONS = {"orc-rows": _orc_rows, "orc-footer": _orc_footer, "parquet-footer": _parquet_footer}
+_OPERATIONS: dict[str, Callable[..., tuple[dict[str, Any], bytes]]] = {
+    "orc-rows": _orc_rows,
+    "orc-footer": _orc_footer,
+    "parquet-footer": _parquet_footer,
+    "parquet-leaves": _parquet_leaves,
+    "parquet-row-groups": _parquet_row_groups,
+}
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from iceexplore.planning._partition_values import (
 )
 from iceexplore.planning._plan import plan_scan
 from iceexplore.planning._prune import may_hold
+from iceexplore.planning._row_groups import ROW_GROUP_SCHEMA, row_groups_of
 from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
 
@@ -22,6 +23,7 @@ __all__ = [
     "MatchedDeletes",
     "PartitionColumn",
     "Predicate",
+    "ROW_GROUP_SCHEMA",
     "ScanPlan",
     "comparable",
     "make_filter",
@@ -32,6 +34,7 @@ __all__ = [
     "partition_columns",
     "partition_keys",
     "plan_scan",
+    "row_groups_of",
     "satisfied",
     "tuples_of",
     "typed_values",

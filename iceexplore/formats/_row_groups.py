@@ -1,0 +1,147 @@
+"""The row groups of a Parquet file, with the bounds of some of its columns as they are stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from iceexplore.formats._foreign import foreign
+from iceexplore.formats._helper import parquet_questions
+from iceexplore.formats._rows import field_id
+
+if TYPE_CHECKING:
+    from iceexplore.storage import Storage
+
+__all__ = ["ChunkBounds", "ParquetLeaf", "ParquetRowGroup", "RowGroups", "read_parquet_row_groups"]
+
+#: Row groups times columns asked for: a footer may claim any number of them.
+_MAX_CHUNKS = 1_000_000
+
+
+@dataclass(frozen=True)
+class ParquetLeaf:
+    """A leaf column of a file's schema.
+
+    Attributes
+    ----------
+    names
+        From the top column down; a list's or map's leaf has the names of its groups in between.
+    ids
+        The field ids of the same, None where the file has none.
+    at
+        The number of its top column, from 0.
+    repeated
+        Whether it stands in a list or map: then it has more or fewer values than the file has rows.
+    physical
+        Parquet's: ``INT32``, ``BYTE_ARRAY``, ...
+    logical
+        Parquet's logical type as JSON: ``{"Type": "Decimal", "precision": 9, "scale": 2}``; ``Type`` may be "None".
+    length
+        Of ``FIXED_LEN_BYTE_ARRAY``.
+    """
+
+    names: tuple[str, ...]
+    ids: tuple[int | None, ...]
+    at: int
+    repeated: bool
+    physical: str
+    logical: Mapping[str, Any]
+    length: int
+
+
+@dataclass(frozen=True)
+class ChunkBounds:
+    """What the footer says of one column in one row group; None is unknown.
+
+    ``lower`` and ``upper`` are as stored: int, float, bool or bytes by the physical type. Bytes may be cut
+    (``is_min_value_exact``), so they bound the values and need not be one of them. Statistics whose order the format
+    leaves open, and the deprecated ``min`` and ``max`` of columns that have no signed order, are left out.
+    """
+
+    values: int
+    nulls: int | None
+    lower: Any
+    upper: Any
+    bloom_offset: int | None
+    bloom_length: int | None
+
+
+@dataclass(frozen=True)
+class ParquetRowGroup:
+    """One row group: rows, bytes before compression, where it begins in the file, and columns by number of leaf."""
+
+    rows: int
+    bytes: int
+    offset: int | None
+    chunks: Mapping[int, ChunkBounds] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """The row groups of a file, and its leaf columns in their order."""
+
+    rows: int
+    leaves: tuple[ParquetLeaf, ...]
+    groups: tuple[ParquetRowGroup, ...]
+
+
+def read_parquet_row_groups(
+    storage: Storage, location: str, choose: Callable[[tuple[ParquetLeaf, ...]], Sequence[int]]
+) -> RowGroups:
+    """Read the row groups of a Parquet file, and the bounds of some columns; no data page is read.
+
+    Parameters
+    ----------
+    choose
+        Given the leaves, the numbers of those whose bounds are wanted.
+
+    Raises
+    ------
+    FormatError
+        No Parquet file, or a damaged footer.
+    UnsupportedError
+        Encrypted, a type that Arrow has no word for, or more row groups than are worth reading.
+    """
+    with parquet_questions(storage, location, _MAX_CHUNKS) as ask, foreign("the Parquet footer", location):
+        said, schema = ask("parquet-leaves")
+        found = [leaf for at, f in enumerate(schema) for leaf in _leaves(f, (), (), at, False)]
+        if len(found) != len(said["leaves"]):
+            raise ValueError(f"a schema of {len(found)} leaves with {len(said['leaves'])} columns")
+        leaves = tuple(
+            ParquetLeaf(*place, physical, json.loads(logical), length)
+            for place, (physical, logical, length) in zip(found, said["leaves"], strict=True)
+        )
+        wanted = list(choose(leaves))
+        more, _ = ask("parquet-row-groups", columns=wanted)
+        groups = tuple(
+            ParquetRowGroup(rows, size, offset, {i: _bounds(c) for i, c in zip(wanted, chunks, strict=True)})
+            for (rows, size, offset), chunks in zip(more["groups"], more["bounds"], strict=True)
+        )
+    return RowGroups(said["rows"], leaves, groups)
+
+
+def _bounds(chunk: list[Any]) -> ChunkBounds:
+    values, nulls, *bounds, offset, length = chunk
+    lower, upper = (bytes.fromhex(b["bytes"]) if isinstance(b, dict) else b for b in bounds)
+    return ChunkBounds(values, nulls, lower, upper, offset, length)
+
+
+def _leaves(
+    column: pa.Field, names: tuple[str, ...], ids: tuple[int | None, ...], at: int, repeated: bool
+) -> Iterator[tuple[tuple[str, ...], tuple[int | None, ...], int, bool]]:
+    names, ids, kind = (*names, column.name), (*ids, field_id(column)), column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pa.types.is_map(kind):
+        yield from _leaves(kind.key_field, names, ids, at, True)
+        yield from _leaves(kind.item_field, names, ids, at, True)
+    elif pa.types.is_nested(kind):
+        plain = pa.types.is_struct(kind)
+        for i in range(kind.num_fields):
+            yield from _leaves(kind.field(i), names, ids, at, repeated or not plain)
+    else:
+        yield names, ids, at, repeated

@@ -1,0 +1,98 @@
+"""Parquet's split block Bloom filters: what they say of a value is "surely not" or "perhaps".
+
+Source: parquet-format, ``BloomFilter.md``, and ``BloomFilterHeader`` of ``parquet.thrift``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.planning._thrift import read_struct
+from iceexplore.storage import Storage
+
+__all__ = ["BloomFilter", "read_bloom_filter"]
+
+#: ``parquet-format``: a block is eight words of 32 bits; what a filter may take follows parquet-mr's and Arrow's limit.
+_BLOCK = 32
+_MAX_BYTES = 128 * 1024 * 1024
+#: A header is some 15 bytes; no more than this is looked at for one.
+_HEADER = 256
+_SALT = np.array(
+    [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31], np.uint32
+)
+
+
+class BloomFilter:
+    """A filter's blocks.
+
+    Parameters
+    ----------
+    words
+        uint32, blocks × 8.
+    """
+
+    def __init__(self, words: np.ndarray[Any, np.dtype[np.uint32]]) -> None:
+        self.words = words
+
+    def may_contain(self, encoded: bytes) -> bool:
+        """Whether a value may be among those hashed, given its plain encoding (of byte arrays: without the length)."""
+        import xxhash
+
+        digest = xxhash.xxh64_intdigest(encoded)  # seed 0
+        block = (digest >> 32) * len(self.words) >> 32
+        bits = np.uint32(digest & 0xFFFFFFFF) * _SALT >> np.uint32(27)
+        mask = np.uint32(1) << bits
+        return bool((self.words[block] & mask == mask).all())
+
+
+def read_bloom_filter(storage: Storage, location: str, offset: int, length: int | None) -> BloomFilter:
+    """Read a filter that a footer names.
+
+    Parameters
+    ----------
+    offset, length
+        ``bloom_filter_offset`` and ``bloom_filter_length``, bytes; older writers leave the length out.
+
+    Raises
+    ------
+    FormatError
+        A header that is none, or blocks that are not where it says.
+    UnsupportedError
+        Another algorithm, hash or compression than the one that the format has.
+    """
+    if length is not None and not 0 < length <= _MAX_BYTES + _HEADER:
+        raise _bad(f"a Bloom filter of {length:,} bytes", location, offset)
+    size = storage.stat(location).size if length is None else None
+    near = _HEADER if length is None else length
+    near = near if size is None else min(near, size - offset)
+    if near <= 0 or offset < 0:
+        raise _bad("a Bloom filter outside the file", location, offset)
+    data = storage.read(location, kind="data-footer", offset=offset, length=near)
+    header, taken = read_struct(data[:_HEADER], location=location, offset=offset)
+    count = _checked(header, location, offset)
+    if length is None and len(data) < taken + count:
+        data = storage.read(location, kind="data-footer", offset=offset, length=taken + count)
+    if len(data) < taken + count:
+        raise _bad(f"a Bloom filter of {count:,} bytes in {len(data):,} with its header", location, offset)
+    return BloomFilter(np.frombuffer(data, "<u4", count // 4, taken).reshape(-1, 8))
+
+
+def _checked(header: dict[int, Any], location: str, offset: int) -> int:
+    """The bytes of the blocks, after every field of the header was looked at."""
+    count = header.get(1)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= _MAX_BYTES or count % _BLOCK:
+        raise _bad(f"a Bloom filter of {count} bytes: no number of blocks of {_BLOCK}", location, offset)
+    for number, what in ((2, "algorithm"), (3, "hash"), (4, "compression")):
+        found = header.get(number)
+        if not isinstance(found, dict):
+            raise _bad(f"a Bloom filter without its {what}", location, offset)
+        if 1 not in found:  # BLOCK, XXHASH and UNCOMPRESSED are the first of their unions, and all there are
+            raise UnsupportedError(f"{location}: a Bloom filter at byte {offset} of an unknown {what}")
+    return count
+
+
+def _bad(what: str, location: str, offset: int) -> FormatError:
+    return FormatError(what, location=location, offset=offset, field="BloomFilterHeader")

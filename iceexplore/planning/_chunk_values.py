@@ -1,0 +1,201 @@
+"""What a Parquet column stores, as the stored values of an Iceberg type; and literals as what Parquet would store.
+
+The mapping of types is the Iceberg spec's ("Appendix A", Parquet) with the promotions of "Schema Evolution" and what
+imported files have (milliseconds, nanoseconds, half floats, unsigned integers). What is in neither is not judged.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from iceexplore.formats import ParquetLeaf
+from iceexplore.metadata import Type, arrow_type, decimal_parameters, fixed_length, type_base
+
+__all__ = ["bound_array", "bound_reader", "hash_inputs"]
+
+#: A stored bound to a literal's form, rounded down or up (True) where the type is coarser; None is unknown.
+BoundReader: TypeAlias = Callable[[Any, bool], Any]
+
+_DAY_US = 86_400_000_000
+_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
+_EXACT = Context(prec=100)
+_TIMESTAMPS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
+_TEXT = frozenset(("String", "Enum", "JSON", "None"))
+
+
+def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
+    """How to read the bounds of a column of this type; None where what is stored does not stand for it."""
+    base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
+    match base:
+        case "boolean" if physical == "BOOLEAN":
+            return lambda raw, up: bool(raw)
+        case "int" | "long" if logical in ("None", "Int"):
+            if physical == "INT32" or (physical == "INT64" and base == "long"):
+                return _unsigned(physical) if _is_unsigned(leaf) else lambda raw, up: int(raw)
+        case "float" | "double":
+            if logical == "Float16" and leaf.length == 2:
+                return lambda raw, up: _float(struct.unpack("<e", raw)[0], up) if len(raw) == 2 else None
+            if physical == "FLOAT" or (physical == "DOUBLE" and base == "double"):
+                return _float
+        case "decimal" if logical == "Decimal":
+            return _decimal(leaf, kind)
+        case "string" if physical == "BYTE_ARRAY" and logical in _TEXT:
+            return _text
+        case "binary" if physical == "BYTE_ARRAY":
+            return lambda raw, up: bytes(raw)
+        case "uuid" | "fixed" if _is_fixed(leaf, kind):
+            return lambda raw, up: bytes(raw)
+    times = _times(leaf, base)
+    return None if times is None else lambda raw, up: _scaled(int(raw), *times, up)
+
+
+def bound_array(values: Sequence[Any], kind: Type) -> pa.Array:
+    """Bounds in literals' form as an array that compares with them; what does not fit the type is null."""
+    target = arrow_type(kind)
+    if pa.types.is_temporal(target):
+        plain = pa.int32() if pa.types.is_date32(target) else pa.int64()
+        return _fitting(values, plain).view(target)
+    return _fitting(values, pa.binary() if pa.types.is_fixed_size_binary(target) else target)
+
+
+def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | None:
+    """What a Bloom filter of the column would have hashed of a value: its plain encoding, without a length.
+
+    Returns
+    -------
+    list of bytes or None
+        Several for zero, of which floating numbers have two; none if no stored value reads as this one; None if it
+        cannot be said (several encodings of one decimal, times that lose digits when read).
+    """
+    base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
+    if bound_reader(leaf, kind) is None or _is_unsigned(leaf) or logical == "Float16":
+        return None
+    match base:
+        case "int" | "long":
+            return _integer(physical, literal)
+        case "float" | "double":
+            return _floating(physical, float(literal))
+        case "string":
+            return [literal.encode()]
+        case "binary" | "uuid" | "fixed":
+            return [getattr(literal, "bytes", literal)]
+        case "decimal":
+            scaled = Decimal(literal).scaleb(int(leaf.logical["scale"]), _EXACT)
+            if scaled != scaled.to_integral_value():
+                return []
+            if physical == "BYTE_ARRAY":  # leading bytes of sign are allowed, so one number has many forms
+                return None
+            if physical == "FIXED_LEN_BYTE_ARRAY":
+                return _big_endian(int(scaled), leaf.length)
+            return _integer(physical, int(scaled))
+    times = _times(leaf, base)
+    if times is None or times[1] != 1:
+        return None
+    whole, rest = divmod(int(literal), times[0])
+    return [] if rest else _integer(physical, whole)
+
+
+def _fitting(values: Sequence[Any], target: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, target)
+    except (pa.ArrowException, OverflowError, ValueError):
+        return pa.array([v if v is not None and _fits(v, target) else None for v in values], target)
+
+
+def _fits(value: Any, target: pa.DataType) -> bool:
+    try:
+        return bool(pa.scalar(value, target).is_valid)
+    except (pa.ArrowException, OverflowError, ValueError):
+        return False
+
+
+def _is_unsigned(leaf: ParquetLeaf) -> bool:
+    return leaf.logical.get("Type") == "Int" and leaf.logical.get("isSigned") is False
+
+
+def _is_fixed(leaf: ParquetLeaf, kind: Type) -> bool:
+    wanted = 16 if type_base(kind) == "uuid" else fixed_length(kind)
+    plain = leaf.logical.get("Type") in ("None", "UUID")
+    return leaf.physical == "FIXED_LEN_BYTE_ARRAY" and leaf.length == wanted and plain
+
+
+def _unsigned(physical: str) -> BoundReader:
+    mask = (1 << (32 if physical == "INT32" else 64)) - 1
+    return lambda raw, up: int(raw) & mask
+
+
+def _float(raw: Any, up: bool) -> float | None:
+    """NaN bounds are to be ignored; a zero bound may stand for either zero (parquet.thrift, ``ColumnOrder``)."""
+    value = float(raw)
+    if math.isnan(value):
+        return None
+    return value if value else (0.0 if up else -0.0)
+
+
+def _text(raw: bytes, up: bool) -> str | None:
+    try:
+        return bytes(raw).decode()
+    except UnicodeDecodeError as error:  # cut within a character: what stands before it is still a lower bound
+        return None if up else bytes(raw)[: error.start].decode()
+
+
+def _decimal(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
+    parameters, scale = decimal_parameters(kind), leaf.logical.get("scale")
+    if parameters is None or scale != parameters[1]:
+        return None
+
+    def read(raw: Any, up: bool) -> Decimal:
+        number = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
+        return Decimal(number).scaleb(-int(scale), _EXACT)
+
+    return read
+
+
+def _times(leaf: ParquetLeaf, base: str) -> tuple[int, int] | None:
+    """By what a stored number is multiplied and divided to be a date, time or timestamp of the table."""
+    logical, physical = leaf.logical.get("Type"), leaf.physical
+    if base == "date":
+        return (1, 1) if (logical, physical) == ("Date", "INT32") else None
+    if (logical, physical) == ("Date", "INT32") and base in ("timestamp", "timestamp_ns"):
+        return _DAY_US * _TIMESTAMPS[base] // 10**6, 1
+    wanted = 10**6 if base == "time" else _TIMESTAMPS.get(base)
+    stored = _PER_SECOND.get(str(leaf.logical.get("timeUnit")))
+    if wanted is None or stored is None or logical != ("Time" if base == "time" else "Timestamp"):
+        return None
+    if physical != ("INT32" if (logical, stored) == ("Time", 1000) else "INT64"):
+        return None
+    return (wanted // stored, 1) if wanted >= stored else (1, stored // wanted)
+
+
+def _scaled(raw: int, factor: int, divisor: int, up: bool) -> int:
+    return -(-raw * factor // divisor) if up else raw * factor // divisor
+
+
+def _integer(physical: str, value: int) -> list[bytes]:
+    width = 4 if physical == "INT32" else 8
+    fits = -(1 << (8 * width - 1)) <= value < 1 << (8 * width - 1)
+    return [int(value).to_bytes(width, "little", signed=True)] if fits else []
+
+
+def _big_endian(value: int, length: int) -> list[bytes]:
+    try:
+        return [value.to_bytes(length, "big", signed=True)]
+    except OverflowError:
+        return []
+
+
+def _floating(physical: str, value: float) -> list[bytes]:
+    form = "<f" if physical == "FLOAT" else "<d"
+    if value == 0:
+        return [struct.pack(form, 0.0), struct.pack(form, -0.0)]
+    try:
+        packed = struct.pack(form, value)
+    except OverflowError:
+        return []
+    return [packed] if struct.unpack(form, packed)[0] == value else []

@@ -1,0 +1,104 @@
+"""Thrift's compact protocol, as far as a Bloom filter's header needs it: one struct, within limits.
+
+Source: Apache Thrift, "Thrift Compact protocol encoding".
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from iceexplore.errors import FormatError
+
+__all__ = ["ThriftStruct", "read_struct"]
+
+#: Values by field number: int, bool or a struct; what is of another type is skipped.
+ThriftStruct: TypeAlias = dict[int, Any]
+
+_MAX_DEPTH = 8
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+
+
+def read_struct(data: bytes, *, location: str | None = None, offset: int = 0) -> tuple[ThriftStruct, int]:
+    """The struct at the start of some bytes, and how many bytes it takes.
+
+    Parameters
+    ----------
+    location, offset
+        Where the bytes are from, for errors.
+
+    Raises
+    ------
+    FormatError
+        It is cut, nested too deeply, or no such struct.
+    """
+    reader = _Reader(data, location, offset)
+    return reader.struct(0), reader.at
+
+
+class _Reader:
+    def __init__(self, data: bytes, location: str | None, offset: int) -> None:
+        self.data, self.location, self.offset, self.at = data, location, offset, 0
+
+    def fail(self, what: str) -> FormatError:
+        return FormatError(what, location=self.location, offset=self.offset + self.at, field="BloomFilterHeader")
+
+    def skip(self, count: int) -> None:
+        if not 0 <= count <= len(self.data) - self.at:
+            raise self.fail(f"a Thrift value of {count:,} bytes where {len(self.data) - self.at:,} are left")
+        self.at += count
+
+    def byte(self) -> int:
+        self.skip(1)
+        return self.data[self.at - 1]
+
+    def varint(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise self.fail("a Thrift number of more than 10 bytes")
+
+    def number(self) -> int:
+        zigzag = self.varint()
+        return zigzag >> 1 ^ -(zigzag & 1)
+
+    def struct(self, depth: int) -> ThriftStruct:
+        if depth > _MAX_DEPTH:
+            raise self.fail("Thrift structs nested too deeply")
+        out: ThriftStruct = {}
+        field = 0
+        while head := self.byte():
+            field = field + (head >> 4) if head >> 4 else self.number()
+            out[field] = self.value(head & 15, depth)
+        return out
+
+    def value(self, kind: int, depth: int) -> Any:
+        match kind:
+            case 1 | 2:  # of a field the type is the value; elements of lists are skipped elsewhere
+                return kind == _TRUE
+            case 3:
+                return self.byte()
+            case 4 | 5 | 6:
+                return self.number()
+            case 7:
+                return self.skip(8)
+            case 8:
+                return self.skip(self.varint())
+            case 9 | 10:
+                return self.elements(depth + 1)
+            case 12:
+                return self.struct(depth + 1)
+        raise self.fail(f"a Thrift value of type {kind}")
+
+    def elements(self, depth: int) -> None:
+        head = self.byte()
+        count = self.varint() if head >> 4 == 15 else head >> 4
+        if count > len(self.data) - self.at or depth > _MAX_DEPTH:
+            raise self.fail(f"a Thrift list of {count:,} elements where {len(self.data) - self.at:,} bytes are left")
+        for _ in range(count):
+            if head & 15 in (_TRUE, _FALSE):
+                self.skip(1)
+            else:
+                self.value(head & 15, depth)
