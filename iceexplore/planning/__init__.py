@@ -1,7 +1,10 @@
 """Scan planning: filters, what they prune, which deletes apply, and why."""
 
-from iceexplore.planning._evidence import Evidence, Predicate, comparable, may_match, must_match, satisfied
+from iceexplore.planning._delete_match import equality_columns, match_deletes
+from iceexplore.planning._evidence import Evidence, comparable
+from iceexplore.planning._expression import Predicate
 from iceexplore.planning._filter import Filter, make_filter
+from iceexplore.planning._judge import may_match, must_match, satisfied
 from iceexplore.planning._partition_values import (
     PartitionColumn,
     nearest,
@@ -26,7 +29,9 @@ __all__ = [
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
     "comparable",
+    "equality_columns",
     "make_filter",
+    "match_deletes",
     "may_hold",
     "may_match",
     "must_match",

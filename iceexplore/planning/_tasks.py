@@ -11,7 +11,7 @@ from iceexplore.planning._expression import ALWAYS, Expression
 
 __all__ = ["FileTasks", "MatchedDeletes"]
 
-_NO_DELETES = pa.array([], pa.list_(pa.int32()))
+_NO_DELETES = pa.array([], pa.list_view(pa.int32()))
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,14 @@ class MatchedDeletes:
     vector
         int32, null where a file has no deletion vector. Where it has one, it has no `positions`.
     positions, equality
-        list<int32>, never null: position and equality delete files.
+        list_view<int32>, never null: position and equality delete files. Lists of different files may be one and the
+        same stretch of the array's values: ask by row, or flatten what `take` gives.
     """
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
     vector: pa.Int32Array = field(default_factory=lambda: pa.array([], pa.int32()))
-    positions: pa.ListArray = field(default_factory=lambda: _NO_DELETES)
-    equality: pa.ListArray = field(default_factory=lambda: _NO_DELETES)
+    positions: pa.ListViewArray = field(default_factory=lambda: _NO_DELETES)
+    equality: pa.ListViewArray = field(default_factory=lambda: _NO_DELETES)
 
     def take(self, rows: pa.Array) -> MatchedDeletes:
         """Those of these data files; `deletes` stays whole."""

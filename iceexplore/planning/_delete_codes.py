@@ -1,0 +1,145 @@
+"""Values of two sides as numbers that compare: equal codes for partition tuples, ranks for bounds."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.metadata import TableMetadata
+
+__all__ = ["Ints", "Mask", "equal_codes", "expand", "partition_codes", "ranks"]
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_NAN = np.float64("nan").view(np.int64)
+
+
+def partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch) -> tuple[Ints, Ints]:
+    """Equal numbers for equal partitions: the same spec id, and tuples of equal values (spec, "Scan Planning").
+
+    A field with an unknown transform counts, and so does a void one, whose values are null. What has no counterpart on
+    the other side is -1 among the files and -2 among the deletes.
+    """
+    specs: list[Ints] = [
+        np.asarray(pc.fill_null(whole(b.entries["partition_spec_id"]), -1), np.int64) for b in (files, deletes)
+    ]
+    out = np.full(len(files), -1, dtype=np.int64), np.full(len(deletes), -2, dtype=np.int64)
+    base = 0
+    for number in np.intersect1d(specs[0], specs[1]).tolist():
+        rows = [np.flatnonzero(s == number) for s in specs]
+        count = len(rows[0])
+        code = np.zeros(count + len(rows[1]), dtype=np.int64)
+        for key in _keys(metadata, number, files, deletes):
+            values = [_child(b, key).take(pa.array(r)) for b, r in zip((files, deletes), rows, strict=True)]
+            found = equal_codes(*values)
+            code = _dense(code * (int(found.max(initial=0)) + 1) + found)
+        out[0][rows[0]], out[1][rows[1]] = base + code[:count], base + code[count:]
+        base += int(code.max(initial=0)) + 1
+    return out
+
+
+def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[str]:
+    spec = metadata.spec(number)
+    if spec is not None:
+        return [str(f.field_id) for f in spec.fields]
+    return sorted({child.name for b in batches if b.partition is not None for child in b.partition.type})
+
+
+def _child(batch: EntryBatch, key: str) -> pa.Array:
+    at = -1 if batch.partition is None else batch.partition.type.get_field_index(key)
+    return pa.nulls(len(batch)) if at < 0 else pc.struct_field(batch.partition, [at])
+
+
+def _dense(code: Ints) -> Ints:
+    return np.unique(code, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def equal_codes(a: pa.Array, b: pa.Array) -> Ints:
+    """Codes of the values of ``a``, then ``b``: null equals null, NaN equals NaN, -0.0 does not equal 0.0.
+
+    Floats compare as Java's ``doubleToLongBits`` (spec, "Scan Planning", note 3). Values of different types compare by
+    value where one is a promotion of the other, and else as text.
+    """
+    sides = [_bits(a), _bits(b)]
+    kinds = {s.type for s in sides if not pa.types.is_null(s.type)}
+    if len(kinds) > 1:
+        kind = _common(kinds)
+        sides = [s.cast(kind or pa.string()) for s in sides]
+    elif kinds:
+        sides = [s.cast(next(iter(kinds))) for s in sides]
+    both = pa.concat_arrays(sides)
+    if pa.types.is_null(both.type):
+        return np.zeros(len(both), dtype=np.int64)
+    return np.asarray(both.dictionary_encode(null_encoding="encode").indices).astype(np.int64)
+
+
+def _bits(values: pa.Array) -> pa.Array:
+    """Values whose equality is that of the spec; a float as its bits, NaN as one."""
+    if pa.types.is_floating(values.type):
+        null = np.asarray(values.is_null())
+        plain = np.asarray(pc.fill_null(values.cast(pa.float64()), 0.0))
+        return pa.array(np.where(np.isnan(plain), _NAN, plain.view(np.int64)), mask=null)
+    return _plain(values)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.uint8())
+    if pa.types.is_fixed_size_binary(kind):
+        return values.cast(pa.binary())
+    if pa.types.is_date32(kind):
+        return values.cast(pa.int32())
+    return values
+
+
+def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
+    """A type that holds the values of all of these."""
+    if all(pa.types.is_integer(k) for k in kinds):
+        return pa.int64()
+    if all(pa.types.is_floating(k) for k in kinds):
+        return pa.float64()
+    if all(pa.types.is_string(k) or pa.types.is_binary(k) for k in kinds):
+        return pa.binary()
+    if all(pa.types.is_decimal(k) for k in kinds):
+        scale = max(k.scale for k in kinds)
+        digits = max(k.precision - k.scale for k in kinds) + scale
+        return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(digits, 76), scale)
+    return None
+
+
+def ranks(*arrays: pa.Array) -> list[Ints] | None:
+    """Places of values in one order, from 0; -1 for null and NaN. None where the types have no common order.
+
+    Text is ordered by its bytes in UTF-8, as Iceberg orders it.
+    """
+    sides = [_plain(a) for a in arrays]
+    kinds = {s.type for s in sides if not pa.types.is_null(s.type)}
+    if not kinds:
+        return [np.full(len(a), -1, dtype=np.int64) for a in arrays]
+    kind = next(iter(kinds)) if len(kinds) == 1 else _common(kinds)
+    if kind is None:
+        return None
+    kind = pa.binary() if pa.types.is_string(kind) else kind
+    both = pa.concat_arrays([s.cast(kind) for s in sides])
+    unknown = np.asarray(both.is_null())
+    if pa.types.is_floating(kind):
+        unknown = unknown | np.asarray(pc.fill_null(pc.is_nan(both), True))
+    places = np.asarray(pc.rank(both, sort_keys="ascending", tiebreaker="dense")).astype(np.int64) - 1
+    places[unknown] = -1
+    return np.split(places, np.cumsum([len(a) for a in arrays])[:-1])
+
+
+def expand(start: Ints, stop: Ints) -> tuple[Ints, Ints]:
+    """All numbers of some ranges: which range each is of, and the number."""
+    sizes = np.maximum(stop - start, 0)
+    owner = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+    first = np.cumsum(sizes) - sizes
+    inner: Any = np.arange(len(owner), dtype=np.int64) - first[owner] + start[owner]
+    return owner, inner

@@ -1,0 +1,156 @@
+"""Which data file a delete names: by the location as written, by what it means, or by its path alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState, live_manifests
+from iceexplore.manifests import ContentType, bool_array, live
+from iceexplore.planning._delete_bounds import END, Intervals
+from iceexplore.planning._delete_codes import Ints, Mask, expand, ranks
+from iceexplore.storage import canonical, path_only
+
+__all__ = ["named_files", "path_intervals"]
+
+_HEAD = r"^(?P<head>[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?)(?P<tail>/(?s:.*))$"
+_LAST = r"(?s).*/"
+
+
+def named_files(
+    state: TableState, locations: pa.StringArray, referenced: pa.StringArray
+) -> tuple[Ints, Ints, Mask]:
+    """The pairs of a data file and a delete that names it.
+
+    Parameters
+    ----------
+    locations
+        Of the data files.
+    referenced
+        The data file that each delete names; null for none.
+
+    Returns
+    -------
+    files, deletes
+        Places in the two arrays.
+    stripped
+        Whether a pair is told by the path alone: scheme or authority differ. That counts if no live data file of the
+        state has the location as the delete spells it, and only one has the path.
+    """
+    codes = np.asarray(
+        pa.concat_arrays([locations, referenced]).dictionary_encode(null_encoding="encode").indices
+    ).astype(np.int64)
+    ours, theirs = codes[: len(locations)], codes[len(locations) :].copy()
+    theirs[bool_array(referenced.is_null())] = -1
+    lost = np.flatnonzero((theirs >= 0) & ~np.isin(theirs, ours))
+    stripped = np.zeros(len(referenced), dtype=bool)
+    if len(lost):
+        _by_meaning(state, locations, referenced, lost, ours, theirs, stripped)
+    order = np.argsort(theirs, kind="stable")
+    ordered = theirs[order]
+    files, places = expand(np.searchsorted(ordered, ours, "left"), np.searchsorted(ordered, ours, "right"))
+    return files, order[places], stripped[order[places]]
+
+
+def _by_meaning(
+    state: TableState,
+    locations: pa.StringArray,
+    referenced: pa.StringArray,
+    lost: Ints,
+    ours: Ints,
+    theirs: Ints,
+    stripped: Mask,
+) -> None:
+    """Give deletes whose spelling no data file has the code of the file they mean; equal file names are compared."""
+    names = referenced.take(pa.array(lost))
+    ends = pc.replace_substring_regex(names, _LAST, "")
+    mine = pc.replace_substring_regex(locations, _LAST, "")
+    near = np.flatnonzero(bool_array(pc.is_in(mine, value_set=pc.unique(ends))))
+    if not len(near):
+        return
+    texts = locations.take(pa.array(near)).to_pylist()
+    lost = lost[bool_array(pc.is_in(ends, value_set=pc.unique(mine.take(pa.array(near)))))]
+    by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
+    bare: list[tuple[int, str]] = []
+    for row, text in zip(lost.tolist(), referenced.take(pa.array(lost)).to_pylist(), strict=True):
+        code = by_place.get(canonical(text))
+        if code is None:
+            bare.append((row, text))
+        else:
+            theirs[row] = code
+    by_path = {path_only(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
+    bare = [(row, text) for row, text in bare if path_only(text) in by_path]
+    if not bare:
+        return
+    places, counts = _live_places(state, {path_only(text) for _, text in bare})
+    for row, text in bare:
+        path = path_only(text)
+        if canonical(text) not in places and counts.get(path, 1) == 1:
+            theirs[row], stripped[row] = by_path[path], True
+
+
+def _live_places(state: TableState, paths: set[str]) -> tuple[set[str], dict[str, int]]:
+    """Of the live data files with these paths what they mean, and how many there are of each path."""
+    root = state.root()
+    places: set[str] = set()
+    if root is None:
+        return places, {}
+    ends = pa.array(sorted({path.rpartition("/")[2] for path in paths}), pa.string())
+    direct = state.reader.direct(root)
+    rows = live_manifests(root, {int(ContentType.DATA_MANIFEST)})
+    for leaf in [*([] if direct is None else [direct]), *(state.reader.leaves(root, rows) if rows else ())]:
+        entries = leaf.entries
+        mine = bool_array(live(entries)) & bool_array(pc.equal(entries["content_type"], int(ContentType.DATA)))
+        found = entries["location"].filter(pa.array(mine))
+        found = found.filter(pc.is_in(pc.replace_substring_regex(found, _LAST, ""), value_set=ends))
+        places.update(place for place in map(canonical, found.to_pylist()) if path_only(place) in paths)
+    counts: dict[str, int] = {}
+    for place in places:
+        counts[path_only(place)] = counts.get(path_only(place), 0) + 1
+    return places, counts
+
+
+def path_intervals(
+    locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray, cut: Callable[[pa.Array], Mask]
+) -> Intervals:
+    """Data files and bounds of ``file_path`` in the order of their paths, without scheme and authority.
+
+    Bounds that are missing, cut off, of different schemes, or hard to compare exclude no data file, and an upper bound
+    takes in every path that begins with it.
+
+    Parameters
+    ----------
+    low, high
+        Of the delete files.
+    cut
+        Which texts may be cut off.
+    """
+    heads, tails = zip(*(_split(a) for a in (locations, low, high)), strict=True)
+    beyond = pc.binary_join_element_wise(tails[2].cast(pa.binary()), b"\xff", b"")
+    order: Any = ranks(tails[0], tails[1], beyond)
+    place, lowest, highest = order
+    free = _odd(tails[0])
+    known = bool_array(pc.equal(heads[1], heads[2])) & (lowest >= 0) & (highest >= lowest)
+    known &= ~_odd(tails[1]) & ~_odd(tails[2]) & ~cut(low) & ~cut(high)
+    return Intervals(
+        np.where(free, 0, place), np.where(free, END, place), np.where(known, lowest, 0), np.where(known, highest, END)
+    )
+
+
+def _split(values: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    """Scheme and authority (empty for a plain path), and the path."""
+    parts = pc.extract_regex(values, _HEAD)
+    plain = parts.is_null()
+    head = pc.if_else(plain, pa.scalar(""), pc.struct_field(parts, "head"))
+    tail = pc.if_else(plain, values, pc.struct_field(parts, "tail"))
+    return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), head), tail
+
+
+def _odd(tails: pa.StringArray) -> Mask:
+    """Paths that may be spelled in another way."""
+    odd: Mask = bool_array(pc.match_substring_regex(tails, r"//|(^|/)\.\.?(/|$)")) | bool_array(tails.is_null())
+    return odd
