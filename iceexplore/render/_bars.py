@@ -12,7 +12,7 @@ from iceexplore.render import _escape as escape
 __all__ = ["Bar", "BarChart", "BarRow", "bars_text", "spoken"]
 
 _CELLS = 12  # characters of a whole bar
-_MAX_LABEL = 44
+_MAX_LABEL = 60
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,249 @@
+"""Where bytes, rows, small files and deletes sit: data files in groups, as a data frame and as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, human_bytes, to_frame
+from iceexplore.manifests import whole
+from iceexplore.planning._layout_groups import GROUPINGS
+from iceexplore.planning._tasks import FileTasks
+from iceexplore.render import (
+    Bar,
+    BarChart,
+    BarRow,
+    Html,
+    Svg,
+    Theme,
+    bars_svg,
+    bars_text,
+    details,
+    escape,
+    svg_image,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["By", "TableLayout", "deleted_rows", "small_limit", "table_layout"]
+
+By: TypeAlias = Literal["age", "partition", "size", "snapshot", "spec"]
+
+#: ``write.target-file-size-bytes`` where the table has none (Java: ``TableProperties``), and the share of it below
+#: which ``rewrite_data_files`` takes a file for too small (Java: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
+_TARGET = 512 * 1024 * 1024
+_SMALL = 0.75
+#: Bars of a picture; the frame has every group.
+_SHOWN = 14
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Data files by group. Shows itself as bars; `frame` has every group and number.
+
+    Attributes
+    ----------
+    name
+        The table's, for the picture.
+    by
+        What the files were grouped by.
+    table
+        A row per group, in the groups' own order (partitions by value, snapshots and ages by time, sizes upwards): its
+        name; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below `small`;
+        ``files_with_deletes``; ``delete_files``, each counted once in each group that it reaches; ``deleted_rows``,
+        by deletion vectors and position deletes, one that reaches several files being shared out evenly among them;
+        ``equality_deletes``, files whose rows nobody can count without reading data.
+    small
+        Bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as ``rewrite_data_files``
+        has it.
+    """
+
+    name: str
+    by: By
+    table: pa.Table
+    small: int
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """`table` for pandas, with the share of rows that are deleted (``deleted_share``, null without rows)."""
+        deleted = pc.divide(self.table["deleted_rows"], pc.if_else(pc.equal(self.table["rows"], 0), None, self._rows))
+        return to_frame(self.table.append_column("deleted_share", deleted))
+
+    @property
+    def _rows(self) -> pa.ChunkedArray:
+        return self.table["rows"].cast(pa.float64())
+
+    def chart(self, max_rows: int = _SHOWN) -> BarChart:
+        """The groups as bars; of more than ``max_rows`` the largest by bytes, the rest in one row."""
+        count = self.table.num_rows
+        shown = np.arange(count)
+        rest = np.array([], dtype=np.int64)
+        if count > max_rows:
+            order = np.argsort(-np.asarray(self.table["bytes"]), kind="stable")
+            shown, rest = order[: max_rows - 1], order[max_rows - 1 :]
+            if self.by != "partition":
+                shown = np.sort(shown)  # ages, sizes and snapshots have an order of their own
+        rows = [self._row(str(r[self.table.column_names[0]]), r) for r in self._records(shown)]
+        if len(rest):
+            summed = {n: sum(r[n] or 0 for r in self._records(rest)) for n in _NUMBERS}
+            rows.append(self._row(f"{len(rest):,} more", summed))
+        total = {n: sum(r[n] or 0 for r in self._records(np.arange(count))) for n in ("files", "bytes", "rows")}
+        said = f"{total['files']:,} files, {human_bytes(int(total['bytes']))}, {total['rows']:,} rows"
+        if any(r.bars[0] and r.bars[0].rest for r in rows):
+            said += f"; a small file is below {human_bytes(self.small)}"
+        heads = ("files", "bytes", "rows", "deleted rows")
+        return BarChart(f"{self.name} by {self.by}", said, heads, tuple(rows), "full-size files, data", "small files")
+
+    def _records(self, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+        return list(self.table.take(pa.array(rows)).to_pylist())
+
+    def _row(self, label: str, r: dict[str, Any]) -> BarRow:
+        small, rows, gone = int(r["small_files"]), int(r["rows"]), float(r["deleted_rows"])
+        count = int(r["files"])
+        files = f"{count:,}" + (f", {'all' if 1 < small == count else f'{small:,}'} small" if small else "")
+        size = int(r["bytes"])
+        said = f"{gone:,.0f}" + (f" ({gone / rows:.1%})" if rows and gone else "")
+        equality = int(r["equality_deletes"])
+        if equality:
+            said = f"{said} + {equality:,} equality" if gone else f"? ({equality:,} equality)"
+        bars = (
+            Bar(count - small, files, small),
+            Bar(size - int(r["small_bytes"]), human_bytes(size), int(r["small_bytes"])),
+            Bar(rows, f"{rows:,}"),
+            Bar(gone, said),
+        )
+        return BarRow(label, "", bars, f"{label}\n{r['files']:,} files, {int(r['files_with_deletes']):,} with deletes")
+
+    def to_svg(self, theme: Theme = "auto", *, width: float = 700.0) -> Svg:
+        """The bars as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        return bars_svg(self.chart(), theme=theme, width=width)
+
+    def to_text(self) -> str:
+        """The bars as lines of text."""
+        return bars_text(self.chart())
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        plain = self.to_text()
+        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{escape.html(plain)}</pre>')
+        image = svg_image(self.to_svg(), f"{self.name} by {self.by}")
+        return {"text/plain": plain, "text/html": image + details("The bars as text", pre)}
+
+
+_NUMBERS = (
+    "files", "bytes", "rows", "small_files", "small_bytes", "files_with_deletes", "delete_files", "deleted_rows",
+    "equality_deletes",
+)  # fmt: skip
+
+
+def small_limit(properties: Any) -> int:
+    """Bytes below which a file is small; a target size that is no number counts as Iceberg's default."""
+    text = str(properties.get("write.target-file-size-bytes", ""))
+    target = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    return int((target or _TARGET) * _SMALL)
+
+
+def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> TableLayout:
+    """Group data files and add up what they hold.
+
+    Parameters
+    ----------
+    by
+        ``partition``; ``spec``, the partition spec that they were written with; ``snapshot``, the one that added them;
+        ``age``, how long before the snapshot shown that was; ``size``, in powers of two (a histogram).
+
+    Raises
+    ------
+    OptionError
+        Another word.
+    """
+    if by not in GROUPINGS:
+        raise OptionError(f"by={by!r}: choose one of {', '.join(map(repr, GROUPINGS))}")
+    groups = GROUPINGS[by](state, tasks.files)
+    count = groups.columns.num_rows
+    small = small_limit(state.metadata.properties)
+    entries = tasks.files.entries
+    sizes, rows = (pc.fill_null(whole(entries[name]), 0) for name in ("file_size_in_bytes", "record_count"))
+    is_small = np.asarray(pc.less(sizes, small)).astype(np.bool_)
+    pairs = _pairs(tasks)
+    deleted, touched = deleted_rows(tasks)
+    summed = {
+        "files": np.bincount(groups.codes, minlength=count),
+        "bytes": _sum(groups.codes, sizes, count),
+        "rows": _sum(groups.codes, rows, count),
+        "small_files": np.bincount(groups.codes[is_small], minlength=count),
+        "small_bytes": _sum(groups.codes[is_small], sizes.filter(pa.array(is_small)), count),
+        "files_with_deletes": np.bincount(groups.codes[touched], minlength=count),
+        "delete_files": _reached(groups.codes, pairs, ("vector", "positions", "equality"), count),
+        "deleted_rows": np.bincount(groups.codes, weights=deleted, minlength=count),
+        "equality_deletes": _reached(groups.codes, pairs, ("equality",), count),
+    }
+    table = groups.columns
+    for name in _NUMBERS:
+        values = summed[name]
+        table = table.append_column(name, pa.array(values, pa.float64() if name == "deleted_rows" else pa.int64()))
+    return TableLayout(state.name, by, table, small)
+
+
+_Pairs: TypeAlias = dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+
+
+def _pairs(tasks: FileTasks) -> _Pairs:
+    """By kind: data file and delete, for each delete that applies to each file."""
+    matched = tasks.matched
+    vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
+    out = {"vector": (np.flatnonzero(vector >= 0), vector[vector >= 0])}
+    for name, lists in (("positions", matched.positions), ("equality", matched.equality)):
+        lengths = np.asarray(pc.list_value_length(lists)).astype(np.int64)
+        flat = np.asarray(pc.list_flatten(lists)).astype(np.int64)
+        out[name] = (np.repeat(np.arange(len(lengths)), lengths), flat)
+    return out
+
+
+def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Per data file: rows that vectors and position deletes remove, and whether any delete applies.
+
+    A position delete file that reaches several data files is shared out evenly among them: what it says of each
+    stands in its rows, which nobody has read. A row that two position delete files name counts twice.
+    """
+    count = len(tasks)
+    pairs = _pairs(tasks)
+    held = np.asarray(pc.fill_null(whole(tasks.matched.deletes.entries["record_count"]), 0)).astype(np.float64)
+    deleted = np.zeros(count)
+    touched = np.zeros(count, dtype=np.bool_)
+    for kind, (files, deletes) in pairs.items():
+        touched[files] = True
+        if kind != "equality" and len(files):
+            reached = np.bincount(deletes, minlength=len(held))
+            deleted += np.bincount(files, weights=held[deletes] / reached[deletes], minlength=count)
+    return deleted, touched
+
+
+def _reached(codes: npt.NDArray[np.int64], pairs: _Pairs, kinds: Iterable[str], count: int) -> npt.NDArray[np.int64]:
+    """How many deletes of these kinds reach each group, each once a group."""
+    chosen = [pairs[kind] for kind in kinds]
+    files = np.concatenate([f for f, _ in chosen])
+    deletes = np.concatenate([d for _, d in chosen])
+    width = int(deletes.max(initial=0)) + 1
+    return np.bincount(np.unique(codes[files] * width + deletes) // width, minlength=count)
+
+
+def _sum(codes: npt.NDArray[np.int64], values: pa.Array, count: int) -> npt.NDArray[np.int64]:
+    """Whole numbers added up by group, exactly."""
+    out = np.zeros(count, dtype=np.int64)
+    order = np.argsort(codes, kind="stable")
+    if len(order):
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        out[codes[order][starts]] = np.add.reduceat(np.asarray(values).astype(np.int64)[order], starts)
+    return out
