@@ -16,7 +16,7 @@ from iceexplore.manifests._content_entry import (
 )
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._manifest import Manifest
-from iceexplore.manifests._manifest_dv import encode_manifest_dv, read_manifest_dv
+from iceexplore.manifests._manifest_dv import decode_manifest_dv, encode_manifest_dv, read_manifest_dv
 from iceexplore.manifests._reader import ManifestReader, open_manifest
 from iceexplore.manifests._redact import Redactor
 from iceexplore.manifests._stats import ColumnStats
@@ -38,6 +38,7 @@ __all__ = [
     "Status",
     "bool_array",
     "concat_batches",
+    "decode_manifest_dv",
     "encode_manifest_dv",
     "live",
     "manifest_entry",

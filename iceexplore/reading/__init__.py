@@ -1,3 +1,60 @@
 """Rows: data files read with their deletes applied, in pyarrow alone."""
 
-__all__: list[str] = []
+from iceexplore.reading._columns import (
+    DELETED,
+    FILE,
+    LAST_UPDATED,
+    METADATA_COLUMNS,
+    PARTITION,
+    POS,
+    ROW_ID,
+    SPEC_ID,
+    Output,
+    chosen_columns,
+    pruned,
+)
+from iceexplore.reading._columns_convert import arrow_field, arrow_fields
+from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file
+from iceexplore.reading._deletes import (
+    PositionDeletes,
+    PositionIndex,
+    deleted_positions,
+    position_index,
+    read_vector,
+    vector_positions,
+)
+from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields, equality_mask
+from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of, read_tasks
+
+__all__ = [
+    "DELETED",
+    "EqualityDeletes",
+    "FILE",
+    "FileRows",
+    "LAST_UPDATED",
+    "MADE_UP_FOLDER",
+    "METADATA_COLUMNS",
+    "Output",
+    "PARTITION",
+    "POS",
+    "PositionDeletes",
+    "PositionIndex",
+    "ROW_ID",
+    "SPEC_ID",
+    "TaskReader",
+    "arrow_field",
+    "arrow_fields",
+    "chosen_columns",
+    "column_of",
+    "deleted_positions",
+    "equality_fields",
+    "equality_mask",
+    "is_made_up",
+    "outputs_of",
+    "position_index",
+    "pruned",
+    "read_data_file",
+    "read_tasks",
+    "read_vector",
+    "vector_positions",
+]

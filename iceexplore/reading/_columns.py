@@ -1,0 +1,171 @@
+"""Which columns a reader wants: names to fields, metadata columns, and schemas cut down to what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iceexplore.errors import OptionError
+from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, TableMetadata
+from iceexplore.planning import nearest, partition_columns
+
+__all__ = [
+    "DELETED",
+    "FILE",
+    "LAST_UPDATED",
+    "METADATA_COLUMNS",
+    "Output",
+    "PARTITION",
+    "POS",
+    "ROW_ID",
+    "SPEC_ID",
+    "chosen_columns",
+    "pruned",
+    "with_ancestors",
+]
+
+_LONG = PrimitiveType("long")
+
+#: Metadata columns (spec, "Reserved Field IDs"). The type of ``_partition`` depends on the table: `chosen_columns`.
+FILE = NestedField(2147483646, "_file", PrimitiveType("string"), required=True)
+POS = NestedField(2147483645, "_pos", _LONG, required=True)
+DELETED = NestedField(2147483644, "_deleted", PrimitiveType("boolean"), required=True)
+SPEC_ID = NestedField(2147483643, "_spec_id", PrimitiveType("int"), required=True)
+PARTITION = NestedField(2147483642, "_partition", StructType(()))
+ROW_ID = NestedField(2147483540, "_row_id", _LONG)
+LAST_UPDATED = NestedField(2147483539, "_last_updated_sequence_number", _LONG)
+METADATA_COLUMNS = (FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a result.
+
+    Attributes
+    ----------
+    name
+        As asked for: a column's, a nested field's with dots, or a metadata column's.
+    path
+        The fields from the top of the schema to the one that is meant.
+    """
+
+    name: str
+    path: tuple[NestedField, ...]
+
+    @property
+    def field(self) -> NestedField:
+        """The field that is meant."""
+        return self.path[-1]
+
+
+def chosen_columns(metadata: TableMetadata, schema: Schema, columns: Any = None) -> list[Output]:
+    """The columns of a result by their names.
+
+    Parameters
+    ----------
+    columns
+        None or ``"*"``: all columns of the schema. A name or several: columns, fields of structs with dots, metadata
+        columns, ``"*"`` for all columns of the schema. Case counts, unless only one name is meant without it.
+
+    Raises
+    ------
+    OptionError
+        A name that is not there (the nearest are listed), or that lies in a list or map.
+    """
+    everything = [Output(f.name, (f,)) for f in schema.fields]
+    if columns is None:
+        return everything
+    names = [columns] if isinstance(columns, str) else columns
+    if isinstance(names, (bytes, dict)) or not isinstance(names, Iterable):
+        raise OptionError(f"columns={columns!r}: give names of columns")
+    known = {".".join(f.name for f in path): path for path in _paths((), schema.fields)}
+    extra = {f.name: (f,) for f in _metadata_columns(metadata)}
+    out: dict[str, Output] = {}
+    for name in names:
+        if name == "*":
+            for one in everything:
+                out.setdefault(one.name, one)
+            continue
+        if not isinstance(name, str):
+            raise OptionError(f"columns: {name!r} is no name of a column")
+        path = known.get(name) or extra.get(name) or _loose(name, known)
+        if path is None:
+            raise OptionError(f"columns: {_unknown(name, schema, [*known, *extra])}")
+        out.setdefault(name, Output(name, path))
+    return list(out.values())
+
+
+def _loose(name: str, known: dict[str, tuple[NestedField, ...]]) -> tuple[NestedField, ...] | None:
+    found = [path for key, path in known.items() if key.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def _unknown(name: str, schema: Schema, names: Sequence[str]) -> str:
+    if any(name == full for full, _ in schema.walk()):
+        return f"{name!r} lies in a list or map; ask for the whole column {name.partition('.')[0]!r}"
+    return f"no column {name!r}; {nearest(name, names)}"
+
+
+def _paths(prefix: tuple[NestedField, ...], fields: Iterable[NestedField]) -> Iterator[tuple[NestedField, ...]]:
+    """Paths to the fields that have one value a row."""
+    for f in fields:
+        path = (*prefix, f)
+        yield path
+        if isinstance(f.type, StructType):
+            yield from _paths(path, f.type.fields)
+
+
+def _metadata_columns(metadata: TableMetadata) -> Iterator[NestedField]:
+    for f in METADATA_COLUMNS:
+        yield partition_field(metadata) if f is PARTITION else f
+
+
+def partition_field(metadata: TableMetadata) -> NestedField:
+    """``_partition``: a struct of every partition field of every spec, the newest name and type first (Java:
+    ``Partitioning.partitionType``); fields of one name get their id added."""
+    found: dict[int, NestedField] = {}
+    for spec in sorted(metadata.partition_specs, key=lambda s: (s.spec_id != metadata.default_spec_id, -s.spec_id)):
+        for column in partition_columns(metadata, spec):
+            number = column.field.field_id
+            if column.field.transform != "void":
+                found.setdefault(number, NestedField(number, column.field.name, column.type))
+    taken: set[str] = set()
+    fields = []
+    for f in sorted(found.values(), key=lambda f: f.field_id):
+        name = f"{f.name}_{f.field_id}" if f.name in taken else f.name
+        taken.add(name)
+        fields.append(NestedField(f.field_id, name, f.type))
+    return NestedField(PARTITION.field_id, PARTITION.name, StructType(tuple(fields)))
+
+
+def pruned(fields: Iterable[NestedField], wanted: Collection[int]) -> list[NestedField]:
+    """The fields that are wanted, whole, and of structs that hold some of them only those."""
+    out = []
+    for f in fields:
+        if f.field_id in wanted:
+            out.append(f)
+        elif isinstance(f.type, StructType):
+            children = pruned(f.type.fields, wanted)
+            if children:
+                out.append(_with_type(f, StructType(tuple(children))))
+    return out
+
+
+def _with_type(f: NestedField, kind: StructType) -> NestedField:
+    return NestedField(f.field_id, f.name, kind, f.required, f.doc, f.initial_default, f.write_default)
+
+
+def with_ancestors(fields: Iterable[NestedField], field_id: int) -> tuple[NestedField, ...] | None:
+    """The path to a field by its id; None where it is not there, or lies in a list or map."""
+    for f in fields:
+        if f.field_id == field_id:
+            return (f,)
+        match f.type:
+            case StructType(children):
+                found = with_ancestors(children, field_id)
+                if found is not None:
+                    return (f, *found)
+            case ListType() | MapType():
+                continue
+    return None

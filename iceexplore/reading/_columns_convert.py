@@ -1,0 +1,225 @@
+"""A file's columns in the types of a schema: by field id at every depth, promoted, filled with defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import UnsupportedError
+from iceexplore.formats import FIELD_ID, field_id
+from iceexplore.metadata import (
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    Type,
+    arrow_type,
+    fixed_length,
+    type_base,
+)
+from iceexplore.reading._columns_ids import children_of
+
+__all__ = ["Maker", "arrow_field", "arrow_fields", "constant", "converter", "same_ids"]
+
+#: Makes a column of so many rows out of the file's, or out of nothing.
+Maker = Callable[[pa.Array], pa.Array]
+
+#: A variant that is not shredded (Parquet's format, "Variant").
+_VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
+
+
+def arrow_fields(fields: Iterable[NestedField]) -> list[pa.Field]:
+    """The Arrow fields in which rows are given, field ids at every depth.
+
+    As `iceexplore.metadata.arrow_type`, but ``fixed`` has its length, and ``variant`` is a struct of the binary fields
+    ``metadata`` and ``value``. Nothing is declared as not null: damaged files have null where a schema forbids it.
+    """
+    return [arrow_field(f) for f in fields]
+
+
+def arrow_field(f: NestedField, *, nullable: bool = True) -> pa.Field:
+    """The Arrow field of one field."""
+    return pa.field(f.name, _held(f.type), nullable=nullable, metadata={FIELD_ID: str(f.field_id)})
+
+
+def _held(kind: Type) -> pa.DataType:
+    match kind:
+        case StructType(fields):
+            return pa.struct(arrow_fields(fields))
+        case ListType(element):
+            return pa.list_(arrow_field(element))
+        case MapType(key, value):
+            return pa.map_(arrow_field(key, nullable=False), arrow_field(value))
+    length = fixed_length(kind)
+    if length is not None:
+        return pa.binary(length)
+    return _VARIANT if type_base(kind) == "variant" else arrow_type(kind)
+
+
+def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[int, Any], *, given: Any = None) -> Any:
+    """A column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
+    value = constants.get(f.field_id, f.initial_default) if given is None else given
+    if isinstance(value, pa.Scalar):
+        return _as(pa.repeat(value, rows), target)
+    if isinstance(f.type, StructType):
+        return _constant_struct(f.type, value, target, rows, constants)
+    if value is None:
+        return pa.nulls(rows, target)
+    if isinstance(target, pa.BaseExtensionType):
+        return _as(pa.repeat(pa.scalar(value, target.storage_type), rows), target)
+    return pa.repeat(pa.scalar(value, target), rows)
+
+
+def _constant_struct(kind: StructType, value: Any, target: pa.DataType, rows: int, constants: Mapping[int, Any]) -> Any:
+    """A struct: null, unless it has a default or the partition has the value of a field in it. Fields that the default
+    does not name have their own (spec, "Default values")."""
+    held = value is not None or any(_holds(f, constants) for f in kind.fields)
+    if not held:
+        return pa.nulls(rows, target)
+    given = value if isinstance(value, Mapping) else {}
+    arrays = [
+        constant(f, target.field(i).type, rows, constants, given=given.get(f.field_id))
+        for i, f in enumerate(kind.fields)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(target))
+
+
+def _holds(f: NestedField, constants: Mapping[int, Any]) -> bool:
+    if f.field_id in constants:
+        return True
+    return isinstance(f.type, StructType) and any(_holds(child, constants) for child in f.type.fields)
+
+
+def same_ids(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether two equal types have the same field ids in their structs."""
+    ours, theirs = children_of(found), children_of(wanted)
+    ids = not pa.types.is_struct(found) or [field_id(f) for f in ours] == [field_id(f) for f in theirs]
+    return ids and all(same_ids(a.type, b.type) for a, b in zip(ours, theirs, strict=True))
+
+
+def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Mapping[int, Any], name: str) -> Maker:
+    """What makes a column of ``target`` out of one of ``found``.
+
+    Parameters
+    ----------
+    found
+        The file's type, with field ids.
+    kind
+        The schema's type, of which ``target`` is the Arrow type.
+    constants
+        Values that the partition gives, by field id; not for what lists and maps hold.
+    name
+        The column's, for messages.
+
+    Raises
+    ------
+    UnsupportedError
+        A variant that is shredded.
+    """
+    if type_base(kind) == "unknown":
+        return lambda array: pa.nulls(len(array), target)
+    match kind:
+        case StructType(fields) if pa.types.is_struct(found):
+            if found == target and same_ids(found, target):
+                return _same
+            return _struct(found, fields, target, constants, name)
+        case ListType(element) if pa.types.is_list(found):
+            inner = converter(found.value_type, element.type, target.value_type, {}, name)
+            return _same if inner is _same and found == target else _list(inner, target)
+        case MapType(key, value) if pa.types.is_map(found):
+            keys = converter(found.key_type, key.type, target.key_type, {}, name)
+            items = converter(found.item_type, value.type, target.item_type, {}, name)
+            return _same if keys is _same and items is _same and found == target else _map(keys, items, target)
+    if type_base(kind) == "variant":
+        return _variant(found, target, name)
+    if found == target:
+        return _same
+    return lambda array: _as(array, target)
+
+
+def _same(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _struct(
+    found: pa.DataType, fields: tuple[NestedField, ...], target: pa.DataType, constants: Mapping[int, Any], name: str
+) -> Maker:
+    given = [field_id(found.field(i)) for i in range(found.num_fields)]
+    steps: list[tuple[int, Maker | NestedField]] = []
+    for i, f in enumerate(fields):
+        to = target.field(i).type
+        at = given.index(f.field_id) if f.field_id in given else -1
+        inner = found.field(at).type if at >= 0 else None
+        steps.append((at, f if inner is None else converter(inner, f.type, to, constants, f"{name}.{f.name}")))
+
+    def make(array: pa.Array) -> pa.Array:
+        children = []
+        for i, (at, step) in enumerate(steps):
+            if isinstance(step, NestedField):
+                children.append(constant(step, target.field(i).type, len(array), constants))
+            else:
+                children.append(step(pc.struct_field(array, [at])))
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+
+    return make
+
+
+def _list(inner: Maker, target: pa.DataType) -> Maker:
+    def make(array: pa.Array) -> pa.Array:
+        full = _unsliced(array)
+        return pa.ListArray.from_arrays(full.offsets, inner(full.values), type=target, mask=_mask(full))
+
+    return make
+
+
+def _map(keys: Maker, items: Maker, target: pa.DataType) -> Maker:
+    def make(array: pa.Array) -> pa.Array:
+        full = _unsliced(array)
+        made = pa.MapArray.from_arrays(full.offsets, keys(full.keys), items(full.items), type=target)
+        mask = _mask(full)
+        return made if mask is None else pc.if_else(mask, pa.scalar(None, target), made)
+
+    return make
+
+
+def _variant(found: pa.DataType, target: pa.DataType, name: str) -> Maker:
+    names = [f.name for f in children_of(found)]
+    if "typed_value" in names or "metadata" not in names or "value" not in names:
+        shape = "is shredded" if "typed_value" in names else f"is stored as {found}"
+        raise UnsupportedError(
+            f"column {name!r} is a variant that {shape}: only variants of metadata and value are read; name the other "
+            "columns by columns="
+        )
+    places = [names.index(child.name) for child in target]
+
+    def make(array: pa.Array) -> pa.Array:
+        children = [_as(pc.struct_field(array, [i]), pa.binary()) for i in places]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+
+    return make
+
+
+def _as(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """A primitive column cast: promotions, and the physical forms of one type."""
+    if array.type == target:
+        return array
+    if isinstance(target, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(target, _as(array, target.storage_type))
+    if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        return array.cast(target, safe=False)  # INT96 and ORC come as nanoseconds
+    if pa.types.is_time(target) and pa.types.is_time64(array.type):
+        return array.cast(target, safe=False)
+    return array.cast(target)
+
+
+def _unsliced(array: pa.Array) -> pa.Array:
+    return pa.concat_arrays([array]) if array.offset else array
+
+
+def _mask(array: pa.Array) -> pa.BooleanArray | None:
+    return array.is_null() if array.null_count else None

@@ -1,0 +1,118 @@
+"""Field ids of a data file's columns: its own, or those of a name mapping (spec, "Column Projection")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.formats import FIELD_ID, field_id
+from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, TableMetadata, Type, name_mapping
+
+__all__ = ["Naming", "children_of", "has_all", "has_ids", "identified", "naming_of"]
+
+Mapping = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How columns without an id get one.
+
+    Attributes
+    ----------
+    mapping
+        As the spec's JSON.
+    given
+        Whether it is the table's: it names any column without an id. One that was made of the schema (for tables
+        without a mapping) names columns only where no sibling has an id.
+    """
+
+    mapping: list[Mapping]
+    given: bool
+
+
+def naming_of(metadata: TableMetadata, schema: Schema) -> Naming:
+    """The table's name mapping, or one made of the schema's names."""
+    mapping = name_mapping(metadata)
+    return Naming(_mapping_of(schema.fields), given=False) if mapping is None else Naming(mapping, given=True)
+
+
+def _mapping_of(fields: Iterable[NestedField]) -> list[Mapping]:
+    out = []
+    for f in fields:
+        one: Mapping = {"names": [f.name], "field-id": f.field_id}
+        children = _mapping_of(_nested(f.type))
+        out.append({**one, "fields": children} if children else one)
+    return out
+
+
+def _nested(kind: Type) -> tuple[NestedField, ...]:
+    match kind:
+        case StructType(fields):
+            return fields
+        case ListType(element):
+            return (element,)
+        case MapType(key, value):
+            return (key, value)
+    return ()
+
+
+def children_of(kind: pa.DataType) -> list[pa.Field]:
+    """The fields inside a type; a map's key and value."""
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.field(i) for i in range(kind.num_fields)]
+
+
+def has_ids(fields: Iterable[pa.Field]) -> bool:
+    """Whether any field, at any depth, has an id."""
+    return any(field_id(f) is not None or has_ids(children_of(f.type)) for f in fields)
+
+
+def has_all(found: pa.Field, wanted: NestedField) -> bool:
+    """Whether a field has every field that is wanted inside its structs."""
+    if not isinstance(wanted.type, StructType):
+        return True
+    children = {field_id(c): c for c in children_of(found.type)}
+    return all(f.field_id in children and has_all(children[f.field_id], f) for f in wanted.type.fields)
+
+
+def identified(fields: Sequence[pa.Field], naming: Naming) -> list[pa.Field]:
+    """The fields of a file, all with an id that have one by themselves or by their name."""
+    return _identified(fields, naming.mapping, naming.given)
+
+
+def _identified(fields: Sequence[pa.Field], mapping: Sequence[Mapping], given: bool) -> list[pa.Field]:
+    own = [field_id(f) for f in fields]
+    names = {name: m for m in reversed(mapping) for name in m.get("names", ())}
+    by_id = {m["field-id"]: m for m in mapping if m.get("field-id") is not None}
+    taken = {i for i in own if i is not None}
+    lends = given or not taken
+    out = []
+    for f, number in zip(fields, own, strict=True):
+        known = names.get(f.name) if number is None else by_id.get(number)
+        if number is None and lends and known is not None and known.get("field-id") not in taken:
+            number = known.get("field-id")
+        kind = _typed(f.type, (known or {}).get("fields", ()), given)
+        out.append(pa.field(f.name, kind, f.nullable, None if number is None else {FIELD_ID: str(number)}))
+    return out
+
+
+def _typed(kind: pa.DataType, mapping: Sequence[Mapping], given: bool) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct(_identified(children_of(kind), mapping, given))
+    # What lists and maps hold is found by its place; the names that a mapping has for it are the spec's.
+    if pa.types.is_map(kind):
+        key = _inner(kind.key_field, mapping, "key", given).with_nullable(False)
+        return pa.map_(key, _inner(kind.item_field, mapping, "value", given))
+    if pa.types.is_list(kind):
+        return pa.list_(_inner(kind.value_field, mapping, "element", given))
+    return kind
+
+
+def _inner(f: pa.Field, mapping: Sequence[Mapping], name: str, given: bool) -> pa.Field:
+    known = next((m for m in mapping if name in m.get("names", ())), None)
+    kind = _typed(f.type, (known or {}).get("fields", ()), given)
+    return pa.field(f.name, kind, f.nullable, f.metadata)

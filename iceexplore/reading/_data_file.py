@@ -1,0 +1,261 @@
+"""The rows of one data file as a schema sees them (spec, "Column Projection"), in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, problem
+from iceexplore.formats import FIELD_ID, HEAD_BYTES, MAX_TABLE_BYTES, field_id, foreign, read_rows, sniff
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch
+from iceexplore.metadata import NestedField, StructType
+from iceexplore.planning import partition_columns
+from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
+from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
+from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, naming_of
+from iceexplore.reading._parquet import ParquetRows
+
+__all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
+
+#: Where a simulation's made-up files would stand, under the table's location.
+MADE_UP_FOLDER = "data/made-up"
+_PLACES = frozenset(f.field_id for f in (POS, FILE, SPEC_ID, PARTITION, DELETED))
+_INHERITED = frozenset((ROW_ID.field_id, LAST_UPDATED.field_id))
+
+
+def is_made_up(location: str) -> bool:
+    """Whether a file is made up (`append(files=3, ...)`): nothing stands there, reading its rows is not possible."""
+    return f"/{MADE_UP_FOLDER}/" in location
+
+
+def read_data_file(
+    state: TableState,
+    file: EntryBatch,
+    fields: Sequence[NestedField],
+    *,
+    to: Sequence[pa.Field] | None = None,
+    row_groups: Sequence[int] | None = None,
+    batch_rows: int | None = None,
+    kind: str = "data-file",
+    required: bool = False,
+) -> Iterator[pa.Table]:
+    """The rows of a data file, in batches, positions ascending; no delete is applied.
+
+    Columns are found by field id, at every depth. What the file lacks is the partition's value where an identity field
+    has it, else the column's initial default, else null (spec, "Column Projection"). Columns of a file without ids are
+    found by the table's name mapping; without a mapping by the schema's names, with a problem of code
+    ``data-no-field-ids`` (Java would take them by their order). Of Parquet only the columns needed are read, and never
+    more than a row group is in memory; ORC and Avro files are read as a whole, up to 4 GiB.
+
+    Parameters
+    ----------
+    file
+        The file's entry and tuple, a batch of one.
+    fields
+        Columns of a schema, perhaps cut down (`pruned`), and metadata columns (but ``_deleted``). A column may be
+        given twice.
+    to
+        The Arrow fields to make of them, one each; by default `arrow_fields`.
+    row_groups
+        Only these row groups of a Parquet file; every row of ORC and Avro.
+    batch_rows
+        Rows of a batch at most.
+    kind
+        What the read log calls the reads.
+    required
+        The file must have the columns: an equality delete without its column says nothing.
+
+    Returns
+    -------
+    iterator of pyarrow.Table
+        The columns in order, field ids in their metadata; then ``_pos`` (int64), the row's place in the file.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, FileMissingError
+        It cannot be read: damaged, encrypted, made up by a simulation; a variant that is shredded.
+    """
+    entry = file.entries.slice(0, 1).to_pylist()[0]
+    made = _Columns(state, file, entry, fields, to, required=required)
+    for start, batch in _batches(state, entry, made, row_groups, batch_rows, kind):
+        yield made.of(batch, start)
+
+
+def _batches(
+    state: TableState,
+    entry: Mapping[str, Any],
+    made: _Columns,
+    row_groups: Sequence[int] | None,
+    batch_rows: int | None,
+    kind: str,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    location = entry["location"]
+    try:
+        with state.storage.open(location, kind=kind) as opened:
+            found = sniff(opened.read(HEAD_BYTES))
+            opened.seek(0)
+            if found == "parquet":
+                rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds)
+                _check_count(state, entry, rows.rows)
+                plain = made.identified(rows.schema)
+                leaves = rows.leaves(plain, made.fields)
+                yield from rows.batches(leaves, row_groups, batch_rows, entry["record_count"])
+                return
+    except FileMissingError:
+        if is_made_up(location):
+            raise UnsupportedError(
+                f"{location} is made up by a simulation (append(files=...)): it has no rows; append a data frame for "
+                "data that can be read"
+            ) from None
+        raise
+    table = read_rows(state.storage, location, kind=kind, limit=MAX_TABLE_BYTES, said=entry["file_format"])
+    _check_count(state, entry, table.num_rows)
+    start = 0
+    for batch in table.to_batches(max_chunksize=batch_rows):
+        yield start, batch
+        start += batch.num_rows
+
+
+def _check_count(state: TableState, entry: Mapping[str, Any], rows: int) -> None:
+    said = entry["record_count"]
+    if said is not None and said != rows:
+        text = "The file has another number of rows than its manifest says: counts from metadata are wrong."
+        state.problems.add(
+            problem("count-mismatch", entry["location"], text, field="record_count", found=rows, expected=said)
+        )
+
+
+class _Columns:
+    """How the columns of one file become those that are asked for."""
+
+    def __init__(
+        self,
+        state: TableState,
+        file: EntryBatch,
+        entry: Mapping[str, Any],
+        fields: Sequence[NestedField],
+        to: Sequence[pa.Field] | None,
+        *,
+        required: bool,
+    ) -> None:
+        self.state = state
+        self.entry = entry
+        self.required = required
+        self.fields = list(fields)
+        self.to = [arrow_field(f) for f in fields] if to is None else list(to)
+        self.constants = _constants(state, file, entry)
+        self.tuple = file.partition
+        schema = [*self.to, pa.field(POS.name, pa.int64(), metadata={FIELD_ID: str(POS.field_id)})]
+        self.schema = pa.schema(schema)
+        self.nanoseconds = any(_has_nanoseconds(f.type) for f in self.to)
+        self._naming: Naming | None = None
+        self._made_for: pa.Schema | None = None
+        self._steps: list[tuple[int, Maker | None]] = []
+
+    def identified(self, schema: pa.Schema) -> list[pa.Field]:
+        """The file's columns with their ids."""
+        fields = list(schema)
+        if self._naming is None:
+            self._naming = naming_of(self.state.metadata, self.state.schema)
+        if not self._naming.given and fields and not has_ids(fields):
+            text = "The data file has no field ids, and the table no name mapping: columns are read by their names."
+            self.state.problems.add(
+                problem("data-no-field-ids", self.entry["location"], text, field="schema.name-mapping.default")
+            )
+        return identified(fields, self._naming)
+
+    def of(self, batch: pa.RecordBatch, start: int) -> pa.Table:
+        """A batch of the file's rows, from position ``start``, as asked for."""
+        location = self.entry["location"]
+        if self._made_for is None or not self._made_for.equals(batch.schema, check_metadata=True):
+            self._prepare(batch.schema)
+        rows = batch.num_rows
+        positions = pa.array(np.arange(start, start + rows, dtype=np.int64))
+        columns = []
+        for f, to, (at, make) in zip(self.fields, self.to, self._steps, strict=True):
+            with foreign(f"column {f.name}", location):
+                found = None if make is None else make(batch.column(at))
+                if f.field_id in _PLACES:
+                    found = self._place(f, to.type, positions)
+                elif f.field_id in _INHERITED:
+                    found = self._inherited(f, found, positions)
+                elif found is None:
+                    found = constant(f, to.type, rows, self.constants)
+                columns.append(found)
+        return pa.Table.from_arrays([*columns, positions], schema=self.schema)
+
+    def _prepare(self, schema: pa.Schema) -> None:
+        with foreign("the schema", self.entry["location"]):
+            fields = self.identified(schema)
+            ids = [field_id(f) for f in fields]
+            self._steps = []
+            for f, to in zip(self.fields, self.to, strict=True):
+                at = ids.index(f.field_id) if f.field_id in ids and f.field_id not in _PLACES else -1
+                if self.required and (at < 0 or not has_all(fields[at], f)):
+                    raise FormatError(
+                        f"the file lacks column {f.name!r}, which it goes by",
+                        location=self.entry["location"],
+                        field=str(f.field_id),
+                    )
+                if at < 0:
+                    self._steps.append((-1, None))
+                    continue
+                self._steps.append((at, converter(fields[at].type, f.type, to.type, self.constants, f.name)))
+        self._made_for = schema
+
+    def _place(self, f: NestedField, target: pa.DataType, positions: pa.Array) -> pa.Array:
+        rows = len(positions)
+        if f.field_id == POS.field_id:
+            return positions
+        if f.field_id == FILE.field_id:
+            return pa.repeat(pa.scalar(self.entry["location"], pa.string()), rows)
+        if f.field_id == SPEC_ID.field_id:
+            return pa.repeat(pa.scalar(self.entry["partition_spec_id"], pa.int32()), rows)
+        if f.field_id == DELETED.field_id:
+            return pa.repeat(pa.scalar(False), rows)
+        arrays = []
+        for i, child in enumerate(f.type.fields if isinstance(f.type, StructType) else ()):
+            to = target.field(i).type
+            at = -1 if self.tuple is None else self.tuple.type.get_field_index(str(child.field_id))
+            value = pa.scalar(None) if at < 0 else pc.struct_field(self.tuple, [at])[0]
+            arrays.append(pa.repeat(value.cast(to), rows) if value.is_valid else pa.nulls(rows, to))
+        if not arrays:
+            return pa.nulls(rows, target)
+        return pa.StructArray.from_arrays(arrays, fields=list(target))
+
+    def _inherited(self, f: NestedField, found: pa.Array | None, positions: pa.Array) -> pa.Array:
+        """Row lineage: null without a first row id; else as the file has it, or inherited (spec, "Row Lineage")."""
+        first = self.entry["first_row_id"]
+        if first is None:
+            return pa.nulls(len(positions), pa.int64())
+        if f.field_id == ROW_ID.field_id:
+            inherited = pc.add(positions, pa.scalar(first, pa.int64()))
+        else:
+            inherited = pa.repeat(pa.scalar(self.entry["sequence_number"], pa.int64()), len(positions))
+        return inherited if found is None else pc.coalesce(found, inherited)
+
+
+def _has_nanoseconds(kind: pa.DataType) -> bool:
+    if pa.types.is_timestamp(kind):
+        return bool(kind.unit == "ns")
+    return any(_has_nanoseconds(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _constants(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) -> dict[int, Any]:
+    """Values that identity fields of the tuple give (metadata-only migrations of Hive tables)."""
+    spec = None if file.partition is None else state.metadata.spec(entry["partition_spec_id"])
+    if spec is None or file.partition is None:
+        return {}
+    out = {}
+    for column in partition_columns(state.metadata, spec):
+        at = file.partition.type.get_field_index(column.key)
+        if column.field.transform == "identity" and column.source is not None and at >= 0:
+            value = pc.struct_field(file.partition, [at])[0]
+            if value.is_valid:
+                out[column.source.field_id] = value
+    return out

@@ -1,0 +1,236 @@
+"""Which rows of a data file are deleted by position: deletion vectors and position delete files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.deletes import decode_deletion_vector, read_deletion_vector, read_position_deletes
+from iceexplore.errors import FormatError, problem
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, decode_manifest_dv
+from iceexplore.planning import FileTasks, MatchedDeletes
+from iceexplore.storage import CACHE, canonical, path_only
+
+__all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_index", "read_vector", "vector_positions"]
+
+Positions = npt.NDArray[np.int64]
+_NONE: Positions = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class PositionIndex:
+    """The positions that one position delete file holds, by data file.
+
+    Attributes
+    ----------
+    paths
+        As the file spells them, each once.
+    positions
+        For each path the positions, ascending, each once.
+    """
+
+    paths: tuple[str, ...]
+    positions: tuple[Positions, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, about."""
+        return sum(p.nbytes for p in self.positions) + sum(map(len, self.paths)) + 64 * len(self.paths)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Which of `paths` means a place."""
+        return {canonical(path): i for i, path in reversed(list(enumerate(self.paths)))}
+
+    @cached_property
+    def bare(self) -> dict[str, list[int]]:
+        """Which of `paths` have a path, without scheme and authority."""
+        out: dict[str, list[int]] = {}
+        for i, path in enumerate(self.paths):
+            out.setdefault(path_only(path), []).append(i)
+        return out
+
+
+def position_index(state: TableState, location: str, file_format: str | None = None) -> PositionIndex:
+    """Read a position delete file, once: it is kept in the cache.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, FileMissingError
+        It cannot be read.
+    """
+    storage = state.storage
+    key = (storage.key(location), location, storage.fingerprint(location), "position-deletes")
+    return CACHE.get_or_load(key, lambda: _load(state, location, file_format), lambda index: index.nbytes)
+
+
+def _load(state: TableState, location: str, file_format: str | None) -> PositionIndex:
+    table = read_position_deletes(state.storage, location, file_format).select(["file_path", "pos"])
+    encoded = table["file_path"].combine_chunks().dictionary_encode()
+    positions = table["pos"].to_numpy()
+    codes = np.asarray(encoded.indices).astype(np.int64)
+    real = positions >= 0
+    codes, positions = codes[real], positions[real]
+    # Files are sorted by path and position (spec, "Position Delete Files"), mostly.
+    order = np.lexsort((positions, codes))
+    codes, positions = codes[order], positions[order]
+    fresh = np.ones(len(codes), dtype=bool)
+    fresh[1:] = (codes[1:] != codes[:-1]) | (positions[1:] != positions[:-1])
+    codes, positions = codes[fresh], positions[fresh]
+    paths = encoded.dictionary.to_pylist()
+    edges = np.searchsorted(codes, np.arange(len(paths) + 1))
+    parts = tuple(positions[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+    return PositionIndex(tuple(paths), parts)
+
+
+def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
+    """The bitmap of a deletion vector's entry: a blob of a Puffin file, or (V4) inline.
+
+    Raises
+    ------
+    FormatError
+        It is damaged, or the entry says not where it is.
+    FileMissingError
+        Its file is not there.
+    """
+    place = entry["deletion_vector"] or {}
+    location = entry["location"] or entry["referenced_file"]
+    inline = place.get("inline_content")
+    if inline is not None:
+        if inline[4:8] == b"\xd1\xd3\x39\x64":
+            return decode_deletion_vector(inline, location)
+        return decode_manifest_dv(inline, location=location)
+    if place.get("offset") is None or place.get("size_in_bytes") is None:
+        raise FormatError(
+            "the entry of a deletion vector says not where in the file it is", location=location, field="content_offset"
+        )
+    return read_deletion_vector(state.storage, entry["location"], place["offset"], place["size_in_bytes"])
+
+
+def vector_positions(bitmap: Any, rows: int | None) -> Positions:
+    """The positions of a bitmap below a number of rows, ascending: a few bytes may claim any number of them."""
+    if not len(bitmap):
+        return _NONE
+    if rows is not None and bitmap.max() >= rows:
+        inside = type(bitmap)()
+        inside.add_range(0, rows)
+        bitmap = bitmap & inside
+    return np.array(bitmap.to_array(), dtype=np.int64)
+
+
+class PositionDeletes:
+    """The deletes by position of a scan's data files; delete files are read when a data file needs them.
+
+    Parameters
+    ----------
+    files
+        The data files of the whole scan: a delete that names one of them means no other.
+    matched
+        Their deletes.
+    """
+
+    def __init__(self, state: TableState, files: EntryBatch, matched: MatchedDeletes) -> None:
+        self._state = state
+        self._files = files
+        self._matched = matched
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(map(canonical, self._files.entries["location"].to_pylist()))
+
+    def any(self, row: int) -> bool:
+        """Whether some delete by position may apply to this data file of the scan."""
+        if not len(self._matched):
+            return False
+        return bool(self._matched.vector[row].is_valid or len(self._matched.positions[row].values or ()))
+
+    def of(self, row: int) -> list[tuple[int, Positions]]:
+        """The positions deleted in a data file, by each delete (its row in `MatchedDeletes.deletes`) that has some.
+
+        Raises
+        ------
+        FormatError, UnsupportedError, FileMissingError
+            A delete cannot be read.
+        """
+        if not len(self._matched):
+            return []
+        file = self._files.entries.slice(row, 1).select(["location", "record_count"]).to_pylist()[0]
+        vector = self._matched.vector[row].as_py()
+        if vector is not None:
+            bitmap = read_vector(self._state, self._entry(vector))
+            return [(vector, vector_positions(bitmap, file["record_count"]))]
+        out = []
+        for number in self._matched.positions[row].as_py() or ():
+            entry = self._entry(number)
+            index = position_index(self._state, entry["location"], entry["file_format"])
+            found = self._find(index, file["location"], entry["location"])
+            if len(found):
+                out.append((number, found))
+        return out
+
+    def _entry(self, number: int) -> dict[str, Any]:
+        columns = ["location", "file_format", "referenced_file", "deletion_vector"]
+        row: dict[str, Any] = self._matched.deletes.entries.slice(number, 1).select(columns).to_pylist()[0]
+        return row
+
+    def _find(self, index: PositionIndex, location: str, where: str) -> Positions:
+        """Positions of a data file: by the path as written, by what it means, or by the path alone, for tables that
+        were moved by editing their metadata (delete files keep the old paths)."""
+        place = canonical(location)
+        at = index.places.get(place)
+        if at is not None:
+            return _united([p for path, p in zip(index.paths, index.positions, strict=True) if canonical(path) == place]
+                           if len(index.places) < len(index.paths) else [index.positions[at]])  # fmt: skip
+        rows = [i for i in index.bare.get(path_only(location), ()) if canonical(index.paths[i]) not in self._known]
+        if not rows:
+            return _NONE
+        text = "Its deletes name data files by other schemes or hosts than the manifests: they are taken to be meant."
+        self._state.problems.add(
+            problem("location-invalid", where, text, field="file_path", found=index.paths[rows[0]], expected=location)
+        )
+        return _united([index.positions[i] for i in rows])
+
+
+def _united(parts: list[Positions]) -> Positions:
+    return parts[0] if len(parts) == 1 else np.unique(np.concatenate([_NONE, *parts]))
+
+
+def deleted_positions(state: TableState, tasks: FileTasks) -> dict[str, Any]:
+    """The positions deleted in each data file that has any, as `pyroaring.BitMap64` by location.
+
+    A deletion vector takes the place of all position delete files (spec, "Deletion Vectors"). Positions of vectors are
+    given as they are, also beyond the file's rows.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, FileMissingError
+        A delete cannot be read.
+    """
+    from pyroaring import BitMap64
+
+    deletes = PositionDeletes(state, tasks.files, tasks.matched)
+    matched = tasks.matched
+    out: dict[str, Any] = {}
+    if not len(matched):
+        return out
+    some = pc.or_(matched.vector.is_valid(), pc.greater(pc.list_value_length(matched.positions), 0))
+    rows = np.flatnonzero(np.asarray(some))
+    names = tasks.files.entries["location"].take(pa.array(rows)).to_pylist()
+    for row, name in zip(rows.tolist(), names, strict=True):
+        vector = matched.vector[row].as_py()
+        if vector is not None:
+            bitmap = read_vector(state, deletes._entry(vector))
+            out[name] = bitmap if isinstance(bitmap, BitMap64) else BitMap64(bitmap)
+            continue
+        parts = [positions for _, positions in deletes.of(row)]
+        if parts:
+            out[name] = BitMap64(_united(parts).astype(np.uint64).tolist())
+    return out

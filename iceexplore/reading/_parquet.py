@@ -1,0 +1,170 @@
+"""Parquet data files: only the columns that are needed, row group by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from iceexplore.errors import FormatError
+from iceexplore.formats import FIELD_ID, field_id, foreign
+from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
+from iceexplore.reading._columns_ids import children_of
+
+__all__ = ["ParquetRows"]
+
+_BATCH_ROWS = 1 << 17
+#: Decoding in threads pays from here.
+_THREADS_FROM = 1 << 19
+
+
+class ParquetRows:
+    """An open Parquet file.
+
+    Attributes
+    ----------
+    rows
+        As the footer counts them.
+    schema
+        As Arrow reads it, in plain types (see `plain`), field ids under ``PARQUET:field_id``.
+    """
+
+    def __init__(self, file: BinaryIO, location: str, *, nanoseconds: bool) -> None:
+        import pyarrow.parquet as pq
+
+        self.location = location
+        with foreign("the Parquet file", location):
+            # INT96 has nanoseconds, whose range ends in 2262; Iceberg's timestamps of microseconds go further.
+            unit = None if nanoseconds else "us"
+            self._reader = pq.ParquetFile(file, coerce_int96_timestamp_unit=unit)
+            self.rows = int(self._reader.metadata.num_rows)
+            self._groups = self._reader.metadata.num_row_groups
+            self.schema = plain(self._reader.schema_arrow)
+            self._paths = [self._reader.schema.column(i).path for i in range(len(self._reader.schema))]
+
+    def leaves(self, found: Sequence[pa.Field], wanted: Sequence[NestedField]) -> list[str] | None:
+        """The paths of the leaf columns that hold what is wanted; None for all of them.
+
+        Parameters
+        ----------
+        found
+            The file's fields, with ids.
+        """
+        counted = sum(map(_leaf_count, found))
+        if counted != len(self._paths):
+            return None
+        out: list[int] = []
+        at = 0
+        kinds = {f.field_id: f.type for f in wanted}
+        several = {f.field_id for f in wanted if sum(g.field_id == f.field_id for g in wanted) > 1}
+        for f in found:
+            number = field_id(f)
+            if number in several:
+                out += range(at, at + _leaf_count(f))
+            elif number in kinds:
+                out += _leaves(f.type, kinds[number], at)
+            at += _leaf_count(f)
+        return [self._paths[i] for i in out]
+
+    def batches(
+        self, leaves: list[str] | None, groups: Sequence[int] | None, batch_rows: int | None, said: int | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Batches of some columns, each with the position of its first row.
+
+        Parameters
+        ----------
+        groups
+            Numbers of row groups; None for all.
+        said
+            The rows that the manifest claims; where no column is needed and the footer says the same, none is read.
+        """
+        most = batch_rows or _BATCH_ROWS
+        if leaves == [] and self._paths and said != self.rows:
+            leaves = self._paths[:1]
+        with foreign("the Parquet file", self.location):
+            for start, rows, chosen in self._spans(groups):
+                if leaves == []:
+                    for at in range(0, rows, most):
+                        empty = pa.record_batch([pa.nulls(min(most, rows - at))], names=[""])
+                        yield start + at, empty
+                    continue
+                yield from self._span(start, rows, chosen, leaves, most)
+
+    def _spans(self, groups: Sequence[int] | None) -> Iterator[tuple[int, int, list[int]]]:
+        """First row, rows and row groups of what is read in one go."""
+        if groups is None:
+            yield 0, self.rows, list(range(self._groups))
+            return
+        counts = [self._reader.metadata.row_group(g).num_rows for g in range(self._groups)]
+        for g in sorted(set(groups)):
+            if not 0 <= g < self._groups:
+                raise FormatError(f"there is no row group {g}: the file has {self._groups}", location=self.location)
+            yield sum(counts[:g]), counts[g], [g]
+
+    def _span(
+        self, start: int, rows: int, groups: list[int], leaves: list[str] | None, most: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        threads = rows >= _THREADS_FROM
+        at = start
+        found: Any = self._reader.iter_batches(most, row_groups=groups, columns=leaves, use_threads=threads)
+        for batch in found:
+            schema = plain(batch.schema)
+            columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
+            yield at, pa.RecordBatch.from_arrays(columns, schema=schema)
+            at += batch.num_rows
+        if at != start + rows:
+            raise FormatError(f"{at - start:,} rows where the footer says {rows:,}", location=self.location)
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """The types without Arrow's other layouts (dictionaries, views, large ones, extensions), ids as only metadata."""
+    return pa.schema([_plain_field(f) for f in schema])
+
+
+def _plain_field(f: pa.Field) -> pa.Field:
+    number = field_id(f)
+    return pa.field(f.name, _plain(f.type), f.nullable, None if number is None else {FIELD_ID: str(number)})
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([_plain_field(child) for child in children_of(kind)])
+    if pa.types.is_map(kind):
+        return pa.map_(_plain_field(kind.key_field), _plain_field(kind.item_field))
+    if hasattr(kind, "value_field"):
+        return pa.list_(_plain_field(kind.value_field))
+    return _plain(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def _leaf_count(f: pa.Field) -> int:
+    children = children_of(f.type)
+    return sum(map(_leaf_count, children)) if children else 1
+
+
+def _leaves(found: pa.DataType, wanted: Type, at: int) -> list[int]:
+    """The leaf columns of one field, counted from ``at``, that are needed."""
+    children = children_of(found)
+    if not children:
+        return [at]
+    match wanted:
+        case StructType(fields) if pa.types.is_struct(found):
+            kinds = {f.field_id: f.type for f in fields}
+            out, here = [], at
+            for child in children:
+                kind = kinds.get(field_id(child) or -1)
+                if kind is not None:
+                    out += _leaves(child.type, kind, here)
+                here += _leaf_count(child)
+            # A struct of which nothing is stored is still null or not: some leaf tells.
+            return out or [at]
+        case ListType(element) if pa.types.is_list(found):
+            return _leaves(found.value_type, element.type, at)
+        case MapType(key, value) if pa.types.is_map(found):
+            return [
+                *_leaves(found.key_type, key.type, at),
+                *_leaves(found.item_type, value.type, at + _leaf_count(found.key_field)),
+            ]
+    return list(range(at, at + sum(map(_leaf_count, children))))

@@ -1,0 +1,210 @@
+"""The rows of a scan's data files: deletes applied, what is left of the filter asked, columns as asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError, problem
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch
+from iceexplore.metadata import NestedField
+from iceexplore.planning import ALWAYS, Expression, FileTasks, all_of, predicates
+from iceexplore.reading._columns import DELETED, Output, chosen_columns, pruned
+from iceexplore.reading._columns_convert import arrow_field
+from iceexplore.reading._data_file import read_data_file
+from iceexplore.reading._deletes import PositionDeletes
+from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields
+
+__all__ = ["FileRows", "TaskReader", "outputs_of", "read_tasks"]
+
+#: A format that no data file has: files of other things that a writer lists among the data (moonlink's indexes).
+_NO_DATA = "puffin"
+
+
+def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mark"] = "drop") -> list[Output]:
+    """The columns of a result; see `read_tasks`.
+
+    Raises
+    ------
+    OptionError
+        An unknown column, or another word for ``deleted``.
+    """
+    if deleted not in ("drop", "mark"):
+        raise OptionError(f"deleted={deleted!r}: 'drop' or 'mark'")
+    out = chosen_columns(state.metadata, state.schema, columns)
+    if deleted == "mark" and all(o.field.field_id != DELETED.field_id for o in out):
+        out.append(Output(DELETED.name, (DELETED,)))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """Rows of one data file that a task reader gives.
+
+    Attributes
+    ----------
+    table
+        The columns asked for.
+    read
+        Rows of the file that were gone through for it, deleted ones and others than the filter's too.
+    """
+
+    table: pa.Table
+    read: int
+
+
+class TaskReader:
+    """Reads the tasks of one scan, in any order and from any thread.
+
+    Parameters
+    ----------
+    outputs
+        Columns of the result: see `outputs_of`. Where ``_deleted`` is among them, deleted rows come too.
+    condition
+        A condition on top of each task's residual.
+    """
+
+    def __init__(
+        self, state: TableState, tasks: FileTasks, outputs: Sequence[Output], condition: Expression = ALWAYS
+    ) -> None:
+        self.state = state
+        self.tasks = tasks
+        self.outputs = list(outputs)
+        self.marks = any(o.field.field_id == DELETED.field_id for o in outputs)
+        self.schema = pa.schema([_named(o) for o in outputs])
+        self.positions = PositionDeletes(state, tasks.files, tasks.matched)
+        self.equality = EqualityDeletes(state, tasks.matched)
+        self._condition = condition
+        # Without statistics: one row of them costs as much as all the rest of an entry.
+        self._files = EntryBatch(tasks.files.entries, {}, tasks.files.partition)
+
+    def condition(self, row: int) -> Expression:
+        """What is asked of a task's rows."""
+        if self.tasks.whole[row].as_py():
+            return self._condition
+        return all_of(self.tasks.residuals[self.tasks.residual[row].as_py()], self._condition)
+
+    def is_data(self, row: int) -> bool:
+        """Whether the file holds rows; if not, there is a problem of code ``unsupported``."""
+        entry = self._files.entries.slice(row, 1).select(["file_format", "location"]).to_pylist()[0]
+        if entry["file_format"] != _NO_DATA:
+            return True
+        text = "A Puffin file stands among the data files: it holds no rows, and is left out."
+        where = entry["location"] or self.state.metadata_location
+        self.state.problems.add(problem("unsupported", where, text, field="file_format", found=_NO_DATA))
+        return False
+
+    def read(self, row: int) -> Iterator[FileRows]:
+        """The rows of one task, positions ascending.
+
+        Raises
+        ------
+        FormatError, UnsupportedError, FileMissingError
+            The data file, or a delete file that applies, cannot be read.
+        """
+        if not self.is_data(row):
+            return
+        condition = self.condition(row)
+        numbers = self.equality.numbers(row)
+        paths = equality_fields(self.state, self.equality.ids(numbers)) if numbers else {}
+        gone = [positions for _, positions in self.positions.of(row)]
+        fields = self._fields(condition, paths)
+        for table in read_data_file(self.state, self._files.take([row]), fields):
+            rows = table.num_rows
+            if not rows:
+                continue
+            start = table.column(table.num_columns - 1)[0].as_py()
+            deleted = np.zeros(rows, dtype=bool)
+            for positions in gone:
+                low, high = np.searchsorted(positions, (start, start + rows)).tolist()
+                deleted[positions[low:high] - start] = True
+            if numbers:
+                deleted |= self.equality.mask(numbers, table, paths)
+            keep = None if self.marks or not deleted.any() else pa.array(~deleted)
+            if condition != ALWAYS:
+                from iceexplore.planning import evaluate
+
+                matching = evaluate(condition, table)
+                keep = matching if keep is None else pc.and_(matching, keep)
+            yield FileRows(self._output(table, deleted, keep), rows)
+
+    def _fields(self, condition: Expression, paths: dict[int, tuple[NestedField, ...]]) -> list[NestedField]:
+        """What is read of a file: for the result, the condition, and equality deletes."""
+        wanted = {o.field.field_id for o in self.outputs} | {p.field_id for p in predicates(condition)} | set(paths)
+        fields = pruned(self.state.schema.fields, wanted)
+        places = {o.path[0].field_id: o.path[0] for o in self.outputs}
+        known = {f.field_id for f in self.state.schema.fields}
+        fields += [f for number, f in places.items() if number not in known]
+        for path in paths.values():  # of columns that were dropped since
+            if not pruned(self.state.schema.fields, {path[-1].field_id}):
+                fields += pruned([path[0]], {path[-1].field_id})
+        return fields
+
+    def _output(self, table: pa.Table, deleted: Any, keep: pa.BooleanArray | None) -> pa.Table:
+        columns = []
+        for o in self.outputs:
+            column = pa.array(deleted) if o.field.field_id == DELETED.field_id else column_of(table, o.path)
+            columns.append(column if keep is None else column.filter(keep))
+        if not columns:
+            rows = table.num_rows if keep is None else keep.true_count
+            return pa.table({"": pa.nulls(rows)}).select([])
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def _named(output: Output) -> pa.Field:
+    return arrow_field(output.field).with_name(output.name)
+
+
+def read_tasks(
+    state: TableState,
+    tasks: FileTasks,
+    *,
+    columns: Any = None,
+    condition: Expression = ALWAYS,
+    deleted: Literal["drop", "mark"] = "drop",
+    limit: int | None = None,
+) -> Iterator[pa.Table]:
+    """The rows of a scan's tasks, task by task in their order, positions ascending; deletes are applied.
+
+    Parameters
+    ----------
+    columns
+        See `chosen_columns`. Metadata columns where named (spec, "Reserved Field IDs"): ``_file``, ``_pos``,
+        ``_row_id``, ``_last_updated_sequence_number``, ``_deleted``, ``_spec_id``, ``_partition``.
+    condition
+        A condition on top of each task's residual.
+    deleted
+        ``"mark"``: deleted rows come too, marked in the column ``_deleted``; so they do wherever it is named.
+    limit
+        Rows at most; no file is read that is not needed for them.
+
+    Yields
+    ------
+    pyarrow.Table
+        Some rows of one task; perhaps none.
+
+    Raises
+    ------
+    OptionError
+        An unknown column.
+    FormatError, UnsupportedError, FileMissingError
+        A data file, or a delete file that applies, cannot be read.
+    """
+    reader = TaskReader(state, tasks, outputs_of(state, columns, deleted=deleted), condition)
+    left = limit
+    for row in range(len(tasks)):
+        if left is not None and left <= 0:
+            return
+        for part in reader.read(row):
+            table = part.table if left is None else part.table.slice(0, left)
+            yield table
+            if left is not None:
+                left -= table.num_rows
+                if left <= 0:
+                    return
