@@ -8,12 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.errors import problem
 from iceexplore.formats import FIELD_ID, field_id
-from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, TableMetadata, Type, name_mapping
+from iceexplore.graph import TableState
+from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, name_mapping
 
-__all__ = ["Naming", "children_of", "has_all", "has_ids", "identified", "naming_of"]
+__all__ = ["NAME_MAPPING", "Naming", "children_of", "has_all", "has_ids", "identified", "naming_of"]
 
 Mapping = dict[str, Any]
+NAME_MAPPING = "schema.name-mapping.default"
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,51 @@ class Naming:
     given: bool
 
 
-def naming_of(metadata: TableMetadata, schema: Schema) -> Naming:
-    """The table's name mapping, or one made of the schema's names."""
-    mapping = name_mapping(metadata)
-    return Naming(_mapping_of(schema.fields), given=False) if mapping is None else Naming(mapping, given=True)
+def naming_of(state: TableState) -> Naming:
+    """The table's name mapping, or one made of the schema's names.
+
+    A mapping that takes a column for a field which the schemas have elsewhere (Hive numbers nested fields in another
+    order) would give values of one column to another: it counts as none, and there is a problem.
+    """
+    mapping = name_mapping(state.metadata)
+    if mapping is not None:
+        wrong = _misfit(mapping, _parents(state.metadata.schemas), None)
+        if wrong is None:
+            return Naming(mapping, given=True)
+        text = "The name mapping contradicts the schema: files without field ids are read by the schema's names."
+        state.problems.add(
+            problem(
+                "metadata-invalid", state.metadata_location, text, field=NAME_MAPPING, found=wrong, severity="warning"
+            )
+        )
+    return Naming(_mapping_of(state.schema.fields), given=False)
+
+
+def _parents(schemas: Iterable[Schema]) -> dict[int, int | None]:
+    """By field id the id of the field around it."""
+    out: dict[int, int | None] = {}
+
+    def walk(fields: Iterable[NestedField], parent: int | None) -> None:
+        for f in fields:
+            out[f.field_id] = parent
+            walk(_nested(f.type), f.field_id)
+
+    for schema in schemas:
+        walk(schema.fields, None)
+    return out
+
+
+def _misfit(mapping: Iterable[Mapping], parents: dict[int, int | None], parent: int | None) -> str | None:
+    """A name of the mapping whose id is another field's."""
+    for m in mapping:
+        number = m.get("field-id")
+        name = (m.get("names") or ["?"])[0]
+        if number is not None and parents.get(number, parent) != parent:
+            return f"{name} as {number}"
+        inner = _misfit(m.get("fields", ()), parents, number) if number is not None else None
+        if inner is not None:
+            return f"{name}.{inner}"
+    return None
 
 
 def _mapping_of(fields: Iterable[NestedField]) -> list[Mapping]:

@@ -17,7 +17,7 @@ from iceexplore.metadata import NestedField, StructType
 from iceexplore.planning import partition_columns
 from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
 from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
-from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, naming_of
+from iceexplore.reading._columns_ids import NAME_MAPPING, Naming, has_all, has_ids, identified, naming_of
 from iceexplore.reading._parquet import ParquetRows
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
@@ -161,12 +161,10 @@ class _Columns:
         """The file's columns with their ids."""
         fields = list(schema)
         if self._naming is None:
-            self._naming = naming_of(self.state.metadata, self.state.schema)
+            self._naming = naming_of(self.state)
         if not self._naming.given and fields and not has_ids(fields):
             text = "The data file has no field ids, and the table no name mapping: columns are read by their names."
-            self.state.problems.add(
-                problem("data-no-field-ids", self.entry["location"], text, field="schema.name-mapping.default")
-            )
+            self.state.problems.add(problem("data-no-field-ids", self.entry["location"], text, field=NAME_MAPPING))
         return identified(fields, self._naming)
 
     def of(self, batch: pa.RecordBatch, start: int) -> pa.Table:
