@@ -29,6 +29,7 @@ from iceexplore.metadata._parts import parse_sort_order, parse_spec
 from iceexplore.metadata._schema_changes import SchemaChange, is_promotion, schema_changes
 from iceexplore.metadata._single_value import decode_value, encode_value
 from iceexplore.metadata._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
+from iceexplore.metadata._temporal import parse_date, time_nanos
 from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
 from iceexplore.metadata._transforms import is_known_transform, partition_type, result_type, transform_parts
 from iceexplore.metadata._travel import schema_at
@@ -77,6 +78,7 @@ __all__ = [
     "is_known_transform",
     "is_promotion",
     "name_mapping",
+    "parse_date",
     "parse_name_mapping",
     "parse_schema",
     "parse_sort_order",
@@ -92,6 +94,7 @@ __all__ = [
     "schema_to_json",
     "spark_type_string",
     "spec_changes",
+    "time_nanos",
     "transform_parts",
     "type_base",
     "type_to_json",

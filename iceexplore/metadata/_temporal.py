@@ -24,6 +24,7 @@ __all__ = [
     "parse_date",
     "parse_time",
     "parse_timestamp",
+    "time_nanos",
     "time_value",
     "timestamp_text",
     "timestamp_value",
@@ -136,7 +137,7 @@ def parse_date(text: str) -> int:
 
 def parse_time(text: str) -> int:
     """Microseconds after midnight of an ISO time."""
-    return _time_nanos(text) // 1000
+    return time_nanos(text) // 1000
 
 
 def parse_timestamp(text: str, base: str) -> int:
@@ -149,14 +150,15 @@ def parse_timestamp(text: str, base: str) -> int:
     day, _, clock = plain.partition("T")
     if not clock:
         raise FormatError(f"{text!r} is no {base}", code="value-undecodable")
-    nanos = parse_date(day) * 86_400_000_000_000 + _time_nanos(clock)
+    nanos = parse_date(day) * 86_400_000_000_000 + time_nanos(clock)
     units = nanos // (1_000_000_000 // per_second)
     if not -(2**63) <= units < 2**63:
         raise FormatError(f"{text!r} is beyond a {base}", code="value-undecodable")
     return units
 
 
-def _time_nanos(text: str) -> int:
+def time_nanos(text: str) -> int:
+    """Nanoseconds after midnight of an ISO time, up to nine digits of the second."""
     match = _TIME.fullmatch(text)
     if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3] or 0) > 59:
         raise FormatError(f"{text!r} is no ISO time", code="value-undecodable")
