@@ -2,7 +2,20 @@
 
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._evidence import Evidence, comparable
-from iceexplore.planning._expression import Predicate
+from iceexplore.planning._expression import (
+    ALWAYS,
+    NEVER,
+    Always,
+    And,
+    Expression,
+    Op,
+    Or,
+    Predicate,
+    all_of,
+    any_of,
+    negated,
+    predicates,
+)
 from iceexplore.planning._filter import Filter, make_filter
 from iceexplore.planning._judge import may_match, must_match, satisfied
 from iceexplore.planning._partition_values import (
@@ -20,14 +33,23 @@ from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
 
 __all__ = [
+    "ALWAYS",
+    "Always",
+    "And",
     "Evidence",
+    "Expression",
     "FileTasks",
     "Filter",
     "MatchedDeletes",
+    "NEVER",
+    "Op",
+    "Or",
     "PartitionColumn",
     "Predicate",
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
+    "all_of",
+    "any_of",
     "comparable",
     "equality_columns",
     "make_filter",
@@ -36,9 +58,11 @@ __all__ = [
     "may_match",
     "must_match",
     "nearest",
+    "negated",
     "partition_columns",
     "partition_keys",
     "plan_scan",
+    "predicates",
     "row_groups_of",
     "satisfied",
     "tuples_of",

@@ -1,227 +1,234 @@
-"""What bounds and counts prove of a predicate: surely no row matches, surely every row does, or neither.
+"""What is known of a column in some files or manifests: bounds, and whether there are nulls and NaN; a value per row.
 
-The rules are Iceberg's ``InclusiveMetricsEvaluator`` and ``StrictMetricsEvaluator``, columnar: a value per file. A null
-count or bound is unknown and proves nothing. A null matches ``!=``, ``not in`` and ``not like``, and no other
-comparison; so does NaN.
+Three sources say it: statistics of files (spec, "Data File Fields"; V4: ``content_stats``), partition tuples, and the
+partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). What is not said is unknown, and
+proves nothing. Bounds need not be values of the column (V4 says with ``tight_bounds`` where they are): no rule here
+takes one for a value unless both are equal, and then every value is what they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Evidence", "Predicate", "comparable", "may_match", "must_match", "satisfied"]
+from iceexplore.manifests import whole
+from iceexplore.metadata import Type, arrow_type
 
-Mask: TypeAlias = pa.BooleanArray
+__all__ = ["Evidence", "Mask", "aligned", "comparable", "known"]
 
-
-@dataclass(frozen=True)
-class Predicate:
-    """A comparison of one column: ``op`` is one of ``<  <=  >  >=  =  !=  in  not-in  is-null  not-null  is-nan
-    not-nan  starts-with  not-starts-with``; literals are Iceberg's stored values (days, microseconds, ...)."""
-
-    field_id: int
-    op: str
-    literals: tuple[Any, ...] = ()
+#: A boolean per row.
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Bounds and counts of a column, a value per file; None as a whole where nothing is known."""
+    """What is known of a column, a value per row.
+
+    Attributes
+    ----------
+    lower, upper
+        Of the column's type; null where not known.
+    no_null, all_null
+        Where surely no row, surely every row is null.
+    no_nan, all_nan
+        Where surely no value, surely every value that is not left out below a null struct, is NaN.
+    nothing
+        Where every value is null or NaN: no comparison is true.
+    exact
+        Lower is upper, and a row's only value: a partition tuple's.
+    value_count, null_count
+        int64, for people; None where nothing is counted.
+    """
 
     lower: pa.Array
     upper: pa.Array
-    value_count: pa.Array
-    null_count: pa.Array
-    nan_count: pa.Array
+    no_null: Mask
+    all_null: Mask
+    no_nan: Mask
+    all_nan: Mask
+    nothing: Mask
+    exact: bool = False
+    value_count: pa.Array | None = None
+    null_count: pa.Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.lower)
 
     @classmethod
-    def of(cls, stats: pa.StructArray) -> Evidence:
-        """From a column of `EntryBatch.stats`."""
-        names = ("lower", "upper", "value_count", "null_count", "nan_count")
-        return cls(*(pc.struct_field(stats, [stats.type.get_field_index(n)]) for n in names))
+    def of_stats(cls, stats: pa.StructArray, records: pa.Array | None = None, *, nested: bool = False) -> Evidence:
+        """From a column of `EntryBatch.stats`.
 
-    @property
-    def floating(self) -> bool:
-        """Whether values may be NaN."""
-        return bool(pa.types.is_floating(self.lower.type))
+        Parameters
+        ----------
+        stats
+            Lower, upper and counts.
+        records
+            int64, rows of each file: below 0 (files imported by old versions) nothing is known; it stands in for a
+            missing value count. None: not known.
+        nested
+            The column stands in a struct, which may be null where it is counted neither as a value nor as a null (ORC
+            counts only what is inside): its null count of 0 is believed where the values are as many as the rows.
+        """
+        part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
+        lower, upper, values = part["lower"], part["upper"], part["value_count"]
+        return cls.of_counts(lower, upper, values, part["null_count"], part["nan_count"], records, nested=nested)
 
-    def known_bounds(self) -> tuple[pa.Array, pa.Array]:
-        """Bounds in a form that compares; NaN bounds (old ORC files have them) are unknown."""
-        low, high = comparable(self.lower), comparable(self.upper)
-        if self.floating:
-            low, high = (pc.if_else(pc.is_nan(b), pa.scalar(None, b.type), b) for b in (low, high))
-        return low, high
+    @classmethod
+    def of_counts(
+        cls,
+        lower: pa.Array,
+        upper: pa.Array,
+        values: pa.Array,
+        nulls: pa.Array,
+        nans: pa.Array,
+        records: pa.Array | None = None,
+        *,
+        nested: bool = False,
+    ) -> Evidence:
+        """The same from bounds of the column's type and counts, int64, each by itself."""
+        floating = pa.types.is_floating(lower.type)
+        use = np.ones(len(lower), np.bool_)
+        if records is not None:
+            use = known(pc.greater_equal(records, 0)) | np.asarray(records.is_null())
+        counted = values if records is None or not values.null_count else pc.coalesce(values, records)
+        no_null = known(pc.equal(nulls, 0)) & use
+        if nested:
+            no_null &= known(pc.equal(values, records)) if records is not None else np.False_
+        all_null = known(pc.equal(nulls, counted)) & use
+        no_nan, all_nan, nothing = use, np.zeros(len(lower), np.bool_), all_null
+        if floating:
+            no_nan = known(pc.equal(nans, 0)) & use
+            all_nan = known(pc.equal(nans, counted)) & use
+            nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
+            # Old ORC files have NaN for a bound where the first value is NaN, whatever else there is (Java:
+            # InclusiveMetricsEvaluator).
+            lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
+        if not use.all():
+            lower, upper = _without(lower, ~use), _without(upper, ~use)
+        return cls(lower, upper, no_null, all_null, no_nan, all_nan, nothing, False, values, nulls)
 
-    def all_null(self) -> Mask:
-        """Surely every value is null."""
-        return _sure(pc.equal(self.value_count, self.null_count))
+    @classmethod
+    def of_values(cls, values: pa.Array) -> Evidence:
+        """From partition values: each file has one, null and NaN too."""
+        null = np.asarray(values.is_null())
+        floating = pa.types.is_floating(values.type)
+        nan = known(pc.is_nan(values)) if floating else np.zeros(len(values), np.bool_)
+        return cls(values, values, ~null, null, ~nan, nan, null | nan, exact=True)
 
-    def all_nan(self) -> Mask:
-        """Surely every value is NaN."""
-        return _sure(pc.equal(self.value_count, self.nan_count)) if self.floating else _sure(self.null_count, False)
+    @classmethod
+    def of_summaries(
+        cls,
+        lower: pa.Array,
+        upper: pa.Array,
+        contains_null: pa.Array,
+        contains_nan: pa.Array,
+        unbounded: Mask,
+    ) -> Evidence:
+        """From the summaries of a partition field.
 
-    def no_null(self) -> Mask:
-        """Surely no value is null."""
-        return _sure(pc.equal(self.null_count, 0))
+        Parameters
+        ----------
+        unbounded
+            Where there is no lower bound (not: one that is damaged): "null if all values are null or NaN" (spec).
+            It is believed where the summary has a null or may have NaN.
+        """
+        floating = pa.types.is_floating(lower.type)
+        null, no_null = known(contains_null), known(pc.invert(contains_null))
+        nan = known(contains_nan) if floating else np.zeros(len(lower), np.bool_)
+        no_nan = known(pc.invert(contains_nan)) if floating else np.ones(len(lower), np.bool_)
+        nothing = unbounded & (null | ~no_nan)
+        if floating:
+            lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
+        return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
-    def no_nan(self) -> Mask:
-        """Surely no value is NaN."""
-        return _sure(pc.equal(self.nan_count, 0)) if self.floating else pc.invert(_sure(self.null_count, False))
+    def take(self, rows: Any) -> Evidence:
+        """Of these rows; -1 is a row of which nothing is known."""
+        at = np.asarray(rows)
+        there = at >= 0
+        places = pa.array(at, pa.int64(), mask=~there)
+
+        def mask(values: Mask) -> Mask:
+            return (
+                np.where(there, values[np.where(there, at, 0)], False) if len(values) else np.zeros(len(at), np.bool_)
+            )
+
+        value_count, null_count = (None if c is None else c.take(places) for c in (self.value_count, self.null_count))
+        return Evidence(
+            self.lower.take(places),
+            self.upper.take(places),
+            mask(self.no_null),
+            mask(self.all_null),
+            mask(self.no_nan),
+            mask(self.all_nan),
+            mask(self.nothing),
+            self.exact and bool(there.all()),
+            value_count,
+            null_count,
+        )
+
+
+def known(mask: pa.Array | pa.ChunkedArray) -> Mask:
+    """A comparison's outcome, false where it is not known."""
+    filled = pc.fill_null(mask, False)
+    return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
+
+
+def _without(values: pa.Array, gone: Mask) -> pa.Array:
+    return pc.if_else(pa.array(gone), pa.scalar(None, values.type), values) if gone.any() else values
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """The values as a type that Arrow compares."""
-    if pa.types.is_boolean(values.type):
-        return values.cast(pa.uint8())
-    if pa.types.is_fixed_size_binary(values.type):
+    """The values as a type that Arrow compares; integers, booleans and times as int64."""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        values = values.cast(pa.int32())
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.uint8())
+    if pa.types.is_fixed_size_binary(kind):
         return values.cast(pa.binary())
-    if pa.types.is_date32(values.type):
-        return values.cast(pa.int32())
-    return values.cast(pa.int64()) if pa.types.is_temporal(values.type) else values
+    if pa.types.is_temporal(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return values.cast(pa.int64())
+    return values
 
 
-def _sure(mask: pa.Array, value: bool | None = None) -> Mask:
-    """Unknown is false; or one value for all."""
-    if value is not None:
-        return pa.repeat(pa.scalar(value), len(mask))
-    return pc.fill_null(mask, False)
+def aligned(values: pa.Array, kind: Type | None) -> pa.Array | None:
+    """Values in the form and unit of a predicate's literals; None where the types have nothing to do with each other.
+
+    A filter may be of an older schema than the one by which bounds were decoded, or the tuples of a file of another
+    type than the spec says: what is not the same kind of value proves nothing.
+
+    Parameters
+    ----------
+    kind
+        The predicate's type; None takes the values as they are.
+    """
+    if pa.types.is_null(values.type) or pa.types.is_nested(values.type):
+        return None
+    if kind is None:
+        return comparable(values)
+    found, wanted = values.type, arrow_type(kind)
+    if pa.types.is_floating(wanted) and pa.types.is_floating(found):
+        return values.cast(wanted)
+    same = found == wanted or any(
+        test(found) and test(wanted)
+        for test in (pa.types.is_integer, pa.types.is_decimal, _is_bytes, _is_text)
+    )  # fmt: skip
+    if same:
+        return comparable(values)
+    numbers = (pa.types.is_date32, pa.types.is_integer)  # a day is a date, or an int as some writers leave it
+    if any(test(found) for test in numbers) and any(test(wanted) for test in numbers):
+        return comparable(values)
+    return None
 
 
-def _literal(value: Any, kind: pa.DataType) -> pa.Scalar:
-    if pa.types.is_uint8(kind):
-        value = int(value)
-    if pa.types.is_binary(kind) and hasattr(value, "bytes"):
-        value = value.bytes  # a UUID
-    if pa.types.is_decimal(kind):
-        return pa.scalar(value)  # its own scale: the comparison finds a common one
-    return pa.scalar(value, kind)
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
-def _literals(predicate: Predicate, values: pa.Array) -> list[pa.Scalar]:
-    return [_literal(v, values.type) for v in predicate.literals]
-
-
-def _any(masks: Iterable[Mask], like: pa.Array) -> Mask:
-    out = _sure(like, False)
-    for mask in masks:
-        out = pc.or_(out, mask)
-    return out
-
-
-def may_match(p: Predicate, e: Evidence) -> Mask:
-    """False only where surely no row matches."""
-    match p.op:
-        case "is-null":
-            return pc.invert(e.no_null())
-        case "not-null":
-            return pc.invert(e.all_null())
-        case "is-nan":
-            return pc.invert(pc.or_(e.no_nan(), e.all_null()))
-        case "not-nan":
-            return pc.invert(e.all_nan())
-        case "!=" | "not-in":
-            return _sure(e.null_count, True)
-    low, high = e.known_bounds()
-    literals = _literals(p, low)
-    if p.op == "not-starts-with":
-        prefix = literals[0].as_py()
-        inside = pc.and_(_starts(low, prefix), _starts(high, prefix))
-        return pc.invert(pc.and_(inside, e.no_null()))
-    nothing = pc.or_(e.all_null(), e.all_nan())
-    out = [nothing]
-    match p.op:
-        case "<":
-            out.append(_sure(pc.greater_equal(low, literals[0])))
-        case "<=":
-            out.append(_sure(pc.greater(low, literals[0])))
-        case ">":
-            out.append(_sure(pc.less_equal(high, literals[0])))
-        case ">=":
-            out.append(_sure(pc.less(high, literals[0])))
-        case "=" | "in":
-            outside = [pc.or_(_sure(pc.greater(low, x)), _sure(pc.less(high, x))) for x in literals]
-            out.append(pc.invert(_any((pc.invert(o) for o in outside), low)))
-        case "starts-with":
-            out.append(_apart(low, high, literals[0].as_py()))
-    return pc.invert(_any(out, low))
-
-
-def must_match(p: Predicate, e: Evidence) -> Mask:
-    """True only where surely every row matches."""
-    match p.op:
-        case "is-null":
-            return e.all_null()
-        case "not-null":
-            return e.no_null()
-        case "is-nan":
-            return e.all_nan()
-        case "not-nan":
-            return pc.or_(e.no_nan(), e.all_null())
-    low, high = e.known_bounds()
-    literals = _literals(p, low)
-    nothing = pc.or_(e.all_null(), e.all_nan())
-    match p.op:
-        case "!=" | "not-in":
-            apart = [pc.or_(_sure(pc.greater(low, x)), _sure(pc.less(high, x))) for x in literals]
-            return pc.or_(nothing, pc.invert(_any((pc.invert(a) for a in apart), low)))
-        case "not-starts-with":
-            return pc.or_(nothing, _apart(low, high, literals[0].as_py()))
-        case "<":
-            found = pc.less(high, literals[0])
-        case "<=":
-            found = pc.less_equal(high, literals[0])
-        case ">":
-            found = pc.greater(low, literals[0])
-        case ">=":
-            found = pc.greater_equal(low, literals[0])
-        case "=" | "in":
-            found = _any((pc.and_(_sure(pc.equal(low, x)), _sure(pc.equal(high, x))) for x in literals), low)
-        case _:  # starts-with
-            prefix = literals[0].as_py()
-            found = pc.and_(_starts(low, prefix), _starts(high, prefix))
-    return pc.and_(_sure(found), pc.and_(e.no_null(), e.no_nan()))
-
-
-def satisfied(p: Predicate, values: pa.Array) -> Mask:
-    """Whether each value itself satisfies the predicate."""
-    floating = pa.types.is_floating(values.type)
-    nan = _sure(pc.is_nan(values)) if floating else _sure(values, False)
-    null = values.is_null()
-    match p.op:
-        case "is-null":
-            return null
-        case "not-null":
-            return pc.invert(null)
-        case "is-nan":
-            return nan
-        case "not-nan":
-            return pc.invert(nan)
-    plain = comparable(values)
-    literals = _literals(p, plain)
-    match p.op:
-        case "=" | "in":
-            return _any((_sure(pc.equal(plain, x)) for x in literals), plain)
-        case "!=" | "not-in":
-            return pc.invert(_any((_sure(pc.equal(plain, x)) for x in literals), plain))
-        case "starts-with":
-            return _starts(plain, literals[0].as_py())
-        case "not-starts-with":
-            return pc.invert(_starts(plain, literals[0].as_py()))
-    compare = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}[p.op]
-    return pc.and_(_sure(compare(plain, literals[0])), pc.invert(nan))
-
-
-def _starts(values: pa.Array, prefix: Any) -> Mask:
-    return _sure(pc.starts_with(values, prefix))
-
-
-def _apart(low: pa.Array, high: pa.Array, prefix: Any) -> Mask:
-    """No value between the bounds begins with the prefix."""
-    cut = pc.utf8_slice_codeunits if pa.types.is_string(low.type) else pc.binary_slice
-    x = pa.scalar(prefix, low.type)
-    return pc.or_(_sure(pc.greater(cut(low, 0, len(prefix)), x)), _sure(pc.less(cut(high, 0, len(prefix)), x)))
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -15,8 +15,9 @@ from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, arrow_type, human_value
 from iceexplore.planning._bloom import read_bloom_filter
 from iceexplore.planning._chunk_values import bound_array, bound_reader, hash_inputs
-from iceexplore.planning._evidence import Evidence, may_match
+from iceexplore.planning._evidence import Evidence
 from iceexplore.planning._expression import Always, And, Expression, Or, Predicate
+from iceexplore.planning._judge import may_match
 
 __all__ = ["Column", "Judged", "Reason", "judge_groups", "lacking_column", "stored_column"]
 
@@ -64,7 +65,7 @@ def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
     lower, upper = ([_read(read, raw, up) for raw in values] for up, values in (
         (False, [c.lower for c in chunks]), (True, [c.upper for c in chunks])
     ))  # fmt: skip
-    evidence = Evidence(
+    evidence = Evidence.of_counts(
         bound_array(lower, field.type),
         bound_array(upper, field.type),
         pa.array([c.values for c in chunks], pa.int64()),
@@ -91,14 +92,14 @@ def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Ma
     constant = constants.get(field.field_id)
     if constant is not None and constant.is_valid:
         values = pa.repeat(constant, n)
-        return Column(field, Evidence(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
+        return Column(field, Evidence.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
     if len(path) == 1 and constant is None and field.initial_default is not None:
         values = pa.repeat(pa.scalar(field.initial_default, arrow_type(field.type)), n)
-        return Column(field, Evidence(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
+        return Column(field, Evidence.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
     if any(f.initial_default is not None for f in path):
         return None
     nothing = pa.nulls(n, arrow_type(field.type))
-    return Column(field, Evidence(nothing, nothing, rows, rows, unknown))
+    return Column(field, Evidence.of_counts(nothing, nothing, rows, rows, unknown))
 
 
 def judge_groups(
@@ -162,7 +163,7 @@ def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
 def _predicate(p: Predicate, n: int, column: Column | None, bloom: Any) -> Judged:
     if column is None or pa.types.is_null(column.evidence.lower.type):
         return Judged(np.full(n, True), [None] * n)
-    may = may_match(p, column.evidence).to_numpy(zero_copy_only=False).copy()
+    may = may_match(p, column.evidence)
     reasons: list[Reason | None] = [None if m else _bounds_reason(p, column, i) for i, m in enumerate(may)]
     if bloom is not None and p.op in ("=", "in"):
         for i in np.flatnonzero(may).tolist():
@@ -199,8 +200,7 @@ def _not_hashed(p: Predicate, column: Column) -> str:
 
 def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
     name = p.name or column.field.name
-    nulls, values = column.evidence.null_count[i].as_py(), column.evidence.value_count[i].as_py()
-    if nulls is not None and nulls == values:
+    if column.evidence.all_null[i]:
         said = f"{name} is null in every row"
     elif p.op == "is-null":
         said = f"{name} is null in no row"
@@ -215,10 +215,15 @@ def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
 def _reason(p: Predicate, column: Column, i: int, by: str, why: str) -> Reason:
     low, high = _shown(column, i)
     name = p.name or column.field.name
-    return Reason(p.text or f"{name} {p.op}", by, name, low, high, column.evidence.null_count[i].as_py(), why)
+    return Reason(p.text or f"{name} {p.op}", by, name, low, high, _null_count(column, i), why)
 
 
 def _shown(column: Column, i: int) -> tuple[str | None, str | None]:
     bounds = (column.evidence.lower[i], column.evidence.upper[i])
     low, high = (None if not b.is_valid else human_value(column.field.type, "identity", b.as_py()) for b in bounds)
     return low, high
+
+
+def _null_count(column: Column, i: int) -> int | None:
+    counted = column.evidence.null_count
+    return None if counted is None else counted[i].as_py()

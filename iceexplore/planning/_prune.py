@@ -2,89 +2,180 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.manifests import Manifest
-from iceexplore.metadata import PartitionSpec, arrow_type, decode_values, partition_type
-from iceexplore.planning._evidence import Evidence
-from iceexplore.planning._filter import Filter, row_evidence
+from iceexplore.manifests import Manifest, whole
+from iceexplore.metadata import (
+    PartitionSpec,
+    TableMetadata,
+    arrow_type,
+    decode_values,
+    is_known_transform,
+    partition_type,
+    result_type,
+)
+from iceexplore.planning._evidence import Evidence, Mask
+from iceexplore.planning._expression import Predicate
+from iceexplore.planning._filter import Filter, tuple_predicate
+from iceexplore.planning._judge import may_match
+from iceexplore.planning._partition_values import partition_columns
+from iceexplore.planning._projection import project
+from iceexplore.planning._witness import Witness, all_may, partition_questions, top_level_ids
 
-__all__ = ["may_hold"]
+__all__ = ["ManifestWitnesses", "may_hold"]
+
+_Rows = npt.NDArray[Any]
 
 
-def may_hold(state: TableState, root: Manifest, rows: np.ndarray[Any, Any], wanted: Filter) -> pa.BooleanArray:
+def may_hold(
+    state: TableState, root: Manifest, rows: _Rows, wanted: Filter, *, files: Literal["data", "deletes"] = "data"
+) -> pa.BooleanArray:
     """Which of a root's manifests may hold a matching file.
 
     Parameters
     ----------
     rows
-        Rows of the root, manifests of data files.
+        Rows of the root, manifests.
+    files
+        ``deletes``: manifests of delete files, of which the partitions alone are judged: whether one may hold a delete
+        of a row that matches. Their other statistics are of the deletes: of paths and positions, or of columns in which
+        an equality delete may hold what a row was, not what it is. Unpartitioned equality deletes are always kept.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        One per row. A manifest of a spec that the table does not have, or of which the root says nothing, may.
     """
-    may = np.ones(len(root), dtype=bool)
-    specs = np.asarray(pc.fill_null(root.entries["partition_spec_id"], -1))
-    for number in np.unique(specs[rows]).tolist():
-        at = rows[specs[rows] == number]
-        spec = state.metadata.spec(number)
-        if spec is None:
-            continue  # nobody knows what its tuples mean
-        fields = _summaries(state, root, at, spec) or _derived(state, root, at, spec)
-
-        def by_column(field_id: int, at: np.ndarray[Any, Any] = at) -> Evidence | None:
-            return _aggregate(root, field_id, at)
-
-        may[at] = np.asarray(wanted.may_leaves(len(at), state.metadata, spec, fields.get, by_column))
-    return pa.array(may[rows])
+    if files not in ("data", "deletes"):
+        raise OptionError(f"files={files!r}: 'data' or 'deletes'")
+    witnesses = ManifestWitnesses(state, root, rows, statistics=files == "data")
+    return pa.array(all_may(wanted.expression, len(rows), witnesses) & witnesses.may_have(wanted))
 
 
-def _aggregate(root: Manifest, field_id: int, at: np.ndarray[Any, Any]) -> Evidence | None:
-    """A V4 root's statistics of a column or an expression, for some of its rows."""
-    found = root.stats(field_id)
-    known = (found.value_count, found.lower, found.null_count)
-    if found.type is None or not any(a.is_valid().true_count for a in known):
-        return None
-    arrays = (found.lower, found.upper, found.value_count, found.null_count, found.nan_count)
-    return Evidence(*(a.take(pa.array(at)) for a in arrays))
+class ManifestWitnesses:
+    """What a root says of its manifests.
 
+    Parameters
+    ----------
+    rows
+        Rows of the root; evidence is in their order.
+    statistics
+        Whether a V4 root's aggregated statistics of columns and expressions count, beside those of partition fields.
+    """
 
-def _derived(state: TableState, root: Manifest, at: np.ndarray[Any, Any], spec: PartitionSpec) -> dict[str, Evidence]:
-    """Evidence by partition field id from a V4 root: identity fields have their column's, others their expression's."""
-    out = {}
-    for f in spec.fields:
-        same = (
-            e.expr_id for e in state.metadata.expressions if (e.source_ids, e.transform) == (f.source_ids, f.transform)
-        )
-        number = f.source_id if f.transform == "identity" else next(same, None)
-        found = None if number is None else _aggregate(root, number, at)
+    def __init__(self, state: TableState, root: Manifest, rows: _Rows, *, statistics: bool = True) -> None:
+        self._metadata: TableMetadata = state.metadata
+        self._root = root
+        self._rows = np.asarray(rows, np.int64)
+        self._statistics = statistics
+        self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
+        self._columns: dict[int, Evidence | None] = {}
+        self._fields: dict[int, dict[str, Evidence]] = {}
+        numbers = np.asarray(pc.fill_null(whole(root.entries["partition_spec_id"]), -1))[self._rows]
+        found = ((state.metadata.spec(n), numbers == n) for n in np.unique(numbers).tolist())
+        self._specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
+
+    def __call__(self, p: Predicate) -> list[Witness]:
+        """What is known about one predicate, partitions first."""
+        out = []
+        for spec, mine in self._specs:
+            for column, may, _ in partition_questions(p, spec, self._metadata):
+                found = self._field(spec, mine).get(column.key)
+                if found is not None:
+                    field = column.field
+                    out.append(Witness(may, None, found, mine, "partition", field.name, field.transform, column.type))
+        return out + self.statistics(p) if self._statistics else out
+
+    def statistics(self, p: Predicate) -> list[Witness]:
+        """What a V4 root's aggregated statistics say: of the column, and of the expressions that are made of it."""
+        out = []
+        found = self._column(p.field_id)
         if found is not None:
-            out[str(f.field_id)] = found
-    return out
+            out.append(Witness(p, None, found, None, "statistics", p.name, "identity", p.type))
+        for e in self._metadata.expressions:
+            if e.source_ids != (p.field_id,) or p.type is None or e.transform == "identity":
+                continue
+            may = project(p, e.transform, p.type, strict=False)
+            found = None if may is None else self._column(e.expr_id)
+            if found is not None:
+                kind = result_type(e.transform, p.type)
+                name = e.name or f"{e.transform}({p.name})"
+                out.append(Witness(may, None, found, None, "statistics", name, e.transform, kind))
+        return out
 
+    def may_have(self, wanted: Filter) -> Mask:
+        """Which manifests may hold a file of the filter's partial tuple."""
+        may = np.ones(len(self._rows), np.bool_)
+        for spec, mine in self._specs if wanted.partition else ():
+            for column in partition_columns(self._metadata, spec):
+                found = None
+                if column.field.name in wanted.partition:
+                    found = self._field(spec, mine).get(column.key)
+                if found is not None:
+                    p = tuple_predicate(column, wanted.partition[column.field.name])
+                    may &= ~mine | may_match(p, found)
+        return may
 
-def _summaries(state: TableState, root: Manifest, at: np.ndarray[Any, Any], spec: PartitionSpec) -> dict[str, Evidence]:
-    """The partition summaries of some rows as evidence by partition field id; a manifest without them knows nothing."""
-    column = root.entries["partition_summaries"].take(pa.array(at)).combine_chunks()
-    lengths = pc.fill_null(pc.list_value_length(column), 0)
-    there = np.asarray(pc.equal(lengths, len(spec.fields)))
-    if not spec.fields or not there.any():
-        return {}
-    flat = column.filter(pa.array(there)).flatten()
-    places = np.cumsum(there) - 1
-    out = {}
-    for i, (f, typed) in enumerate(zip(spec.fields, partition_type(spec, state.metadata).fields, strict=True)):
-        mine = flat.take(pa.array(np.arange(i, len(flat), len(spec.fields))))
-        children = {child.name: pc.struct_field(mine, [j]) for j, child in enumerate(mine.type)}
-        bounds = []
-        for name in ("lower_bound", "upper_bound"):
-            values, _ = decode_values(typed.type, children[name])
-            bounds.append(values)
-        spread = pa.array(places, mask=~there)
-        arrays = [a.take(spread) for a in (*bounds, children["contains_null"], children["contains_nan"])]
-        if pa.types.is_null(arrow_type(typed.type)):
-            continue
-        out[str(f.field_id)] = row_evidence(*arrays)
-    return out
+    def _column(self, number: int) -> Evidence | None:
+        """A V4 root's statistics of a column or an expression."""
+        if number not in self._columns:
+            found = self._root.stats(number)
+            told = (found.value_count, found.lower, found.null_count)
+            made = None
+            if not pa.types.is_nested(found.lower.type) and any(a.null_count < len(a) for a in told):
+                nested = number not in top_level_ids(self._metadata) | self._expressions
+                names = ("lower", "upper", "value_count", "null_count", "nan_count")
+                stats = pa.StructArray.from_arrays([getattr(found, n) for n in names], names)
+                made = Evidence.of_stats(stats.take(pa.array(self._rows)), nested=nested)
+            self._columns[number] = made
+        return self._columns[number]
+
+    def _field(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+        if spec.spec_id not in self._fields:
+            self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
+        return self._fields[spec.spec_id]
+
+    def _derived(self, spec: PartitionSpec) -> dict[str, Evidence]:
+        """From a V4 root: identity fields have their column's statistics, others their expression's."""
+        out = {}
+        for f in spec.fields:
+            if len(f.source_ids) != 1 or not is_known_transform(f.transform):
+                continue
+            expressions = (
+                e.expr_id
+                for e in self._metadata.expressions
+                if (e.source_ids, e.transform) == (f.source_ids, f.transform)
+            )
+            number = f.source_id if f.transform == "identity" else next(expressions, None)
+            found = None if number is None else self._column(number)
+            if found is not None:
+                out[str(f.field_id)] = found
+        return out
+
+    def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+        """The partition summaries of a manifest list; a manifest whose summaries are not those of its spec has none."""
+        column = whole(self._root.entries["partition_summaries"]).take(pa.array(self._rows))
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
+        there = mine & (lengths == len(spec.fields))
+        if not spec.fields or not there.any():
+            return {}
+        flat = column.filter(pa.array(there)).flatten()
+        places = np.where(there, np.cumsum(there) - 1, -1)
+        out = {}
+        for i, (f, typed) in enumerate(zip(spec.fields, partition_type(spec, self._metadata).fields, strict=True)):
+            if pa.types.is_null(arrow_type(typed.type)):
+                continue
+            part = flat.take(pa.array(np.arange(i, len(flat), len(spec.fields))))
+            raw = {child.name: pc.struct_field(part, [j]) for j, child in enumerate(part.type)}
+            lower, upper = (decode_values(typed.type, raw[n])[0] for n in ("lower_bound", "upper_bound"))
+            unbounded = np.asarray(raw["lower_bound"].is_null())
+            found = Evidence.of_summaries(lower, upper, raw["contains_null"], raw["contains_nan"], unbounded)
+            out[str(f.field_id)] = found.take(places)
+        return out

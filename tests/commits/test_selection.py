@@ -95,7 +95,7 @@ def is_nan(value: Any) -> bool:
 
 
 def compare(op: str, name: str, literal: Any) -> tuple[Any, Test]:
-    """An expression and what it means: a null or NaN matches `!=` and no other comparison."""
+    """An expression and what it means, as in SQL: a null matches no comparison, a NaN `!=` alone."""
     kinds: dict[str, Any] = {
         "<": (ex.LessThan, lambda v: v < literal),
         "<=": (ex.LessThanOrEqual, lambda v: v <= literal),
@@ -107,7 +107,7 @@ def compare(op: str, name: str, literal: Any) -> tuple[Any, Test]:
     if isinstance(literal, datetime | date):
         text = literal.isoformat()
     if op == "!=":
-        return ex.NotEqualTo(name, text), lambda row: row[name] is None or row[name] != literal
+        return ex.NotEqualTo(name, text), lambda row: row[name] is not None and row[name] != literal
     kind, test = kinds[op]
     return kind(name, text), lambda row: row[name] is not None and not is_nan(row[name]) and test(row[name])
 
@@ -129,7 +129,7 @@ def leaf(draw: st.DrawFn) -> tuple[Any, Test]:
         prefix = draw(st.sampled_from(["", "a", "ab", "abc", "日", "\U0010ffff", "abcd"]))
         if draw(st.booleans()):
             return ex.StartsWith("s", prefix), lambda row: row["s"] is not None and row["s"].startswith(prefix)
-        return ex.NotStartsWith("s", prefix), lambda row: row["s"] is None or not row["s"].startswith(prefix)
+        return ex.NotStartsWith("s", prefix), lambda row: row["s"] is not None and not row["s"].startswith(prefix)
     if shape == "in":
         # PyIceberg takes dates and times in sets as numbers of days and microseconds only: other columns do.
         if name in "dt":
@@ -137,7 +137,7 @@ def leaf(draw: st.DrawFn) -> tuple[Any, Test]:
         chosen = draw(st.lists(st.sampled_from(pool), min_size=2, max_size=3, unique=True))
         if draw(st.booleans()):
             return ex.In(name, chosen), lambda row: row[name] is not None and row[name] in chosen
-        return ex.NotIn(name, chosen), lambda row: row[name] is None or row[name] not in chosen
+        return ex.NotIn(name, chosen), lambda row: row[name] is not None and row[name] not in chosen
     op = draw(st.sampled_from(["<", "<=", ">", ">=", "=", "!="]))
     return compare(op, name, draw(st.sampled_from(pool)))
 
