@@ -12,7 +12,7 @@ __all__ = ["MISSING", "UNCERTAIN", "leaf_of", "struct_path"]
 
 #: The file lacks the column.
 MISSING = -1
-#: Readers disagree whether it has it: a file without field ids in a table without a name mapping.
+#: Readers disagree whether it has it.
 UNCERTAIN = -2
 
 
@@ -37,7 +37,8 @@ def leaf_of(
     """The number of the leaf that holds a column, `MISSING` or `UNCERTAIN`.
 
     By field id where the file has any, or else by the table's name mapping. Without either Java counts the columns
-    from 1 and others go by name: a column is taken where both find the same.
+    from 1 and others go by name: a column is taken where both find the same. Whether a mapping also names the columns
+    without an id of a file that has ids elsewhere is read differently, too.
 
     Parameters
     ----------
@@ -49,11 +50,16 @@ def leaf_of(
     wanted = path[-1].field_id
     if any(number is not None for leaf in leaves for number in leaf.ids):
         found = [i for i, leaf in enumerate(leaves) if leaf.ids[-1] == wanted and not leaf.repeated]
-        return found[0] if len(found) == 1 else UNCERTAIN if found else MISSING
+        if not found:
+            doubtful = any(wanted in leaf.ids or (None in leaf.ids and not leaf.repeated) for leaf in leaves)
+            return UNCERTAIN if doubtful else MISSING
+        return found[0] if len(found) == 1 else UNCERTAIN
     if mapping is not None:
         names = _mapped(path, mapping)
-        found = [i for i, leaf in enumerate(leaves) if not leaf.repeated and _matches(leaf.names, names)]
-        return found[0] if len(found) == 1 else UNCERTAIN if found else MISSING
+        found = [i for i, leaf in enumerate(leaves) if _matches(leaf.names[: len(names)], names)]
+        if len(found) == 1 and len(leaves[found[0]].names) == len(names):
+            return found[0]
+        return UNCERTAIN if found else MISSING
     for i, leaf in enumerate(leaves):
         if len(path) == 1 and leaf.names == (path[0].name,) and leaf.at == wanted - 1 and not leaf.repeated:
             return i
