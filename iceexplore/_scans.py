@@ -9,8 +9,12 @@ from iceexplore import graph
 from iceexplore.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
     from iceexplore.commits import Changes
     from iceexplore.planning import ScanPlan
+    from iceexplore.reading import RowCount
 
 __all__ = ["Scans"]
 
@@ -29,9 +33,15 @@ class Scans:
         *,
         columns: Iterable[str] | None = None,
         partition: Any = None,
-        split_size: int = 128 * 1024 * 1024,
+        from_snapshot: Any = None,
+        to_snapshot: Any = None,
+        row_groups: bool = False,
+        bloom: bool = False,
+        split_size: int | None = None,
     ) -> ScanPlan:
-        """What a scan reads, what it skips, and why. Manifests are read, no data file is opened.
+        """What a scan reads, what it skips, and why.
+
+        Manifests are read; a data file is opened for ``row_groups`` alone.
 
         Parameters
         ----------
@@ -42,17 +52,154 @@ class Scans:
             Names of the columns that are read, dotted inside structs; all by default.
         partition
             A dictionary by partition field: only files of these partitions.
+        from_snapshot, to_snapshot
+            Only the files that appends have added after the one and up to and with the other: ids, branches or tags,
+            or Tables. Without the first from the oldest snapshot on, without the second up to the one shown. What
+            other operations did is passed over, and no deletes are applied, as in Iceberg's incremental append scan.
+        row_groups
+            Open the footers of the Parquet files that are left, and judge their row groups by their statistics.
+        bloom
+            Ask the row groups' Bloom filters, too.
         split_size
-            Bytes a split should have (``read.split.target-size``).
+            Bytes a split should have; by default the table's ``read.split.target-size``, or 128 MiB.
 
         Raises
         ------
         OptionError
             The filter cannot be parsed or does not fit the schema, or a column is not there; the nearest are listed.
+            Or ``from_snapshot`` is no ancestor of ``to_snapshot``.
+        SnapshotNotFoundError
+            No such snapshot, branch or tag; the nearest are listed.
         """
         from iceexplore.planning import plan_scan
 
-        return plan_scan(self._state, filter, columns=columns, partition=partition, split_size=split_size)
+        ends = [getattr(at, "_state", at) for at in (from_snapshot, to_snapshot)]
+        return plan_scan(
+            self._state,
+            filter,
+            columns=columns,
+            partition=partition,
+            from_snapshot=ends[0],
+            to_snapshot=ends[1],
+            row_groups=row_groups,
+            bloom=bloom,
+            split_size=split_size,
+        )
+
+    def head(
+        self,
+        n: int = 10,
+        filter: Any = None,  # noqa: A002
+        columns: Any = None,
+        *,
+        partition: Any = None,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> pd.DataFrame:
+        """The first rows, deletes applied: a pandas data frame with Arrow-backed columns.
+
+        Files are read in the order of the plan, and no further than needed. Parameters and errors are those of
+        `to_arrow`.
+
+        Examples
+        --------
+        >>> t.head(3)
+        >>> t.head(5, "city = 'Oslo'", columns=["id", "address.street", "_file", "_pos"])
+        """
+        from iceexplore.reading import head
+
+        return head(self._state, n, filter, columns, partition=partition, on_error=on_error)
+
+    def count(
+        self,
+        filter: Any = None,  # noqa: A002
+        *,
+        partition: Any = None,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> RowCount:
+        """How many rows there are, or match a filter, after deletes.
+
+        Manifests tell where they are exact: of files all of whose rows match, without equality deletes. Of these with
+        a deletion vector its count is taken off; position delete files are read. Of other files the columns of the
+        filter and of equality deletes are read.
+
+        Returns
+        -------
+        RowCount
+            An int; ``.explain()`` says how many files it took.
+
+        Raises
+        ------
+        OptionError, FormatError, UnsupportedError, FileMissingError
+            As `to_arrow`. A file that was not read is not looked for.
+        """
+        from iceexplore.reading import count_rows
+
+        return count_rows(self._state, filter, partition=partition, on_error=on_error)
+
+    def to_arrow(
+        self,
+        filter: Any = None,  # noqa: A002
+        columns: Any = None,
+        limit: int | None = None,
+        *,
+        partition: Any = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        max_bytes: int = 4 << 30,
+    ) -> pa.Table:
+        """The rows as an Arrow table, every delete applied: files in the order of the plan, positions ascending.
+
+        Columns are found by field id, so that renames, drops, moves and promotions are as Iceberg has them; see
+        `iceexplore.reading.read_data_file`. ``uuid`` comes as 16 bytes, ``geometry`` and ``geography`` as they are
+        stored (WKB), ``variant`` as its bytes ``metadata`` and ``value``; a field's id is in its metadata
+        (``PARQUET:field_id``).
+
+        Parameters
+        ----------
+        filter
+            As for `plan`.
+        columns
+            None or ``"*"`` for all; a name or several: columns, fields of structs with dots, ``"*"`` for all columns,
+            and metadata columns: ``_file``, ``_pos``, ``_row_id``, ``_last_updated_sequence_number``, ``_spec_id``,
+            ``_partition``, ``_deleted``. With ``_deleted`` the deleted rows come too, marked.
+        limit
+            Rows at most.
+        partition
+            A dictionary by partition field: only rows of files of these partitions.
+        on_error
+            ``"raise"``; or ``"skip"`` to leave out what cannot be read (files that are missing, damaged or encrypted,
+            or whose deletes are): each is a problem in ``.problems`` that says how many rows are missing, and there is
+            a warning. Of a file that is damaged further on, the rows before are there.
+        max_bytes
+            Memory that the rows may take.
+
+        Raises
+        ------
+        OptionError
+            The filter or a column makes no sense; the nearest names are listed.
+        FormatError, UnsupportedError, FileMissingError
+            A file cannot be read: damaged, encrypted, a simulation's made-up file, not there; or more than
+            ``max_bytes``.
+        """
+        from iceexplore.reading import to_arrow
+
+        return to_arrow(
+            self._state, filter, columns, limit=limit, partition=partition, on_error=on_error, max_bytes=max_bytes
+        )
+
+    def to_pandas(
+        self,
+        filter: Any = None,  # noqa: A002
+        columns: Any = None,
+        limit: int | None = None,
+        *,
+        partition: Any = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        max_bytes: int = 4 << 30,
+    ) -> pd.DataFrame:
+        """The rows as a pandas data frame with Arrow-backed columns; parameters and errors as `to_arrow`."""
+        return graph.to_frame(
+            self.to_arrow(filter, columns, limit, partition=partition, on_error=on_error, max_bytes=max_bytes)
+        )
 
     def changes(
         self,

@@ -7,20 +7,23 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.graph import TableState
+from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._expression import ALWAYS
 from iceexplore.planning._filter import Filter, make_filter
+from iceexplore.planning._incremental import Appends, appends_between
 from iceexplore.planning._plan_columns import checked_columns
-from iceexplore.planning._plan_leaves import Picked, leaves_of, pick, united
+from iceexplore.planning._plan_leaves import LeafScan, Picked, leaves_of, parts_of, pick, united
 from iceexplore.planning._plan_roots import RootScan, scan_root
+from iceexplore.planning._row_groups import row_groups_of
 from iceexplore.planning._scan_plan import ScanPlan
+from iceexplore.planning._splits import SplitOptions
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
 
 __all__ = ["plan_scan"]
-
-SPLIT_SIZE = 128 * 1024 * 1024
 
 
 def plan_scan(
@@ -29,12 +32,16 @@ def plan_scan(
     *,
     columns: Iterable[str] | None = None,
     partition: Any = None,
-    split_size: int = SPLIT_SIZE,
+    from_snapshot: Any = None,
+    to_snapshot: Any = None,
+    row_groups: bool = False,
+    bloom: bool = False,
+    split_size: int | None = None,
 ) -> ScanPlan:
     """Plan a scan (spec, "Scan Planning"): which data files are read, with which deletes, and what is left to filter.
 
     The root is read, then the manifests that may hold a matching file, of these the statistics of the filter's columns
-    alone. No data file is opened, nor is a delete file.
+    alone, then manifests of deletes. No delete file is opened, and a data file only for ``row_groups``.
 
     Parameters
     ----------
@@ -42,35 +49,123 @@ def plan_scan(
         See `make_filter`; without either every live file is read.
     columns
         Names of the columns that are read, dotted inside structs; all by default.
+    from_snapshot, to_snapshot
+        Plan the files alone that appends after the one, up to and with the other, have added (ids, names of refs,
+        Snapshots or states; see `iceexplore.planning.Appends`). As in Java's ``IncrementalAppendScan`` no delete is
+        applied, and what other operations did is passed over. The filter is bound to the schema of ``state``.
+    row_groups
+        Open the footers of the Parquet files that are left, and judge their row groups.
+    bloom
+        Ask the Bloom filters of these row groups, too.
     split_size
-        Bytes a split should have (``read.split.target-size``).
+        Bytes a split should have; by default the table's ``read.split.target-size``, or 128 MiB.
 
     Raises
     ------
     OptionError
-        The filter, or a column, is not one of this table's.
+        The filter, a column or a size makes no sense, or ``from_snapshot`` is no ancestor of ``to_snapshot``.
+    SnapshotNotFoundError
+        No such snapshot or ref.
+    IceexploreError
+        A manifest is missing or damaged, and problems are strict. Otherwise the plan goes on without it, and says so.
     """
     start = time.perf_counter()
-    reads = len(state.storage.reads)
+    before = len(state.storage.reads)
+    options = SplitOptions.of(state.metadata.properties, size=split_size)
     wanted = make_filter(state.metadata, state.schema, where, partition)
-    root = state.root()
-    scans = [] if root is None or state.snapshot is None else [scan_root(state, state.snapshot, root, wanted)]
-    picked = [_picked(state, scan, i, wanted) for i, scan in enumerate(scans)]
-    files, root_row, sure = united([p for each in picked for p in each])
-    matched = MatchedDeletes(
-        vector=pa.nulls(len(files), pa.int32()), positions=_none(len(files)), equality=_none(len(files))
-    )
-    zero = pa.repeat(pa.scalar(0, pa.int32()), len(files))
-    tasks = FileTasks(files, root_row, sure, zero, (ALWAYS,), matched)
+    named = checked_columns(state.schema, columns)
+    appends = None
+    if from_snapshot is not None or to_snapshot is not None:
+        appends = appends_between(state, from_snapshot, to_snapshot)
+        if appends is not None:
+            state = state.showing(appends.last, state.schema, ref=None, travel=state.travel)
+    scans = _scans(state, wanted, appends)
+    places = _delete_rows(state, scans[0], wanted, scans[0].kept) if appends is None and scans else []
+    columns_wanted = [*wanted.field_ids, *_equality_columns(state, places)]
+    picked = [_picked(state, scan, i, wanted, columns_wanted) for i, scan in enumerate(scans)]
+    files, root_row, whole = united([p for each in picked for p in each])
+    leaves = tuple(p.leaf for each in picked for p in each)
+    matched = _no_deletes(len(files))
+    if appends is None and len(files):
+        held = np.array([e.root_row for e in leaves if e.kept_files and e.root_row is not None], dtype=np.int64)
+        places = _delete_rows(state, scans[0], wanted, held)
+        matched = match_deletes(state, files, filter=wanted, manifests=places)
+    numbers, left = pa.array(np.zeros(len(files), dtype=np.int32)), (getattr(wanted, "expression", ALWAYS),)
+    tasks = FileTasks(files, root_row, whole, numbers, left, matched)
+    deletes = tuple(r for r in places if r not in set(scans[0].rows.tolist())) if places else ()
     return ScanPlan(
-        state, wanted, checked_columns(state.schema, columns), tasks, tuple(scans),
-        tuple(p.leaf for each in picked for p in each), split_size, time.perf_counter() - start, reads,
-    )  # fmt: skip
+        state=state,
+        filter=wanted,
+        columns=named,
+        files=tasks,
+        options=options,
+        roots=tuple(scans),
+        leaves=leaves,
+        delete_rows=deletes,
+        row_groups=row_groups_of(state, tasks, bloom=bloom) if row_groups or bloom else None,
+        appends=appends,
+        notes=(*(() if appends is None else appends.notes), *_damage(state, scans, leaves, deletes)),
+        seconds=time.perf_counter() - start,
+        log=tuple(state.storage.reads)[before:],
+    )
 
 
-def _picked(state: TableState, scan: RootScan, index: int, wanted: Filter) -> list[Picked]:
-    return [pick(state, scan, index, leaf, wanted) for leaf in leaves_of(state, scan, wanted, scan.kept.tolist())]
+def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[RootScan]:
+    """The roots that are looked at: the state's own, or those of all appends."""
+    if appends is None:
+        root = state.root()
+        return [] if root is None or state.snapshot is None else [scan_root(state, state.snapshot, root, wanted)]
+    ids = frozenset(s.snapshot_id for s in appends.snapshots)
+    seen: set[str] = set()
+    return [scan_root(state, s, state.reader.root(s), wanted, ids, seen) for s in appends.snapshots]
 
 
-def _none(count: int) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, dtype=np.int32)), pa.array([], pa.int32()))
+def _picked(state: TableState, scan: RootScan, index: int, wanted: Filter, columns: list[int]) -> list[Picked]:
+    leaves = leaves_of(state, scan, parts_of(columns), scan.kept.tolist())
+    return [pick(state, scan, index, leaf, wanted, columns) for leaf in leaves]
+
+
+def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
+    """Rows of the root that may hold deletes for the files of some of its data manifests."""
+    rows = scan.delete_rows(state, wanted, read)
+    # In the V4 draft a vector stands on the entry of its data file.
+    return [*rows, *read.tolist()] if scan.root.dialect == "v4-draft" else rows
+
+
+def _equality_columns(state: TableState, places: list[int]) -> list[int]:
+    """The columns whose statistics may show that an equality delete does not concern a data file.
+
+    The manifests of deletes are read for it, unless the summary says that there are no such deletes: if it is wrong,
+    more deletes apply than need be, and none is lost.
+    """
+    summary = (state.snapshot.summary if state.snapshot is not None else None) or {}
+    return [] if not places or summary.get("total-equality-deletes") == "0" else equality_columns(state, places)
+
+
+def _damage(
+    state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
+) -> list[str]:
+    """What the plan lacks because of it, for people."""
+    out = []
+    faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
+    roots = [s.root.location for s in scans if s.root.location in faults]
+    if roots:
+        out.append(f"The root cannot be read in full, so files are missing from this plan: {_some(roots)}")
+    bad = [leaf.location for leaf in leaves if leaf.root_row is not None and not leaf.readable]
+    if bad:
+        out.append(f"Files are missing from this plan, as manifests cannot be read in full: {_some(bad)}")
+    names = scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist() if deletes else []
+    lost = [n for n in names if n in faults]
+    if lost:
+        out.append(f"Deletes are missing from this plan, so deleted rows come back: {_some(lost)}")
+    return out
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _no_deletes(count: int) -> MatchedDeletes:
+    offsets = pa.array(np.zeros(count + 1, dtype=np.int32))
+    nothing = pa.ListArray.from_arrays(offsets, pa.array([], pa.int32()))
+    return MatchedDeletes(vector=pa.nulls(count, pa.int32()), positions=nothing, equality=nothing)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from iceexplore.manifests import EntryBatch, Manifest, concat_batches, whole
 from iceexplore.planning._filter import Filter
 from iceexplore.planning._plan_roots import RootScan, candidates
 
-__all__ = ["LeafScan", "Picked", "leaves_of", "pick", "pruned_of", "united"]
+__all__ = ["LeafScan", "Picked", "count_leaf", "leaves_of", "parts_of", "pick", "pruned_of", "united"]
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class LeafScan:
         Bytes of the manifest as read; 0 where it could not be read.
     files, rows, bytes
         Live data files in it, their rows and bytes. A count that a damaged entry lacks counts as 0.
-    kept
-        How many of them the plan reads.
+    kept_files, kept_rows, kept_bytes
+        What of them the plan reads.
     readable
         Whether all of its entries could be read.
     """
@@ -47,7 +46,9 @@ class LeafScan:
     files: int
     rows: int
     bytes: int
-    kept: int
+    kept_files: int
+    kept_rows: int
+    kept_bytes: int
     readable: bool
 
 
@@ -60,40 +61,52 @@ class Picked:
     whole: pa.BooleanArray
 
 
-def leaves_of(state: TableState, scan: RootScan, wanted: Filter, rows: Iterable[int]) -> Iterator[Manifest]:
+def parts_of(columns: Collection[int]) -> frozenset[str]:
+    """What of a manifest is decoded when statistics of these columns are wanted."""
+    return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
+
+
+def leaves_of(state: TableState, scan: RootScan, parts: frozenset[str], rows: Iterable[int]) -> Iterator[Manifest]:
     """The root's own files first, as a leaf, then the manifests in these rows, read ahead in threads."""
     direct = state.reader.direct(scan.root)
-    parts = frozenset({"entries", "partition", "stats"} if wanted.field_ids else {"entries", "partition"})
+    if direct is not None:
+        yield direct
     order = list(rows)
-    return chain(
-        [] if direct is None else [direct], state.reader.leaves(scan.root, order, parts=parts) if order else ()
-    )
+    if order:
+        yield from state.reader.leaves(scan.root, order, parts=parts)
 
 
-def pick(state: TableState, scan: RootScan, index: int, leaf: Manifest, wanted: Filter) -> Picked:
+def pick(
+    state: TableState, scan: RootScan, index: int, leaf: Manifest, wanted: Filter, columns: Iterable[int]
+) -> Picked:
     """Judge the files of one manifest.
 
     Parameters
     ----------
     index
         Of the root among the plan's roots.
+    columns
+        Whose statistics the files keep: the filter's, and others.
     """
-    mine = candidates(scan, leaf)
-    batch = _filtered(EntryBatch.of(leaf, wanted.field_ids), mine)
+    batch = _filtered(EntryBatch.of(leaf, sorted(set(columns))), candidates(scan, leaf))
     may, must = wanted.judge(batch, state.metadata)
     kept = _filtered(batch, may)
+    sure = must if len(kept) == len(batch) else must.filter(may)
+    readable = not any(p.severity == "error" for p in leaf.problems)
     seen = LeafScan(
-        scan=index,
-        root_row=leaf.root_row,
-        location=leaf.location,
-        length=leaf.length,
-        files=len(batch),
-        rows=pc.sum(batch.entries["record_count"]).as_py() or 0,
-        bytes=pc.sum(batch.entries["file_size_in_bytes"]).as_py() or 0,
-        kept=len(kept),
-        readable=not any(p.severity == "error" for p in leaf.problems),
+        index, leaf.root_row, leaf.location, leaf.length, *_counts(batch.entries), *_counts(kept.entries), readable
     )
-    return Picked(seen, kept, must if len(kept) == len(batch) else must.filter(may))
+    return Picked(seen, kept, sure)
+
+
+def count_leaf(scan: RootScan, leaf: Manifest) -> tuple[int, int, int]:
+    """Files, rows and bytes of a manifest that a plan without a filter reads."""
+    return _counts(leaf.entries.filter(candidates(scan, leaf)))
+
+
+def _counts(entries: pa.Table) -> tuple[int, int, int]:
+    rows, size = (int(pc.sum(entries[n]).as_py() or 0) for n in ("record_count", "file_size_in_bytes"))
+    return entries.num_rows, rows, size
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, pa.Int64Array]:

@@ -54,6 +54,11 @@ class RootScan:
         """The rows whose manifests are read."""
         return self.rows[self.filled & self.may]
 
+    @cached_property
+    def pruned(self) -> npt.NDArray[np.int64]:
+        """The rows whose manifests are not read."""
+        return self.rows[~(self.filled & self.may)]
+
     def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
         """The manifests of deletes that may hold one for the files of some manifests of data files.
 
@@ -87,20 +92,27 @@ class RootScan:
 
 
 def scan_root(
-    state: TableState, snapshot: Snapshot, root: Manifest, wanted: Filter, added_by: frozenset[int] | None = None
+    state: TableState,
+    snapshot: Snapshot,
+    root: Manifest,
+    wanted: Filter,
+    added_by: frozenset[int] | None = None,
+    seen: set[str] | None = None,
 ) -> RootScan:
     """Judge the manifests of a root; nothing but the root is read.
 
     Parameters
     ----------
-    added_by
-        Only manifests that one of these snapshots added.
+    added_by, seen
+        Only manifests that one of these snapshots added (or nobody knows who), and each location once.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
-    if added_by is not None and len(rows):
-        ids = pa.array(sorted(added_by), pa.int64())
-        mine = pc.is_in(whole(root.entries["snapshot_id"]).take(pa.array(rows)), ids)
-        rows = rows[bool_array(mine)]
+    if added_by is not None and seen is not None and len(rows):
+        by = whole(root.entries["snapshot_id"]).take(pa.array(rows))
+        rows = rows[bool_array(pc.or_(pc.is_in(by, pa.array(sorted(added_by), pa.int64())), by.is_null()))]
+        names = [canonical(n or "") for n in root.entries["location"].take(pa.array(rows)).to_pylist()]
+        rows = rows[np.array([n not in seen for n in names], dtype=np.bool_)]
+        seen.update(names)
     may = np.asarray(may_hold(state, root, rows, wanted)) if len(rows) else np.zeros(0, dtype=np.bool_)
     return RootScan(snapshot, root, rows, _filled(root, rows), may, added_by)
 

@@ -2,35 +2,235 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from iceexplore.graph import TableState
+import pyarrow as pa
+
+from iceexplore.graph import TableState, card_html, card_text, to_frame
 from iceexplore.planning._filter import Filter
+from iceexplore.planning._incremental import Appends
 from iceexplore.planning._plan_leaves import LeafScan
 from iceexplore.planning._plan_roots import RootScan
+from iceexplore.planning._splits import SplitOptions
 from iceexplore.planning._tasks import FileTasks
+from iceexplore.storage import Read
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.planning._compare import PlanComparison
 
 __all__ = ["ScanPlan"]
 
 
 @dataclass(frozen=True, eq=False)
 class ScanPlan:
-    """What a scan reads.
+    """What a scan reads, what it skips, and why. In a notebook it shows a card.
+
+    The tables are made when they are asked for: an explanation judges again what was pruned, of manifests that are in
+    the cache.
 
     Attributes
     ----------
     state, filter, columns
-        What was planned; ``columns`` is None for all.
+        What was planned; ``columns`` is None for all. Of an incremental plan the state shows its last snapshot.
     files
         A row per data file that is read: what a reader works through.
+    options
+        How splits are made.
+    roots, leaves
+        The manifest lists or root manifests, and what was met in each manifest that was read. There is one root; of an
+        incremental plan one per append, and ``root_row`` of a task counts in the root of its own.
+    delete_rows
+        Rows of the root: the manifests of deletes that were read.
+    row_groups
+        Of a plan with ``row_groups=True`` a row per row group (`iceexplore.planning.row_groups_of`); else None.
+    appends
+        Of an incremental plan, its snapshots.
+    notes
+        What a reader of the plan should know: manifests that could not be read, snapshots that were passed over.
+    seconds
+        How long planning took.
+    log
+        What the storage served for it; manifests that were in the cache are not among it.
     """
 
     state: TableState
     filter: Filter
     columns: tuple[str, ...] | None
     files: FileTasks
+    options: SplitOptions = field(default_factory=SplitOptions)
     roots: tuple[RootScan, ...] = ()
     leaves: tuple[LeafScan, ...] = ()
-    split_size: int = 128 * 1024 * 1024
+    delete_rows: tuple[int, ...] = ()
+    row_groups: pa.Table | None = None
+    appends: Appends | None = None
+    notes: tuple[str, ...] = ()
     seconds: float = 0.0
-    first_read: int = 0
+    log: tuple[Read, ...] = ()
+
+    # Tables -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def tasks_arrow(self) -> pa.Table:
+        """`tasks` as Arrow."""
+        from iceexplore.planning._plan_frames import tasks_table
+
+        return tasks_table(self)
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """A row per data file that is read.
+
+        ``file_path``, ``file_format``, ``spec_id``, ``partition`` (as text), ``rows``, ``bytes``, ``column_bytes`` (of
+        the columns asked for, where the manifest has their sizes), ``splits``, ``residual`` (what is left of the
+        filter, as SQL), ``whole`` (metadata proves that every row matches), ``deletes`` (how many apply),
+        ``delete_bytes``, ``deletion_vector`` (the file that it is in), ``deleted_rows`` (by the vector; null without
+        one: what delete files delete, metadata does not tell), ``position_deletes``, ``equality_deletes`` (lists of
+        files), ``sequence_number``, ``first_row_id``, ``snapshot_id``; with row groups ``row_groups`` and how many of
+        them are left, ``row_groups_read``.
+        """
+        return to_frame(self.tasks_arrow)
+
+    @cached_property
+    def skipped_arrow(self) -> pa.Table:
+        """`skipped` as Arrow."""
+        from iceexplore.planning._plan_skipped import skipped_table
+
+        return skipped_table(self)
+
+    @cached_property
+    def skipped(self) -> pd.DataFrame:
+        """A row per manifest, data file and row group that is not read, and the term of the filter that decided.
+
+        ``level`` ("manifest list" or, V4, "root manifest"; "leaf manifest"; "row group"), ``kind``, ``name``,
+        ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (of manifests where the root says it), ``term``,
+        ``by`` (what it was judged by: "partition", "bounds", "counts", ...), ``column``, ``lower``, ``upper``,
+        ``null_count`` (the evidence), ``why`` (a sentence).
+        """
+        return to_frame(self.skipped_arrow)
+
+    @cached_property
+    def deletes_arrow(self) -> pa.Table:
+        """`deletes` as Arrow."""
+        from iceexplore.planning._plan_frames import deletes_table
+
+        return deletes_table(self)
+
+    @cached_property
+    def deletes(self) -> pd.DataFrame:
+        """A row per delete file or deletion vector that applies to a data file that is read: ``file_path``, ``kind``
+        ("vector", "position", "equality"), ``tasks`` (how many data files it applies to), ``rows`` and the rest of its
+        entry."""
+        return to_frame(self.deletes_arrow)
+
+    @cached_property
+    def unmatched_deletes(self) -> pd.DataFrame:
+        """Deletes that are not applied: pairs in scope that are skipped all the same, and delete files that reach no
+        file of the plan, each with its reason (`iceexplore.planning.unmatched_deletes`)."""
+        from iceexplore.planning._delete_match import unmatched_deletes
+
+        return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, filter=self.filter))
+
+    def levels(self, *, exact: bool = False) -> pd.DataFrame:
+        """The waterfall: manifests, files, rows and bytes that are left after each level.
+
+        ``known`` says where the numbers come from. What nobody knows without reading is null: rows of a manifest from
+        which a manifest DV removes entries, bytes where the snapshot's summary does not have them.
+
+        Parameters
+        ----------
+        exact
+            Read the manifests that were pruned, too.
+        """
+        from iceexplore.planning._plan_levels import levels_table
+
+        return to_frame(levels_table(self, exact=exact))
+
+    @cached_property
+    def reads(self) -> pd.DataFrame:
+        """What planning looked at: a row per manifest list or root, manifest, and read of a footer or a vector, with
+        bytes, milliseconds, and whether it was in the cache already."""
+        from iceexplore.planning._plan_reads import reads_table
+
+        return to_frame(reads_table(self))
+
+    @cached_property
+    def totals(self) -> dict[str, int | None]:
+        """The plan in numbers; None where it is not known."""
+        from iceexplore.planning._plan_card import plan_totals
+
+        return plan_totals(self)
+
+    def splits(
+        self,
+        size: int | None = None,
+        *,
+        lookback: int | None = None,
+        open_file_cost: int | None = None,
+        combined: bool = False,
+    ) -> pd.DataFrame:
+        """The splits that the files are read in, and which combined task each is in, as Iceberg's ``TableScanUtil``.
+
+        A file is cut at its split offsets where its entry has them, any other every ``size`` bytes. Small splits are
+        packed into combined tasks of about ``size`` bytes, where a split weighs its bytes and those of its deletes (of
+        a deletion vector the vector's own), and at least ``open_file_cost`` for itself and for each delete. Spark also
+        fits the size to its parallelism; that is not done here.
+
+        Parameters
+        ----------
+        size, lookback, open_file_cost
+            By default the table's ``read.split.*``, else 128 MiB, 10 bins, 4 MiB.
+        combined
+            A row per combined task instead of one per split.
+
+        Raises
+        ------
+        OptionError
+            A number makes no sense, or there would be too many splits.
+        """
+        from iceexplore.planning._splits import combined_table, split_table
+
+        options = SplitOptions.of(
+            self.state.metadata.properties,
+            size=self.options.size if size is None else size,
+            lookback=lookback,
+            open_file_cost=open_file_cost,
+        )
+        table = split_table(self.files, options)
+        if combined:
+            return to_frame(combined_table(table))
+        names = self.files.files.entries["location"].take(table["task"])
+        return to_frame(table.add_column(1, "file_path", names))
+
+    def compare(self, other: ScanPlan) -> PlanComparison:
+        """This plan beside another: of another filter, state, layout or version; files are told by location.
+
+        Raises
+        ------
+        OptionError
+            ``other`` is no plan.
+        """
+        from iceexplore.planning._compare import compare_plans
+
+        return compare_plans(self, other)
+
+    # How it shows itself --------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __repr__(self) -> str:
+        from iceexplore.planning._plan_card import plan_card
+
+        return card_text(plan_card(self))
+
+    def _repr_html_(self) -> str:
+        from iceexplore.planning._plan_card import plan_card
+
+        return card_html(plan_card(self))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -1,0 +1,182 @@
+"""Two plans side by side: what both read, what one of them reads alone, and their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import card_html, card_text, human_bytes, to_frame
+from iceexplore.manifests import whole
+from iceexplore.render import Card, CardTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.planning._scan_plan import ScanPlan
+
+__all__ = ["PlanComparison", "compare_plans"]
+
+#: Totals in the order they are shown, and what they are called.
+_WORDS = {
+    "files": "data files read",
+    "rows": "rows in them",
+    "bytes": "bytes in them",
+    "whole_files": "files of which every row matches",
+    "splits": "splits",
+    "skipped_files": "data files skipped",
+    "files_in_table": "data files in all",
+    "manifests": "data manifests read",
+    "manifests_in_table": "data manifests in all",
+    "delete_manifests": "delete manifests read",
+    "deletes": "deletes that apply",
+    "files_with_deletes": "files with deletes",
+    "delete_bytes": "bytes of deletes",
+    "rows_deleted_by_vectors": "rows deleted by vectors",
+    "row_groups": "row groups read",
+    "row_groups_in_files": "row groups in these files",
+    "metadata_files": "files looked at for planning",
+    "metadata_bytes": "bytes of them",
+}
+#: Of a plan's tasks what may differ between two plans that read the same file.
+_ASKED = ("residual", "whole", "deletes", "delete_bytes")
+_SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False)
+class PlanComparison:
+    """Two plans side by side; shows itself as a card.
+
+    Attributes
+    ----------
+    a, b
+        The plans.
+    """
+
+    a: ScanPlan
+    b: ScanPlan
+
+    @cached_property
+    def files_arrow(self) -> pa.Table:
+        """`files` as Arrow."""
+        mine, other = self.a.tasks_arrow, self.b.tasks_arrow
+        of_b = pc.index_in(whole(mine["file_path"]), value_set=whole(other["file_path"]))
+        alone = np.asarray(pc.invert(pc.is_in(whole(other["file_path"]), value_set=whole(mine["file_path"]))))
+        rest = pa.array(np.flatnonzero(alone), pa.int64())
+        both = pc.if_else(of_b.is_valid(), "both", "a")
+        columns: dict[str, Any] = {"read_by": pa.concat_arrays([both, pa.repeat(pa.scalar("b"), len(rest))])}
+        for name in ("file_path", "spec_id", "partition", "rows", "bytes"):
+            columns[name] = pa.concat_arrays([whole(mine[name]), whole(other[name]).take(rest)])
+        for name in _ASKED:
+            kind = mine.schema.field(name).type
+            columns[f"{name}_a"] = pa.concat_arrays([whole(mine[name]), pa.nulls(len(rest), kind)])
+            here = whole(other[name])
+            columns[f"{name}_b"] = pa.concat_arrays([here.take(of_b), here.take(rest)])
+        return pa.table(columns)
+
+    @cached_property
+    def files(self) -> pd.DataFrame:
+        """A row per data file of either: ``read_by`` ("both", "a", "b"), and what each plan says of it (``whole_a``,
+        ``whole_b``, ``residual_a``, ...; null where it does not read the file)."""
+        return to_frame(self.files_arrow)
+
+    @cached_property
+    def numbers_arrow(self) -> pa.Table:
+        """`numbers` as Arrow."""
+        found = [_numbers(plan) for plan in (self.a, self.b)]
+        names = [n for n in _WORDS if any(n in f for f in found)]
+        a, b = ([f.get(n) for n in names] for f in found)
+        more = [None if x is None or y is None else y - x for x, y in zip(a, b, strict=True)]
+        integers = {n: pa.array(v, pa.int64()) for n, v in (("a", a), ("b", b), ("difference", more))}
+        return pa.table({"number": names, "means": [_WORDS[n] for n in names], **integers})
+
+    @cached_property
+    def numbers(self) -> pd.DataFrame:
+        """A row per number of the plans: ``a``, ``b`` and the difference; null where one is not known."""
+        return to_frame(self.numbers_arrow)
+
+    def __repr__(self) -> str:
+        return card_text(_card(self))
+
+    def _repr_html_(self) -> str:
+        return card_html(_card(self))
+
+
+def compare_plans(a: ScanPlan, b: Any) -> PlanComparison:
+    """See `ScanPlan.compare`."""
+    from iceexplore.planning._scan_plan import ScanPlan
+
+    if not isinstance(b, ScanPlan):
+        raise OptionError(f"compare() takes another plan, made by t.plan(...); got {type(b).__name__}")
+    return PlanComparison(a, b)
+
+
+def _numbers(plan: ScanPlan) -> dict[str, int | None]:
+    looked = plan.reads
+    return {**plan.totals, "metadata_files": len(looked), "metadata_bytes": int(looked["bytes"].sum() or 0)}
+
+
+def _card(comparison: PlanComparison) -> Card:
+    a, b = comparison.a, comparison.b
+    counts = comparison.files_arrow.group_by("read_by").aggregate(
+        [([], "count_all"), ("rows", "sum"), ("bytes", "sum")]
+    )
+    by = {r["read_by"]: r for r in counts.to_pylist()}
+    lines = tuple(
+        (
+            words,
+            f"{by[key]['count_all']:,}" if key in by else "0",
+            f"{by[key]['rows_sum'] or 0:,}" if key in by else "0",
+            human_bytes(by[key]["bytes_sum"] or 0) if key in by else human_bytes(0),
+        )
+        for key, words in (("both", "both"), ("a", "a alone"), ("b", "b alone"))
+    )
+    numbers = tuple(
+        (r["means"], _text(r["number"], r["a"]), _text(r["number"], r["b"]), _signed(r["number"], r["difference"]))
+        for r in comparison.numbers_arrow.to_pylist()
+        if r["a"] or r["b"]
+    )
+    tables = [
+        CardTable("Data files that are read", ("by", "files", "rows", "bytes"), lines, right=frozenset({1, 2, 3})),
+        CardTable("In numbers", ("", "a", "b", "b − a"), numbers, right=frozenset({1, 2, 3})),
+    ]
+    alone = comparison.files_arrow.filter(pc.not_equal(comparison.files_arrow["read_by"], "both"))
+    if len(alone):
+        shown = tuple(
+            (r["read_by"], r["file_path"], r["partition"] or "")
+            for r in alone.select(["read_by", "file_path", "partition"]).slice(0, _SHOWN).to_pylist()
+        )
+        left = len(alone) - len(shown)
+        note = f"{left:,} more in .files" if left > 0 else ""
+        tables.append(
+            CardTable("Read by one alone", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1}))
+        )
+    return Card(
+        title="Two plans",
+        facts=(("a", _label(a)), ("b", _label(b))),
+        tables=tuple(tables),
+        notes=tuple(dict.fromkeys((*a.notes, *b.notes))),
+    )
+
+
+def _label(plan: ScanPlan) -> str:
+    state = plan.state
+    snapshot = "no snapshot" if state.snapshot is None else state.travel or f"snapshot {state.snapshot.snapshot_id}"
+    return f"{plan.filter.text} · {state.name}, v{state.metadata.format_version}, {snapshot}"
+
+
+def _text(name: str, value: int | None) -> str:
+    if value is None:
+        return "?"
+    return human_bytes(value) if name.endswith("bytes") else f"{value:,}"
+
+
+def _signed(name: str, value: int | None) -> str:
+    if not value:
+        return "" if value is None else "="
+    return ("+" if value > 0 else "−") + _text(name, abs(value))

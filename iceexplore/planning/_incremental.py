@@ -1,0 +1,126 @@
+"""Which snapshots an incremental plan takes files from: the appends between two snapshots, as Java's
+``IncrementalAppendScan``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from iceexplore.errors import OptionError, SnapshotNotFoundError
+from iceexplore.graph import TableState, resolve_state
+from iceexplore.metadata import Snapshot
+
+__all__ = ["Appends", "appends_between"]
+
+
+@dataclass(frozen=True)
+class Appends:
+    """The appends of a stretch of history.
+
+    Attributes
+    ----------
+    after
+        Id of the snapshot after which it begins; None: with the oldest ancestor that is kept.
+    last
+        The snapshot with which it ends.
+    snapshots
+        Those whose operation is ``append``, the oldest first.
+    notes
+        What was passed over, for people.
+    """
+
+    after: int | None
+    last: Snapshot
+    snapshots: tuple[Snapshot, ...]
+    notes: tuple[str, ...] = ()
+
+
+def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
+    """Find the appends after one snapshot, up to and with another.
+
+    Parameters
+    ----------
+    after
+        An id, the name of a ref, a Snapshot or a state of this table. The snapshot may have expired, if it is the
+        parent of one that is kept. None: from the oldest ancestor on.
+    upto
+        Likewise; None for the snapshot of ``state``.
+
+    Returns
+    -------
+    Appends or None
+        None for a table without a snapshot.
+
+    Raises
+    ------
+    OptionError
+        ``after`` is no ancestor of ``upto``, or one of them is a state of another table.
+    SnapshotNotFoundError
+        No such snapshot or ref.
+    """
+    last = state.snapshot if upto is None else _state(state, upto, "to_snapshot").snapshot
+    if last is None:
+        if after is not None or upto is not None:
+            raise SnapshotNotFoundError(f"{state.name} has no snapshot yet: there is nothing to plan between two")
+        return None
+    first = None if after is None else _first(state, after)
+    line: list[Snapshot] = []
+    seen: set[int] = set()  # a damaged history may go round in a circle
+    at: Snapshot | None = last
+    parent: int | None = last.snapshot_id
+    while at is not None and at.snapshot_id != first and at.snapshot_id not in seen:
+        seen.add(at.snapshot_id)
+        line.append(at)
+        parent = at.parent_snapshot_id
+        at = None if parent is None else state.metadata.snapshot(parent)
+    if first is not None and first not in (parent, last.snapshot_id):
+        raise OptionError(
+            f"from_snapshot: snapshot {first} is no ancestor of snapshot {last.snapshot_id}, so no appends lie between "
+            f"them. The ancestors of {last.snapshot_id}: {_listed(line)}"
+        )
+    line.reverse()
+    chosen = tuple(s for s in line if s.operation == "append")
+    return Appends(first, last, chosen, _notes(line, first, parent))
+
+
+def _first(state: TableState, after: Any) -> int:
+    if isinstance(after, int) and not isinstance(after, bool):
+        return after  # also one that has expired
+    if isinstance(after, str) and after not in state.metadata.refs and after.isdecimal() and len(after) < 20:
+        return int(after)
+    found = _state(state, after, "from_snapshot").snapshot
+    if found is None:
+        raise SnapshotNotFoundError("from_snapshot: that state has no snapshot; leave it out to begin with the first")
+    return found.snapshot_id
+
+
+def _state(state: TableState, at: Any, what: str) -> TableState:
+    found = resolve_state(state, at)
+    ours, theirs = state.metadata.table_uuid, found.metadata.table_uuid
+    if ours and theirs and ours != theirs:
+        raise OptionError(f"{what}: that is a state of another table (table-uuid {theirs}, this one has {ours})")
+    if found.snapshot is not None and state.metadata.snapshot(found.snapshot.snapshot_id) is None:
+        raise SnapshotNotFoundError(
+            f"{what}: snapshot {found.snapshot.snapshot_id} is not in the metadata file {state.metadata_location}"
+        )
+    return found
+
+
+def _listed(line: list[Snapshot]) -> str:
+    ids = [str(s.snapshot_id) for s in line[:5]]
+    return ", ".join(ids) + (f" and {len(line) - 5} more" if len(line) > 5 else "")
+
+
+def _notes(line: list[Snapshot], first: int | None, parent: int | None) -> tuple[str, ...]:
+    out = []
+    passed = Counter(s.operation or "no operation" for s in line if s.operation not in ("append", "replace"))
+    if passed:
+        words = ", ".join(f"{count} of {name}" for name, count in sorted(passed.items()))
+        out.append(
+            f"Appends alone are planned: {words} between the two snapshots are passed over, with the files that they "
+            "added and removed. changes(a, b, rows=True) tells what became of the rows."
+        )
+    if first is None and parent is not None:
+        out.append(f"Snapshot {parent} and those before it have expired: what they appended is not planned.")
+    return tuple(out)

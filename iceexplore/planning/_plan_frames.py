@@ -1,0 +1,133 @@
+"""A plan's tasks and deletes as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, whole
+from iceexplore.planning._layout_groups import GROUPINGS
+from iceexplore.planning._plan_columns import column_bytes
+from iceexplore.planning._splits import content_sizes, delete_counts, split_counts
+from iceexplore.planning._tasks import MatchedDeletes
+
+if TYPE_CHECKING:
+    from iceexplore.planning._scan_plan import ScanPlan
+
+__all__ = ["deletes_table", "partition_texts", "tasks_table"]
+
+
+def tasks_table(plan: ScanPlan) -> pa.Table:
+    """A row per data file that is read, in the order of the plan."""
+    tasks = plan.files
+    entries, matched = tasks.files.entries, tasks.matched
+    counts = delete_counts(matched)
+    names = whole(matched.deletes.entries["location"])
+    of_vector = matched.vector
+    columns: dict[str, Any] = {
+        "file_path": entries["location"],
+        "file_format": entries["file_format"],
+        "spec_id": entries["partition_spec_id"],
+        "partition": partition_texts(plan.state, tasks.files),
+        "rows": entries["record_count"],
+        "bytes": entries["file_size_in_bytes"],
+        "splits": split_counts(tasks, plan.options.size),
+        "residual": pa.array([str(r) for r in tasks.residuals], pa.string()).take(tasks.residual),
+        "whole": tasks.whole,
+        "deletes": counts.count,
+        "delete_bytes": counts.bytes,
+        "deletion_vector": names.take(of_vector),
+        "deleted_rows": whole(matched.deletes.entries["record_count"]).take(of_vector),
+        "position_deletes": _named(matched.positions, names),
+        "equality_deletes": _named(matched.equality, names),
+        "sequence_number": entries["sequence_number"],
+        "first_row_id": entries["first_row_id"],
+        "snapshot_id": entries["snapshot_id"],
+    }
+    if plan.columns is not None:
+        columns = _placed(columns, "bytes", "column_bytes", column_bytes(plan))
+    if plan.row_groups is not None:
+        columns |= _row_groups(plan.row_groups, len(tasks))
+    return pa.table(columns)
+
+
+def deletes_table(plan: ScanPlan) -> pa.Table:
+    """A row per delete file or deletion vector that applies to a data file of the plan."""
+    matched = plan.files.matched
+    deletes = matched.deletes
+    entries = deletes.entries
+    return pa.table(
+        {
+            "file_path": entries["location"],
+            "kind": _kinds(matched),
+            "file_format": entries["file_format"],
+            "spec_id": entries["partition_spec_id"],
+            "partition": partition_texts(plan.state, deletes),
+            "tasks": _uses(matched),
+            "rows": entries["record_count"],
+            "bytes": content_sizes(deletes),
+            "offset": pc.struct_field(whole(entries["deletion_vector"]), "offset"),
+            "referenced_file": entries["referenced_file"],
+            "equality_ids": entries["equality_ids"],
+            "sequence_number": entries["sequence_number"],
+            "snapshot_id": entries["snapshot_id"],
+        }
+    )
+
+
+def partition_texts(state: TableState, files: EntryBatch) -> pa.Array:
+    """The partition of each file, for people."""
+    if not len(files):
+        return pa.array([], pa.string())
+    groups = GROUPINGS["partition"](state, files)
+    return whole(groups.columns["partition"]).take(pa.array(groups.codes))
+
+
+def _row_groups(table: pa.Table, count: int) -> dict[str, Any]:
+    """Row groups of each file, and how many are left; null where a file's are not known."""
+    file = np.asarray(whole(table["file"])).astype(np.int64)
+    known = np.asarray(whole(table["row_group"]).is_valid())
+    may = np.asarray(pc.fill_null(whole(table["may"]), True))
+    every = np.bincount(file[known], minlength=count)
+    return {
+        "row_groups": pa.array(every, pa.int64(), mask=every == 0),
+        "row_groups_read": pa.array(np.bincount(file[known & may], minlength=count), pa.int64(), mask=every == 0),
+    }
+
+
+def _kinds(matched: MatchedDeletes) -> pa.Array:
+    kinds = np.full(len(matched.deletes), "position", dtype=object)
+    vectors = np.asarray(pc.drop_null(matched.vector)).astype(np.int64)
+    kinds[vectors] = "vector"
+    content = np.asarray(pc.fill_null(whole(matched.deletes.entries["content_type"]), -1))
+    kinds[content == ContentType.EQUALITY_DELETE] = "equality"
+    return pa.array(kinds, pa.string())
+
+
+def _uses(matched: MatchedDeletes) -> npt.NDArray[np.int64]:
+    """How many data files each delete applies to."""
+    out = np.zeros(len(matched.deletes), dtype=np.int64)
+    for used in (pc.drop_null(matched.vector), pc.list_flatten(matched.positions), pc.list_flatten(matched.equality)):
+        np.add.at(out, np.asarray(used).astype(np.int64), 1)
+    return out
+
+
+def _named(lists: pa.ListArray, names: pa.Array) -> pa.ListArray:
+    flat = names.take(pc.list_flatten(lists))
+    lengths = np.asarray(pc.list_value_length(lists)).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), flat)
+
+
+def _placed(columns: dict[str, Any], after: str, name: str, values: Any) -> dict[str, Any]:
+    out = {}
+    for key, value in columns.items():
+        out[key] = value
+        if key == after:
+            out[name] = values
+    return out
