@@ -1,6 +1,8 @@
 """Scan planning: filters, what they prune, which deletes apply, and why."""
 
+from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
+from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
 from iceexplore.planning._expression import (
     ALWAYS,
@@ -18,6 +20,7 @@ from iceexplore.planning._expression import (
 )
 from iceexplore.planning._filter import Filter, make_filter
 from iceexplore.planning._judge import may_match, must_match, satisfied
+from iceexplore.planning._parse import parse_filter
 from iceexplore.planning._partition_values import (
     PartitionColumn,
     nearest,
@@ -28,6 +31,7 @@ from iceexplore.planning._partition_values import (
 )
 from iceexplore.planning._plan import plan_scan
 from iceexplore.planning._prune import may_hold
+from iceexplore.planning._residual import residuals
 from iceexplore.planning._row_groups import ROW_GROUP_SCHEMA, row_groups_of
 from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
@@ -50,8 +54,10 @@ __all__ = [
     "ScanPlan",
     "all_of",
     "any_of",
+    "bind_filter",
     "comparable",
     "equality_columns",
+    "evaluate",
     "make_filter",
     "match_deletes",
     "may_hold",
@@ -59,10 +65,12 @@ __all__ = [
     "must_match",
     "nearest",
     "negated",
+    "parse_filter",
     "partition_columns",
     "partition_keys",
     "plan_scan",
     "predicates",
+    "residuals",
     "row_groups_of",
     "satisfied",
     "tuples_of",

@@ -1,9 +1,8 @@
-"""Filters: text or PyIceberg expressions, bound to a table's columns, judged from partition tuples and statistics."""
+"""Filters: expressions over a table's columns and partial partition tuples, judged by what metadata says of files."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,23 +12,15 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import Schema, StructType, TableMetadata, type_base
+from iceexplore.metadata import Schema, TableMetadata
+from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._evidence import Mask, comparable, known
-from iceexplore.planning._expression import ALWAYS, NEVER, Expression, Op, Predicate, all_of, any_of, predicates
+from iceexplore.planning._expression import ALWAYS, Expression, Predicate, predicates
 from iceexplore.planning._judge import satisfied
 from iceexplore.planning._partition_values import PartitionColumn, nearest, partition_columns, tuples_of
 from iceexplore.planning._witness import FileWitnesses, all_may, all_must
 
 __all__ = ["Filter", "make_filter", "same_partition", "tuple_predicate"]
-
-_OPS: dict[str, Op] = {
-    "BoundEqualTo": "=", "BoundNotEqualTo": "!=", "BoundLessThan": "<", "BoundLessThanOrEqual": "<=",
-    "BoundGreaterThan": ">", "BoundGreaterThanOrEqual": ">=", "BoundIn": "in", "BoundNotIn": "not-in",
-    "BoundIsNull": "is-null", "BoundNotNull": "not-null", "BoundIsNaN": "is-nan", "BoundNotNaN": "not-nan",
-    "BoundStartsWith": "starts-with", "BoundNotStartsWith": "not-starts-with",
-}  # fmt: skip
-#: What PyIceberg has no type for: such columns cannot stand in a filter.
-_FOREIGN = frozenset(("geography", "geometry", "unknown", "variant"))
 
 
 @dataclass(frozen=True)
@@ -126,52 +117,22 @@ def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: 
     Parameters
     ----------
     where
-        Text (``id > 5 and day = '2024-05-17'``, column names dotted or in double quotes), a PyIceberg expression, or
-        None.
+        SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), a PyIceberg expression, or None.
     partition
         A dictionary by partition field, of any of the table's specs, or None.
 
     Raises
     ------
     OptionError
-        It cannot be parsed, names an unknown column, or a literal does not fit its column's type.
+        See `bind_filter`; or there is no such partition field, or a value does not fit it.
     """
     if partition is not None:
         _check_partition(metadata, partition)
-    expression = ALWAYS if where is None else _converted(_bound(schema, where), schema)
+    expression = ALWAYS if where is None else bind_filter(schema, where)
     said = [] if where is None else [str(where)]
     if partition is not None:
         said.append(f"partition {dict(partition)}")
     return Filter(" in ".join(said) or "every row", expression, dict(partition or {}))
-
-
-def _bound(schema: Schema, where: Any) -> Any:
-    from pyiceberg.expressions import BooleanExpression, parser
-    from pyiceberg.expressions.visitors import bind, rewrite_not
-    from pyparsing import ParseException
-
-    if isinstance(where, str):
-        try:
-            where = parser.parse(where)
-        except ParseException as error:
-            raise OptionError(
-                f"the filter cannot be parsed at character {error.loc}: {where[: error.loc]}⟨here⟩{where[error.loc :]}"
-            ) from None
-        except (ValueError, RecursionError) as error:
-            raise OptionError(f"the filter {where!r} cannot be parsed: {error}") from None
-    if not isinstance(where, BooleanExpression):
-        raise OptionError(f"where={where!r}: give text or an expression of pyiceberg.expressions")
-    library, names = _library_schema(schema)
-    for unbound in _predicates(where):
-        name = getattr(getattr(unbound, "term", None), "name", None)
-        if isinstance(name, str) and name not in names:
-            if any(name == n for n, _ in schema.walk()):
-                raise OptionError(f"column {name!r} cannot be filtered by: its type has no order here")
-            raise OptionError(f"no column {name!r}; {nearest(name, names)}")
-    try:
-        return bind(library, rewrite_not(where), True)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise OptionError(f"the filter does not fit the schema: {error}") from None
 
 
 def _check_partition(metadata: TableMetadata, partition: Any) -> None:
@@ -187,57 +148,3 @@ def _check_partition(metadata: TableMetadata, partition: Any) -> None:
             for column in partition_columns(metadata, spec):
                 if column.field.name == name:
                     tuple_predicate(column, given)
-
-
-def _library_schema(schema: Schema) -> tuple[Any, list[str]]:
-    """The columns that a filter may name as a flat schema of PyIceberg's, and their names."""
-    from pyiceberg.schema import Schema as LibrarySchema
-    from pyiceberg.types import NestedField as LibraryField
-
-    fields: dict[str, Any] = {}
-
-    def add(prefix: str, children: Any) -> None:
-        for f in children:
-            name = f"{prefix}{f.name}"
-            if isinstance(f.type, StructType):
-                add(name + ".", f.type.fields)
-            elif type_base(f.type) not in _FOREIGN and not hasattr(f.type, "element") and not hasattr(f.type, "key"):
-                json = {"id": f.field_id, "name": name, "required": f.required and not prefix, "type": str(f.type)}
-                with contextlib.suppress(ValueError):  # a type of a newer spec
-                    fields.setdefault(name, LibraryField.model_validate(json))
-
-    add("", schema.fields)
-    return LibrarySchema(*fields.values()), list(fields)
-
-
-def _predicates(expression: Any) -> Iterator[Any]:
-    """The leaves of an expression."""
-    match type(expression).__name__:
-        case "NoneType" | "AlwaysTrue" | "AlwaysFalse":
-            return
-        case "And" | "Or":
-            yield from _predicates(expression.left)
-            yield from _predicates(expression.right)
-        case "Not":
-            yield from _predicates(expression.child)
-        case _:
-            yield expression
-
-
-def _converted(bound: Any, schema: Schema) -> Expression:
-    match type(bound).__name__:
-        case "AlwaysTrue":
-            return ALWAYS
-        case "AlwaysFalse":
-            return NEVER
-        case "And":
-            return all_of(_converted(bound.left, schema), _converted(bound.right, schema))
-        case "Or":
-            return any_of(_converted(bound.left, schema), _converted(bound.right, schema))
-    found = getattr(bound, "literals", None)
-    one = getattr(bound, "literal", None)
-    literals = tuple(x.value for x in found) if found is not None else () if one is None else (one.value,)
-    number = bound.term.ref().field.field_id
-    name, column = schema.by_id()[number]
-    op = _OPS[type(bound).__name__]
-    return Predicate(number, op, literals, name, column.type, f"{name} {op} {', '.join(map(repr, literals))}".strip())

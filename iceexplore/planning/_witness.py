@@ -169,7 +169,7 @@ class FileWitnesses:
 
     def _believed(self, found: Evidence, field_id: int, mine: Mask | None) -> Mask | None:
         """Not a null where the column has bounds: that value was not readable, or is missing."""
-        stats = self._batch.stats.get(field_id) if self._statistics else None
+        stats = self._batch.stats.get(field_id)
         if stats is None or not found.all_null.any():
             return mine
         lower, upper = (pc.struct_field(stats, [stats.type.get_field_index(n)]) for n in ("lower", "upper"))
