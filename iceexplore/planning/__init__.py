@@ -1,7 +1,9 @@
 """Scan planning: filters, what they prune, which deletes apply, and why."""
 
 from iceexplore.planning._bind import bind_filter
+from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
+from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
 from iceexplore.planning._expression import (
@@ -20,6 +22,7 @@ from iceexplore.planning._expression import (
 )
 from iceexplore.planning._filter import Filter, make_filter
 from iceexplore.planning._judge import may_match, must_match, satisfied
+from iceexplore.planning._parse import parse_filter
 from iceexplore.planning._parse import parse_filter
 from iceexplore.planning._partition_values import (
     PartitionColumn,
@@ -55,8 +58,10 @@ __all__ = [
     "all_of",
     "any_of",
     "bind_filter",
+    "bind_filter",
     "comparable",
     "equality_columns",
+    "evaluate",
     "evaluate",
     "make_filter",
     "match_deletes",
@@ -65,6 +70,7 @@ __all__ = [
     "must_match",
     "nearest",
     "negated",
+    "parse_filter",
     "parse_filter",
     "partition_columns",
     "partition_keys",

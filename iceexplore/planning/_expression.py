@@ -44,7 +44,7 @@ class Predicate:
         types nanoseconds; with zone in UTC); float; bool; ``Decimal``; str; bytes for fixed, binary and uuid.
         One, but for ``in`` and ``not-in`` (several, distinct) and tests for null and NaN (none).
     name
-        The column's dotted name, for people.
+        The column's dotted name, for people; a part that has dots or backticks itself stands in backticks.
     type
         The column's.
     text
@@ -97,17 +97,32 @@ def any_of(*children: Expression) -> Expression:
 
 
 def _joined(kind: type[And] | type[Or], unit: Always, zero: Always, children: tuple[Expression, ...]) -> Expression:
-    out: list[Expression] = []
+    out: dict[Any, Expression] = {}
     for child in children:
         if child == zero:
             return zero
-        parts = child.children if isinstance(child, kind) else (child,)
-        out += [p for p in parts if p != unit and p not in out]
-    return unit if not out else out[0] if len(out) == 1 else kind(tuple(out))
+        for part in child.children if isinstance(child, kind) else (child,):
+            if part != unit:
+                out.setdefault(_key(part), part)
+    parts = tuple(out.values())
+    return unit if not parts else parts[0] if len(parts) == 1 else kind(parts)
+
+
+def _key(expression: Expression) -> Any:
+    """Equal for equal expressions, of one column at most one type: types hold defaults, which need not be hashable."""
+    match expression:
+        case And(children) | Or(children):
+            return type(expression).__name__, tuple(map(_key, children))
+        case Predicate():
+            return expression.field_id, expression.op, expression.literals, str(expression.type), expression.text
+    return expression
 
 
 def negated(expression: Expression) -> Expression:
     """What selects the rows for which the expression is false (not those for which it is unknown).
+
+    Of a filter, `bind_filter` negates before it simplifies. Here ``Always(False)`` is taken for a condition that is
+    false of every row: where a filter became so for being unknown (``x = null``), its negation selects nothing either.
 
     Raises
     ------
