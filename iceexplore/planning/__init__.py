@@ -1,9 +1,7 @@
 """Scan planning: filters, what they prune, which deletes apply, and why."""
 
 from iceexplore.planning._bind import bind_filter
-from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
-from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
 from iceexplore.planning._expression import (
@@ -22,7 +20,6 @@ from iceexplore.planning._expression import (
 )
 from iceexplore.planning._filter import Filter, make_filter
 from iceexplore.planning._judge import may_match, must_match, satisfied
-from iceexplore.planning._parse import parse_filter
 from iceexplore.planning._parse import parse_filter
 from iceexplore.planning._partition_values import (
     PartitionColumn,
@@ -58,10 +55,8 @@ __all__ = [
     "all_of",
     "any_of",
     "bind_filter",
-    "bind_filter",
     "comparable",
     "equality_columns",
-    "evaluate",
     "evaluate",
     "make_filter",
     "match_deletes",
@@ -70,7 +65,6 @@ __all__ = [
     "must_match",
     "nearest",
     "negated",
-    "parse_filter",
     "parse_filter",
     "partition_columns",
     "partition_keys",
