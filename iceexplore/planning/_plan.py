@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from iceexplore.graph import TableState
 from iceexplore.planning._delete_match import equality_columns, match_deletes
-from iceexplore.planning._expression import ALWAYS
 from iceexplore.planning._filter import Filter, make_filter
 from iceexplore.planning._incremental import Appends, appends_between
 from iceexplore.planning._plan_columns import checked_columns
 from iceexplore.planning._plan_leaves import LeafScan, Picked, leaves_of, parts_of, pick, united
 from iceexplore.planning._plan_roots import RootScan, scan_root
+from iceexplore.planning._residual import residuals
 from iceexplore.planning._row_groups import row_groups_of
 from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning._splits import SplitOptions
@@ -90,7 +90,7 @@ def plan_scan(
         held = np.array([e.root_row for e in leaves if e.kept_files and e.root_row is not None], dtype=np.int64)
         places = _delete_rows(state, scans[0], wanted, held)
         matched = match_deletes(state, files, filter=wanted, manifests=places)
-    numbers, left = pa.array(np.zeros(len(files), dtype=np.int32)), (getattr(wanted, "expression", ALWAYS),)
+    numbers, left = residuals(wanted, files, state.metadata)
     tasks = FileTasks(files, root_row, whole, numbers, left, matched)
     deletes = tuple(r for r in places if r not in set(scans[0].rows.tolist())) if places else ()
     return ScanPlan(

@@ -74,7 +74,7 @@ class RootScan:
         rows = np.array(live_manifests(self.root, _DELETES), dtype=np.int64)
         if not len(rows):
             return []
-        keep = _filled(self.root, rows) & np.asarray(may_hold(state, self.root, rows, wanted))
+        keep = _filled(self.root, rows) & np.asarray(may_hold(state, self.root, rows, wanted, files="deletes"))
         owner = whole(self.root.entries["referenced_file"])
         if owner.null_count < len(owner):
             names = whole(self.root.entries["location"])
