@@ -14,6 +14,7 @@ from iceexplore.reading._columns import (
     pruned,
 )
 from iceexplore.reading._columns_convert import arrow_field, arrow_fields
+from iceexplore.reading._count import RowCount, count_rows
 from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file
 from iceexplore.reading._deletes import (
     PositionDeletes,
@@ -24,6 +25,7 @@ from iceexplore.reading._deletes import (
     vector_positions,
 )
 from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields, equality_mask
+from iceexplore.reading._scan import head, to_arrow
 from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of, read_tasks
 
 __all__ = [
@@ -40,15 +42,18 @@ __all__ = [
     "PositionDeletes",
     "PositionIndex",
     "ROW_ID",
+    "RowCount",
     "SPEC_ID",
     "TaskReader",
     "arrow_field",
     "arrow_fields",
     "chosen_columns",
     "column_of",
+    "count_rows",
     "deleted_positions",
     "equality_fields",
     "equality_mask",
+    "head",
     "is_made_up",
     "outputs_of",
     "position_index",
@@ -56,5 +61,6 @@ __all__ = [
     "read_data_file",
     "read_tasks",
     "read_vector",
+    "to_arrow",
     "vector_positions",
 ]

@@ -14,17 +14,17 @@ from iceexplore.errors import OptionError, problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField
-from iceexplore.planning import ALWAYS, Expression, FileTasks, all_of, predicates
+from iceexplore.planning import ALWAYS, Expression, FileTasks, all_of, evaluate, predicates
 from iceexplore.reading._columns import DELETED, Output, chosen_columns, pruned
 from iceexplore.reading._columns_convert import arrow_field
 from iceexplore.reading._data_file import read_data_file
 from iceexplore.reading._deletes import PositionDeletes
 from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields
 
-__all__ = ["FileRows", "TaskReader", "outputs_of", "read_tasks"]
+__all__ = ["FileRows", "NO_DATA", "TaskReader", "outputs_of", "read_tasks"]
 
 #: A format that no data file has: files of other things that a writer lists among the data (moonlink's indexes).
-_NO_DATA = "puffin"
+NO_DATA = "puffin"
 
 
 def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mark"] = "drop") -> list[Output]:
@@ -93,11 +93,11 @@ class TaskReader:
     def is_data(self, row: int) -> bool:
         """Whether the file holds rows; if not, there is a problem of code ``unsupported``."""
         entry = self._files.entries.slice(row, 1).select(["file_format", "location"]).to_pylist()[0]
-        if entry["file_format"] != _NO_DATA:
+        if entry["file_format"] != NO_DATA:
             return True
         text = "A Puffin file stands among the data files: it holds no rows, and is left out."
         where = entry["location"] or self.state.metadata_location
-        self.state.problems.add(problem("unsupported", where, text, field="file_format", found=_NO_DATA))
+        self.state.problems.add(problem("unsupported", where, text, field="file_format", found=NO_DATA))
         return False
 
     def read(self, row: int) -> Iterator[FileRows]:
@@ -128,8 +128,6 @@ class TaskReader:
                 deleted |= self.equality.mask(numbers, table, paths)
             keep = None if self.marks or not deleted.any() else pa.array(~deleted)
             if condition != ALWAYS:
-                from iceexplore.planning import evaluate
-
                 matching = evaluate(condition, table)
                 keep = matching if keep is None else pc.and_(matching, keep)
             yield FileRows(self._output(table, deleted, keep), rows)

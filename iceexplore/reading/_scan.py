@@ -1,0 +1,232 @@
+"""A scan as one table: data files read in parallel, in the order of the plan."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from iceexplore.errors import FormatError, IceexploreError, OptionError, Problems, UnsupportedError
+from iceexplore.formats import MAX_TABLE_BYTES
+from iceexplore.graph import TableState, to_frame
+from iceexplore.planning import FileTasks, plan_scan
+from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of
+from iceexplore.storage import progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["OnError", "checked_on_error", "file_rows", "head", "planned", "to_arrow"]
+
+OnError = Literal["raise", "skip"]
+
+#: Files up to this many bytes are read in threads, as wholes; larger ones one by one, in batches.
+_SMALL_BYTES = 32 << 20
+_SMALL_ROWS = 1 << 20
+_CHUNKS = 64
+_ADVICE = "on_error='skip' leaves out what cannot be read"
+
+
+def checked_on_error(on_error: str) -> OnError:
+    """``on_error`` as it may be.
+
+    Raises
+    ------
+    OptionError
+        Another word.
+    """
+    if on_error == "raise":
+        return "raise"
+    if on_error == "skip":
+        return "skip"
+    raise OptionError(f"on_error={on_error!r}: 'raise' or 'skip'")
+
+
+def planned(state: TableState, where: Any, partition: Any, on_error: OnError) -> FileTasks:
+    """The tasks of a scan.
+
+    Raises
+    ------
+    FormatError
+        Manifests cannot be read, so that rows would be missing, or deleted ones come back. With ``"skip"`` that is a
+        warning.
+    """
+    plan = plan_scan(state, where, partition=partition)
+    if plan.notes and on_error == "raise":
+        location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
+        raise FormatError(f"{' '.join(plan.notes)} ({_ADVICE})", location=location)
+    for note in plan.notes:
+        warnings.warn(note, stacklevel=4)
+    return plan.files
+
+
+def to_arrow(
+    state: TableState,
+    where: Any = None,
+    columns: Any = None,
+    *,
+    limit: int | None = None,
+    partition: Any = None,
+    on_error: str = "raise",
+    max_bytes: int = MAX_TABLE_BYTES,
+) -> pa.Table:
+    """The rows of a table as Arrow; see `iceexplore.Table.to_arrow`."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise OptionError(f"limit={limit!r}: a number of rows, from 0")
+    skip = checked_on_error(on_error)
+    outputs = outputs_of(state, columns)
+    tasks = planned(state, where, partition, skip)
+    reader = TaskReader(state, tasks, outputs)
+    found: list[pa.Table] = [reader.schema.empty_table()]
+    rows = size = 0
+    order = range(len(tasks)) if limit != 0 else range(0)
+    parts = file_rows(reader, order, parallel=limit is None, on_error=skip)
+    for _, part in parts:
+        table = part.table if limit is None else part.table.slice(0, limit - rows)
+        rows += table.num_rows
+        size += table.nbytes
+        if size > max_bytes:
+            raise UnsupportedError(
+                f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
+                "(columns=, filter, limit=), or allow more (max_bytes=)"
+            )
+        if table.num_rows:
+            found.append(table)
+        if rows == limit:
+            parts.close()
+            break
+    if not outputs:
+        return pa.table({"": pa.nulls(rows)}).select([])
+    made = pa.concat_tables(found)
+    return made.combine_chunks() if len(found) > _CHUNKS else made
+
+
+def head(
+    state: TableState,
+    n: int = 10,
+    where: Any = None,
+    columns: Any = None,
+    *,
+    partition: Any = None,
+    on_error: str = "raise",
+) -> pd.DataFrame:
+    """The first rows of a table; see `iceexplore.Table.head`."""
+    return to_frame(to_arrow(state, where, columns, limit=n, partition=partition, on_error=on_error))
+
+
+def file_rows(
+    reader: TaskReader,
+    rows: range | list[int],
+    *,
+    parallel: bool,
+    on_error: OnError = "raise",
+) -> Generator[tuple[int, FileRows], None, None]:
+    """The rows of some tasks in their order, each with the task that it is of.
+
+    Parameters
+    ----------
+    parallel
+        Read small files ahead, in threads.
+    on_error
+        ``"skip"``: what cannot be read is left out. Each file has a problem that says how many rows are missing, and
+        a warning is given at the end, or when the generator is closed.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, FileMissingError
+        A file cannot be read; the message says so of ``on_error``.
+    """
+    lost = _Lost(reader.state)
+    files = reader.tasks.files.entries
+    try:
+        with progress(len(rows), "data files") as step, _Ahead(reader, rows if parallel else ()) as ahead:
+            for row in rows:
+                read = 0
+                try:
+                    for part in ahead.parts(row):
+                        read += part.read
+                        yield row, part
+                except IceexploreError as error:
+                    if on_error == "raise":
+                        raise _advised(error) from error
+                    entry = files.slice(row, 1).select(["location", "record_count"]).to_pylist()[0]
+                    lost.add(error, entry["location"], (entry["record_count"] or 0) - read)
+                step()
+    finally:
+        lost.warn()
+
+
+class _Ahead:
+    """Reads small files before they are asked for."""
+
+    def __init__(self, reader: TaskReader, rows: range | list[int] | tuple[()]) -> None:
+        self._reader = reader
+        sizes = reader.tasks.files.entries["file_size_in_bytes"]
+        counts = reader.tasks.files.entries["record_count"]
+        small = (
+            (sizes.fill_null(0).to_numpy() <= _SMALL_BYTES) & (counts.fill_null(0).to_numpy() <= _SMALL_ROWS)
+        ).tolist()
+        self._left = deque(row for row in rows if small[row])
+        self._width = min(16, 2 * (os.cpu_count() or 1) + 2)
+        self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
+        self._asked: dict[int, Future[list[FileRows]]] = {}
+
+    def __enter__(self) -> _Ahead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def parts(self, row: int) -> Iterator[FileRows]:
+        """The rows of a task."""
+        if self._pool is not None:
+            while self._left and len(self._asked) < 2 * self._width:
+                one = self._left.popleft()
+                self._asked[one] = self._pool.submit(self._whole, one)
+        future = self._asked.pop(row, None)
+        if future is None:
+            yield from self._reader.read(row)
+            return
+        yield from future.result()
+
+    def _whole(self, row: int) -> list[FileRows]:
+        return list(self._reader.read(row))
+
+
+class _Lost:
+    """What was left out."""
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+        self._files = 0
+        self._rows = 0
+
+    def add(self, error: IceexploreError, location: str, rows: int) -> None:
+        """A file that could not be read, or not to its end."""
+        self._files += 1
+        self._rows += max(0, rows)
+        item = Problems().add_error(error, location)
+        self._state.problems.add(replace(item, text=f"{item.text} ({max(0, rows):,} rows are left out)"))
+
+    def warn(self) -> None:
+        """Say it once."""
+        if self._files:
+            what = f"{self._files:,} data file{'s' if self._files > 1 else ''} could not be read"
+            warnings.warn(
+                f"{what}: {self._rows:,} rows are left out; .problems of the table says which and why", stacklevel=5
+            )
+
+
+def _advised(error: IceexploreError) -> IceexploreError:
+    """The error, with a word on what can be done."""
+    if isinstance(error, FormatError):
+        reason = f"{error.reason} ({_ADVICE})"
+        return FormatError(reason, location=error.location, offset=error.offset, field=error.field, code=error.code)
+    return type(error)(f"{error} ({_ADVICE})")
