@@ -16,7 +16,7 @@ from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, 
 from iceexplore.planning._delete_codes import Ints, Mask
 from iceexplore.planning._delete_manifests import concerned
 
-__all__ = ["DeleteFiles", "live_deletes"]
+__all__ = ["DeleteFiles", "gathered", "live_deletes", "path_bounds"]
 
 _DELETES = pa.array([int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32())
 #: From this version on position deletes are mostly vectors, which need no statistics.
@@ -71,7 +71,7 @@ def live_deletes(
     """
     root = state.root()
     if root is None:
-        return _deletes([], 0)
+        return gathered([], 0)
     if manifests is None:
         kinds = {int(ContentType.DELETE_MANIFEST)}
         if root.dialect == "v4-draft":
@@ -84,7 +84,7 @@ def live_deletes(
     direct = state.reader.direct(root)
     leaves = state.reader.leaves(root, kept, parts=parts) if kept else ()
     found = [_of_leaf(leaf) for leaf in chain([] if direct is None else [direct], leaves)]
-    return _deletes([b for b in found if b is not None], len(rows) - len(kept))
+    return gathered([b for b in found if b is not None], len(rows) - len(kept))
 
 
 def _of_leaf(leaf: Manifest) -> EntryBatch | None:
@@ -111,7 +111,8 @@ def _is_vector(entries: pa.Table) -> Mask:
     return vector
 
 
-def _deletes(batches: list[EntryBatch], skipped: int) -> DeleteFiles:
+def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
+    """Deletes as a batch to be matched."""
     batch = concat_batches(batches)
     entries = batch.entries
     equality = bool_array(pc.equal(entries["content_type"], int(ContentType.EQUALITY_DELETE)))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState, live_manifests
-from iceexplore.manifests import ContentType, bool_array, live
+from iceexplore.manifests import ContentType, bool_array, live, whole
 from iceexplore.planning._delete_bounds import END, Intervals
 from iceexplore.planning._delete_codes import Ints, Mask, expand, ranks
 from iceexplore.storage import canonical, path_only
 
 __all__ = ["named_files", "path_intervals"]
 
-_HEAD = r"^(?P<head>[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?)(?P<tail>/(?s:.*))$"
-_LAST = r"(?s).*/"
+_HEAD = r"^[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?"
 
 
 def named_files(
@@ -41,6 +39,7 @@ def named_files(
         Whether a pair is told by the path alone: scheme or authority differ. That counts if no live data file of the
         state has the location as the delete spells it, and only one has the path.
     """
+    locations = pc.fill_null(locations, "")
     codes = np.asarray(
         pa.concat_arrays([locations, referenced]).dictionary_encode(null_encoding="encode").indices
     ).astype(np.int64)
@@ -67,13 +66,10 @@ def _by_meaning(
 ) -> None:
     """Give deletes whose spelling no data file has the code of the file they mean; equal file names are compared."""
     names = referenced.take(pa.array(lost))
-    ends = pc.replace_substring_regex(names, _LAST, "")
-    mine = pc.replace_substring_regex(locations, _LAST, "")
-    near = np.flatnonzero(bool_array(pc.is_in(mine, value_set=pc.unique(ends))))
-    if not len(near):
+    near, lost = _alike(locations, names, lost)
+    if not len(near) or not len(lost):
         return
     texts = locations.take(pa.array(near)).to_pylist()
-    lost = lost[bool_array(pc.is_in(ends, value_set=pc.unique(mine.take(pa.array(near)))))]
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
     bare: list[tuple[int, str]] = []
     for row, text in zip(lost.tolist(), referenced.take(pa.array(lost)).to_pylist(), strict=True):
@@ -82,7 +78,7 @@ def _by_meaning(
             bare.append((row, text))
         else:
             theirs[row] = code
-    by_path = {path_only(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
+    by_path = {path_only(t): int(ours[row]) for t, row in zip(texts, near.tolist(), strict=True)} if bare else {}
     bare = [(row, text) for row, text in bare if path_only(text) in by_path]
     if not bare:
         return
@@ -91,6 +87,26 @@ def _by_meaning(
         path = path_only(text)
         if canonical(text) not in places and counts.get(path, 1) == 1:
             theirs[row], stripped[row] = by_path[path], True
+
+
+def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints) -> tuple[Ints, Ints]:
+    """Data files, and those of some deletes (`lost`), that may mean one place: the same file name, and path."""
+    ours, theirs = _last(locations), _last(names)
+    near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
+    far = np.flatnonzero(bool_array(pc.is_in(theirs, value_set=pc.unique(ours.take(pa.array(near))))))
+    spelled, said = locations.take(pa.array(near)), names.take(pa.array(far))
+    mine, other = _tail(spelled), _tail(said)
+    mixed = _odd(spelled).any() or _odd(said).any()
+    if not mixed:
+        near = near[bool_array(pc.is_in(mine, value_set=pc.unique(other)))]
+        far = far[bool_array(pc.is_in(other, value_set=pc.unique(mine)))]
+    return near, lost[far]
+
+
+def _last(values: pa.StringArray) -> pa.StringArray:
+    """What follows the last slash."""
+    parts = pc.split_pattern(values, "/", max_splits=1, reverse=True)
+    return parts.flatten().take(pa.array(np.asarray(parts.offsets)[1:] - 1))
 
 
 def _live_places(state: TableState, paths: set[str]) -> tuple[set[str], dict[str, int]]:
@@ -106,7 +122,8 @@ def _live_places(state: TableState, paths: set[str]) -> tuple[set[str], dict[str
         entries = leaf.entries
         mine = bool_array(live(entries)) & bool_array(pc.equal(entries["content_type"], int(ContentType.DATA)))
         found = entries["location"].filter(pa.array(mine))
-        found = found.filter(pc.is_in(pc.replace_substring_regex(found, _LAST, ""), value_set=ends))
+        found = whole(found.drop_null())
+        found = found.filter(pc.is_in(_last(found), value_set=ends))
         places.update(place for place in map(canonical, found.to_pylist()) if path_only(place) in paths)
     counts: dict[str, int] = {}
     for place in places:
@@ -129,28 +146,36 @@ def path_intervals(
     cut
         Which texts may be cut off.
     """
-    heads, tails = zip(*(_split(a) for a in (locations, low, high)), strict=True)
-    beyond = pc.binary_join_element_wise(tails[2].cast(pa.binary()), b"\xff", b"")
-    order: Any = ranks(tails[0], tails[1], beyond)
-    place, lowest, highest = order
-    free = _odd(tails[0])
-    known = bool_array(pc.equal(heads[1], heads[2])) & (lowest >= 0) & (highest >= lowest)
-    known &= ~_odd(tails[1]) & ~_odd(tails[2]) & ~cut(low) & ~cut(high)
+    place, lowest, highest = _places(locations, low, high)
+    free = _odd(locations)
+    known = bool_array(pc.equal(_head(low), _head(high))) & (lowest >= 0) & (highest >= lowest)
+    known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     return Intervals(
         np.where(free, 0, place), np.where(free, END, place), np.where(known, lowest, 0), np.where(known, highest, END)
     )
 
 
-def _split(values: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Scheme and authority (empty for a plain path), and the path."""
-    parts = pc.extract_regex(values, _HEAD)
-    plain = parts.is_null()
-    head = pc.if_else(plain, pa.scalar(""), pc.struct_field(parts, "head"))
-    tail = pc.if_else(plain, values, pc.struct_field(parts, "tail"))
-    return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), head), tail
+def _places(locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray) -> list[Ints]:
+    beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # in no UTF-8
+    order = ranks(_tail(locations), _tail(low), beyond)
+    assert order is not None  # text has one order
+    return order
 
 
-def _odd(tails: pa.StringArray) -> Mask:
-    """Paths that may be spelled in another way."""
-    odd: Mask = bool_array(pc.match_substring_regex(tails, r"//|(^|/)\.\.?(/|$)")) | bool_array(tails.is_null())
-    return odd
+def _tail(values: pa.StringArray) -> pa.StringArray:
+    """The path, without scheme and authority."""
+    return pc.replace_substring_regex(values, _HEAD + "/", "/")
+
+
+def _head(values: pa.StringArray) -> pa.StringArray:
+    """Scheme and authority; the empty text where there are none."""
+    found = pc.struct_field(pc.extract_regex(values, f"(?P<head>{_HEAD})/"), "head")
+    return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
+
+
+def _odd(values: pa.StringArray) -> Mask:
+    """Locations whose path may be spelled in another way, or that are cut off before it begins."""
+    odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
+    odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())
+    out: Mask = odd
+    return out
