@@ -1,5 +1,6 @@
 """Rows: data files read with their deletes applied, in pyarrow alone."""
 
+from iceexplore.reading._changelog import changelog, changelog_batches
 from iceexplore.reading._columns import (
     DELETED,
     FILE,
@@ -25,6 +26,10 @@ from iceexplore.reading._deletes import (
     vector_positions,
 )
 from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields, equality_mask
+from iceexplore.reading._fate import Fate, RowDelete, RowEvent
+from iceexplore.reading._row_places import RowPlace, RowPlaces
+from iceexplore.reading._row_story import RowStory
+from iceexplore.reading._rows import find_rows
 from iceexplore.reading._scan import head, to_arrow
 from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of, read_tasks
 
@@ -32,6 +37,7 @@ __all__ = [
     "DELETED",
     "EqualityDeletes",
     "FILE",
+    "Fate",
     "FileRows",
     "LAST_UPDATED",
     "MADE_UP_FOLDER",
@@ -43,16 +49,24 @@ __all__ = [
     "PositionIndex",
     "ROW_ID",
     "RowCount",
+    "RowDelete",
+    "RowEvent",
+    "RowPlace",
+    "RowPlaces",
+    "RowStory",
     "SPEC_ID",
     "TaskReader",
     "arrow_field",
     "arrow_fields",
+    "changelog",
+    "changelog_batches",
     "chosen_columns",
     "column_of",
     "count_rows",
     "deleted_positions",
     "equality_fields",
     "equality_mask",
+    "find_rows",
     "head",
     "is_made_up",
     "outputs_of",

@@ -6,7 +6,7 @@ The rules are those of Iceberg's Spark runtime: ``RemoveCarryoverIterator``, ``C
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ __all__ = [
     "CHANGE_ORDINAL",
     "CHANGE_TYPE",
     "COMMIT_SNAPSHOT_ID",
-    "net_changes",
+    "net_of",
     "with_updates",
     "without_carryovers",
 ]
@@ -58,13 +58,15 @@ def without_carryovers(table: pa.Table) -> pa.Table:
     return table.filter(pa.array(keep))
 
 
-def with_updates(table: pa.Table, identifier_columns: Sequence[str]) -> pa.Table:
+def with_updates(table: pa.Table, identifiers: Mapping[str, pa.Array]) -> pa.Table:
     """A removed and an added row with the same identifier, in one snapshot, become UPDATE_BEFORE and UPDATE_AFTER.
 
     Parameters
     ----------
     table
         Rows with `CHANGE_COLUMNS`, without carry-overs.
+    identifiers
+        The columns that tell rows apart, by name.
 
     Returns
     -------
@@ -78,14 +80,13 @@ def with_updates(table: pa.Table, identifier_columns: Sequence[str]) -> pa.Table
     """
     if not table.num_rows:
         return table
-    columns = [table[c] for c in (*identifier_columns, CHANGE_ORDINAL)]
-    code = row_codes(columns, table.num_rows)
+    code = row_codes([*identifiers.values(), table[CHANGE_ORDINAL]], table.num_rows)
     inserted = _is(table, _INSERT)
     size = int(code.max()) + 1
     gone, come = np.bincount(code[~inserted], minlength=size), np.bincount(code[inserted], minlength=size)
     if (gone > 1).any():
         row = int(np.flatnonzero((gone > 1)[code] & ~inserted)[0])
-        said = ", ".join(f"{name} = {table[name][row].as_py()!r}" for name in identifier_columns)
+        said = ", ".join(f"{name} = {array[row].as_py()!r}" for name, array in identifiers.items())
         raise OptionError(
             f"updates cannot be told: snapshot {table[COMMIT_SNAPSHOT_ID][row].as_py()} removed several rows with "
             f"{said}. Give identifier_columns that tell rows apart, or leave compute_updates out"
@@ -108,7 +109,7 @@ def with_updates(table: pa.Table, identifier_columns: Sequence[str]) -> pa.Table
     return made.take(pa.array(order))
 
 
-def net_changes(table: pa.Table) -> pa.Table:
+def net_of(table: pa.Table) -> pa.Table:
     """What is left of the changes of several snapshots once those are taken away that undo each other.
 
     Of equal rows (whatever their snapshots) removals and additions cancel out, in the order of the snapshots. What is

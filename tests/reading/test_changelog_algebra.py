@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceexplore.errors import OptionError
-from iceexplore.reading._changelog_algebra import net_changes, with_updates, without_carryovers
+from iceexplore.reading._changelog_algebra import net_of, with_updates, without_carryovers
 from iceexplore.reading._row_codes import row_codes
 
 Row = tuple[Any, ...]
@@ -87,7 +87,7 @@ def test_carryovers_go_as_in_java(rows: list[Row]) -> None:
 
 @given(changes)
 def test_net_changes_as_in_java(rows: list[Row]) -> None:
-    found = rows_of(net_changes(table_of(rows)))
+    found = rows_of(net_of(table_of(rows)))
     assert Counter(found) == java_net(rows)
     assert [r[3] for r in found] == sorted(r[3] for r in found)
 
@@ -99,9 +99,9 @@ def test_updates_pair_one_removed_with_one_added_row_of_its_identifier(rows: lis
     come = Counter((r[0], r[3]) for r in before if r[2] == "INSERT")
     if any(n > 1 for n in gone.values()):
         with pytest.raises(OptionError, match="several rows with id = "):
-            with_updates(table_of(before), ["id"])
+            with_updates(table_of(before), {"id": table_of(before)["id"]})
         return
-    found = rows_of(with_updates(table_of(before), ["id"]))
+    found = rows_of(with_updates(table_of(before), {"id": table_of(before)["id"]}))
     plain = {"UPDATE_BEFORE": "DELETE", "UPDATE_AFTER": "INSERT"}
     assert Counter((*r[:2], plain.get(r[2], r[2]), *r[3:]) for r in found) == Counter(before)
     assert [r[3] for r in found] == sorted(r[3] for r in found)

@@ -1,0 +1,150 @@
+"""A line of snapshots, and the manifests that each of them names: read once, whoever wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import Removals, TableState, live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, live
+from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.storage import canonical
+
+__all__ = ["DATA", "DELETES", "LeafKey", "Step", "file_keys", "is_damaged", "lineage", "read_leaves", "step_of"]
+
+#: A manifest as some snapshots read it: where it is, and which manifest DVs remove entries of it. Of the files that
+#: stand in a V4 root itself: the root, and nothing.
+LeafKey = tuple[str, frozenset[str] | None]
+
+DATA = frozenset({int(ContentType.DATA)})
+DELETES = frozenset({int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)})
+_MANIFESTS = {DATA: frozenset({int(ContentType.DATA_MANIFEST)}), DELETES: frozenset({int(ContentType.DELETE_MANIFEST)})}
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One snapshot of a line.
+
+    Attributes
+    ----------
+    state
+        The table at this snapshot, read with the schema of the state that was asked.
+    """
+
+    snapshot: Snapshot
+    state: TableState
+
+    @cached_property
+    def root(self) -> Manifest:
+        """Its manifest list or root manifest; without entries where it cannot be read."""
+        return self.state.reader.root(self.snapshot)
+
+    @cached_property
+    def readable(self) -> bool:
+        """Whether all of the root could be read."""
+        return not is_damaged(self.root)
+
+    @cached_property
+    def data(self) -> Mapping[LeafKey, int]:
+        """The rows of its manifests of data files; -1 for the files in a V4 root itself."""
+        return self._keys(DATA)
+
+    @cached_property
+    def deletes(self) -> Mapping[LeafKey, int]:
+        """The same of its manifests of deletes."""
+        return self._keys(DELETES)
+
+    def _keys(self, kinds: frozenset[int]) -> dict[LeafKey, int]:
+        contents = _MANIFESTS[kinds]
+        if kinds == DELETES and self.root.dialect == "v4-draft":  # there a vector stands on its data file's entry
+            contents |= _MANIFESTS[DATA]
+        rows, removals = live_manifests(self.root, contents), Removals(self.root)
+        names = self.root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+        found: dict[LeafKey, int] = {
+            (canonical(name), removals.of(name).identity): row for name, row in zip(names, rows, strict=True) if name
+        }
+        direct = self.state.reader.direct(self.root)
+        if direct is not None and _mask(direct, kinds).any():
+            found[(canonical(self.root.location), None)] = -1
+        return found
+
+
+def lineage(metadata: TableMetadata, snapshot: Snapshot | None) -> list[Snapshot]:
+    """A snapshot and its ancestors, oldest first, as far back as the metadata has them."""
+    found: dict[int, Snapshot] = {}
+    at = snapshot
+    while at is not None and at.snapshot_id not in found:
+        found[at.snapshot_id] = at
+        at = None if at.parent_snapshot_id is None else metadata.snapshot(at.parent_snapshot_id)
+    return list(reversed(found.values()))
+
+
+def step_of(state: TableState, snapshot: Snapshot) -> Step:
+    """A step whose rows are read as `state` shows them."""
+    if state.snapshot is not None and state.snapshot.snapshot_id == snapshot.snapshot_id:
+        return Step(snapshot, state)
+    return Step(snapshot, state.showing(snapshot, state.schema, ref=None, travel=f"snapshot {snapshot.snapshot_id}"))
+
+
+def is_damaged(manifest: Manifest) -> bool:
+    """Whether entries of a manifest may be missing, because it could not be read, or only in part."""
+    return any(p.severity == "error" or p.code == "manifest-salvaged" for p in manifest.problems)
+
+
+def read_leaves(
+    step: Step,
+    keys: Iterable[LeafKey],
+    kinds: Collection[int],
+    *,
+    stats: Iterable[int] = (),
+    partition: bool = True,
+) -> Iterator[tuple[LeafKey, Manifest, EntryBatch]]:
+    """Some manifests of a step, each with its live files of these types.
+
+    Parameters
+    ----------
+    kinds
+        `DATA` or `DELETES`.
+    stats
+        The columns whose statistics are wanted.
+    """
+    listed = step.data if kinds == DATA else step.deletes
+    ids = list(stats)
+    wanted = [(key, listed[key]) for key in keys]
+    parts = {"entries"} | ({"stats"} if ids else set()) | ({"partition"} if partition else set())
+    by_row = {row: key for key, row in wanted if row >= 0}
+    for key, row in wanted:
+        direct = step.state.reader.direct(step.root) if row < 0 else None
+        if direct is not None:
+            yield key, direct, _batch(direct, kinds, ids, partition)
+    rows = sorted(by_row)
+    for leaf in step.state.reader.leaves(step.root, rows, parts=frozenset(parts)) if rows else ():
+        assert leaf.root_row is not None
+        yield by_row[leaf.root_row], leaf, _batch(leaf, kinds, ids, partition)
+
+
+def _batch(leaf: Manifest, kinds: Collection[int], ids: list[int], partition: bool) -> EntryBatch:
+    batch = EntryBatch.of(leaf, ids) if partition or ids else EntryBatch(leaf.entries)
+    mask = _mask(leaf, kinds)
+    return batch if mask.all() else batch.filter(pa.array(mask))
+
+
+def _mask(leaf: Manifest, kinds: Collection[int]) -> np.ndarray:
+    types = pc.is_in(leaf.entries["content_type"], pa.array(sorted(kinds), pa.int32()))
+    made: np.ndarray = bool_array(live(leaf.entries)) & bool_array(types)
+    return made
+
+
+def file_keys(entries: pa.Table) -> pa.Array:
+    """What tells one file from another: its location, of a deletion vector with its offset (many share a file)."""
+    vector = entries["deletion_vector"].combine_chunks()
+    offset = pc.struct_field(vector, "offset").cast(pa.string())
+    joined = pc.binary_join_element_wise(
+        entries["location"], offset, "\x1f", null_handling="replace", null_replacement=""
+    )
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
