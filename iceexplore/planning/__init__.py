@@ -4,6 +4,7 @@ from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
+from iceexplore.planning._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning._expression import (
     ALWAYS,
     NEVER,
@@ -52,12 +53,15 @@ __all__ = [
     "Predicate",
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
+    "WHY_SCHEMA",
     "all_of",
     "any_of",
     "bind_filter",
     "comparable",
     "equality_columns",
     "evaluate",
+    "explain_files",
+    "explain_manifests",
     "make_filter",
     "match_deletes",
     "may_hold",

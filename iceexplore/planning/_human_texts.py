@@ -1,0 +1,102 @@
+"""Columns of values as people read them: `human_value`, without a Python object per value where types allow."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.metadata import PrimitiveType, Type, arrow_type, human_value, transform_parts, type_base
+
+__all__ = ["human_texts", "shown"]
+
+_SPECIAL = frozenset(("year", "month", "day", "hour"))
+#: Seconds of the years 1 to 9999: what Arrow prints like ISO 8601.
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+#: A value in a sentence is cut off after as many characters.
+_LONGEST = 60
+
+
+def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity") -> pa.StringArray:
+    """The values as text; null stays null.
+
+    Parameters
+    ----------
+    kind
+        The type of the values; None where it is not known.
+    transform
+        The partition transform of which they are results.
+    """
+    found = values.type
+    if pa.types.is_null(found):
+        return pa.nulls(len(values), pa.string())
+    if transform_parts(transform)[0] not in _SPECIAL:
+        if pa.types.is_string(found):
+            return values
+        if pa.types.is_integer(found) and (kind is None or type_base(kind) in ("int", "long")):
+            return values.cast(pa.string())
+        if pa.types.is_boolean(found):
+            return values.cast(pa.string())
+        if pa.types.is_decimal(found) and found.scale <= 6:  # finer ones Python writes with an exponent
+            return values.cast(pa.string())
+        if pa.types.is_floating(found):
+            return _floats(values, kind)
+        if pa.types.is_timestamp(found) and _plain_years(values):
+            return _timestamps(values)
+    return _by_value(values, kind, transform)
+
+
+def shown(texts: pa.StringArray, quoted: bool) -> pa.StringArray:
+    """Texts for a sentence: long ones cut off, of text columns in quotes."""
+    if (pc.max(pc.utf8_length(texts)).as_py() or 0) > _LONGEST:
+        cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, _LONGEST), "…", "")
+        texts = pc.if_else(pc.fill_null(pc.greater(pc.utf8_length(texts), _LONGEST), False), cut, texts)
+    return pc.binary_join_element_wise("'", texts, "'", "") if quoted else texts
+
+
+def _by_value(values: pa.Array, kind: Type | None, transform: str) -> pa.StringArray:
+    """Each distinct value once."""
+    encoded = values.dictionary_encode()
+    distinct = encoded.dictionary
+    if pa.types.is_date32(distinct.type):
+        distinct = distinct.cast(pa.int32())
+    elif pa.types.is_temporal(distinct.type):
+        distinct = distinct.cast(pa.int64())
+    type_ = kind if kind is not None else _kind_of(values.type)
+    if type_ is None:
+        texts = [str(v) for v in distinct.to_pylist()]
+    else:
+        texts = [human_value(type_, transform, v) for v in distinct.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _kind_of(found: pa.DataType) -> Type | None:
+    names = ("int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns", "double")
+    return next((PrimitiveType(n) for n in (*names, "binary") if arrow_type(PrimitiveType(n)) == found), None)
+
+
+def _floats(values: pa.Array, kind: Type | None) -> pa.StringArray:
+    """Java writes numbers from 0.001 to 10,000,000 plainly, as Arrow does but for the ``.0`` of whole ones."""
+    magnitude = pc.abs(values)
+    plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))
+    plain = pc.fill_null(plain, True)
+    texts = values.cast(pa.string())
+    texts = pc.if_else(pc.match_substring(texts, "."), texts, pc.binary_join_element_wise(texts, "0", "."))
+    if pc.all(plain).as_py() is not False:
+        return texts
+    others = _by_value(values.filter(pc.invert(plain)), kind, "identity")
+    return pc.replace_with_mask(texts, pc.invert(plain), others)
+
+
+def _plain_years(values: pa.Array) -> bool:
+    ends = pc.min_max(values.cast(pa.int64()))
+    if not ends["min"].is_valid:
+        return True
+    unit = {"us": 10**6, "ns": 10**9}.get(values.type.unit, 1)
+    return bool(ends["min"].as_py() >= _FIRST * unit and ends["max"].as_py() // unit <= _LAST)
+
+
+def _timestamps(values: pa.Array) -> pa.StringArray:
+    """ISO 8601 with as many digits of the second as are needed."""
+    plain = values.cast(pa.int64()).cast(pa.timestamp(values.type.unit)).cast(pa.string())
+    texts = pc.utf8_rtrim(pc.utf8_rtrim(pc.replace_substring(plain, " ", "T"), "0"), ".")
+    return pc.binary_join_element_wise(texts, "+00:00", "") if values.type.tz is not None else texts
