@@ -20,7 +20,16 @@ from iceexplore.planning._layout_groups import partition_codes
 from iceexplore.planning._table_layout import deleted_rows, small_limit
 from iceexplore.planning._tasks import FileTasks
 
-__all__ = ["Kind", "Suggestion", "cut_bounds", "deletes", "missing_bounds", "scattered_manifests", "small_files"]
+__all__ = [
+    "Kind",
+    "Suggestion",
+    "amount",
+    "cut_bounds",
+    "deletes",
+    "missing_bounds",
+    "scattered_manifests",
+    "small_files",
+]
 
 Kind: TypeAlias = Literal[
     "bounds", "deletes", "filter", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"
@@ -83,9 +92,9 @@ class Suggestion:
         return 0 if self.before is None or self.after is None else self.before.bytes - self.after.bytes
 
     @property
-    def saved(self) -> int:
-        """By what suggestions are ranked: bytes, and 4 MiB for each file that need not be opened."""
-        return 0 if self.before is None or self.after is None else self.before.cost - self.after.cost
+    def helps(self) -> bool:
+        """Whether it saves more than the files that it adds would cost to open; true where nothing can be said."""
+        return self.before is None or self.after is None or self.after.cost < self.before.cost
 
 
 def missing_bounds(
@@ -200,8 +209,8 @@ def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Sugge
     yield Suggestion(
         "small-files",
         "compact small files",
-        f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}, in {int(worth.sum()):,} "
-        f"partitions that have {_MIN_INPUT_FILES} of them or more.",
+        f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}, in "
+        f"{amount(int(worth.sum()), 'partition')} with {_MIN_INPUT_FILES} of them or more.",
         Reading(len(tasks), total),
         Reading(len(tasks) - fewer, total),
         statements=(call("rewrite_data_files", table),),
@@ -260,7 +269,7 @@ def deletes(table: str, format_version: int, tasks: FileTasks) -> Iterator[Sugge
 
 
 def scattered_manifests(
-    table: str, read: int, hold: int, length: int, total: int, files: int, all_files: int
+    table: str, read: int, hold: int, length: int, total: int, files: int, all_files: int, *, prunes: bool
 ) -> Iterator[Suggestion]:
     """Manifests that are read for few files each.
 
@@ -271,9 +280,11 @@ def scattered_manifests(
     total
         Manifests of data files in the root.
     files, all_files
-        Data files read, and those of the table.
+        Data files read, and those of the table, in manifests.
+    prunes
+        Whether the filter says anything of partitions: if not, no order of the manifests helps.
     """
-    if not files or not all_files or not total:
+    if not prunes or not files or all_files <= 0 or not total:
         return
     needed = max(1, int(np.ceil(files / (all_files / total))))
     if read < 2 * needed + 2:
@@ -289,6 +300,11 @@ def scattered_manifests(
         statements=(call("rewrite_manifests", table),),
         assumes="manifests stay as many; files of one partition stand together",
     )
+
+
+def amount(count: int, one: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
 
 
 def _mask(values: pa.Array) -> Mask:

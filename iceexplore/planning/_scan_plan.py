@@ -20,7 +20,11 @@ from iceexplore.storage import Read
 if TYPE_CHECKING:
     import pandas as pd
 
+    from iceexplore.planning._advice import Advice
     from iceexplore.planning._compare import PlanComparison
+    from iceexplore.planning._plan_tree import PlanTree
+    from iceexplore.planning._table_layout import By, TableLayout
+    from iceexplore.planning._waterfall import Waterfall
 
 __all__ = ["ScanPlan"]
 
@@ -216,6 +220,63 @@ class ScanPlan:
         from iceexplore.planning._compare import compare_plans
 
         return compare_plans(self, other)
+
+    # Pictures and advice --------------------------------------------------------------------------------------------
+
+    def tree(self, *, max_nodes: int = 60) -> PlanTree:
+        """The plan drawn: manifests and files that are read, those that are skipped in grey with the term that decided,
+        and which deletes apply to which file. ``to_svg()``, ``to_text()``, ``to_mermaid()``, ``to_graphviz()``.
+
+        Parameters
+        ----------
+        max_nodes
+            About so many nodes, at least 8; the rest is folded into nodes that say how many they hold.
+
+        Raises
+        ------
+        OptionError
+            ``max_nodes`` is less than 8.
+        """
+        from iceexplore.planning._plan_tree import PlanTree
+
+        return PlanTree(self, max_nodes)
+
+    def waterfall(self, *, exact: bool = False) -> Waterfall:
+        """`levels` as bars, and what deletes leave: manifests, files, bytes and rows.
+
+        Parameters
+        ----------
+        exact
+            Read the manifests that were pruned, too, for what the root does not say of them.
+        """
+        from iceexplore.planning._waterfall import waterfall_of
+
+        return waterfall_of(self, exact=exact)
+
+    def advice(self) -> Advice:
+        """What would help this filter: order, partition fields, statistics, compaction, each with what it reads now and
+        would read then, by estimates from statistics alone. Every manifest of data files is read; no data file is."""
+        from iceexplore.planning._advice import advise
+
+        return advise(self)
+
+    def layout(self, by: By = "partition") -> TableLayout:
+        """Where bytes, rows, small files and deletes of the files that are read sit: a data frame, and bars.
+
+        Parameters
+        ----------
+        by
+            ``partition``, ``spec``, ``snapshot`` (the one that added them), ``age`` (how long before the snapshot shown
+            that was) or ``size`` (a histogram).
+
+        Raises
+        ------
+        OptionError
+            Another word.
+        """
+        from iceexplore.planning._table_layout import table_layout
+
+        return table_layout(self.state, self.files, by)
 
     # How it shows itself --------------------------------------------------------------------------------------------
 

@@ -15,21 +15,10 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, human_bytes, to_frame
 from iceexplore.manifests import whole
+from iceexplore.planning._bar_picture import BarPicture
 from iceexplore.planning._layout_groups import GROUPINGS
 from iceexplore.planning._tasks import FileTasks
-from iceexplore.render import (
-    Bar,
-    BarChart,
-    BarRow,
-    Html,
-    Svg,
-    Theme,
-    bars_svg,
-    bars_text,
-    details,
-    escape,
-    svg_image,
-)
+from iceexplore.render import Bar, BarChart, BarRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +35,8 @@ _SMALL = 0.75
 _SHOWN = 14
 
 
-@dataclass(frozen=True)
-class TableLayout:
+@dataclass(frozen=True, repr=False)
+class TableLayout(BarPicture):
     """Data files by group. Shows itself as bars; `frame` has every group and number.
 
     Attributes
@@ -122,23 +111,6 @@ class TableLayout:
             Bar(gone, said),
         )
         return BarRow(label, "", bars, f"{label}\n{r['files']:,} files, {int(r['files_with_deletes']):,} with deletes")
-
-    def to_svg(self, theme: Theme = "auto", *, width: float = 700.0) -> Svg:
-        """The bars as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
-        return bars_svg(self.chart(), theme=theme, width=width)
-
-    def to_text(self) -> str:
-        """The bars as lines of text."""
-        return bars_text(self.chart())
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        plain = self.to_text()
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{escape.html(plain)}</pre>')
-        image = svg_image(self.to_svg(), f"{self.name} by {self.by}")
-        return {"text/plain": plain, "text/html": image + details("The bars as text", pre)}
 
 
 _NUMBERS = (

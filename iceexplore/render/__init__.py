@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.render import _escape as escape
-from iceexplore.render._bars import Bar, BarChart, BarRow, bars_text
+from iceexplore.render._bars import Bar, BarChart, BarRow, bars_text, spoken
 from iceexplore.render._bars_svg import bars_svg
 from iceexplore.render._card import Card, CardTable, card_html, card_text
 from iceexplore.render._fold import fold, share
@@ -65,6 +65,7 @@ __all__ = [
     "place",
     "route_crossings",
     "share",
+    "spoken",
     "style",
     "svg",
     "svg_image",

@@ -1,0 +1,52 @@
+"""What shows itself as bars: in a notebook an image with its numbers as text under it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iceexplore.render import BarChart, Html, Svg, Theme, bars_svg, bars_text, details, escape, spoken, svg_image
+
+__all__ = ["BarPicture"]
+
+
+class BarPicture:
+    """The faces of a bar chart."""
+
+    def chart(self) -> BarChart:
+        """The bars as plain data."""
+        raise NotImplementedError
+
+    def to_svg(self, theme: Theme = "auto", *, width: float = 700.0) -> Svg:
+        """The bars as a standalone SVG.
+
+        Parameters
+        ----------
+        theme
+            ``auto`` follows the viewer, or ``light``, ``dark``.
+        width
+            Pixels, at least 400.
+
+        Raises
+        ------
+        OptionError
+            An unknown theme, or a width out of range.
+        """
+        return bars_svg(self.chart(), theme=theme, width=width)
+
+    def to_text(self) -> str:
+        """The bars as lines of text; nothing in it can drive a terminal."""
+        return bars_text(self.chart())
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        plain = self.to_text()
+        chart = self.chart()
+        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{_lines(plain)}</pre>')
+        image = svg_image(self.to_svg(), f"{chart.title}. {spoken(chart)}")
+        return {"text/plain": plain, "text/html": image + details("The numbers as text", pre)}
+
+
+def _lines(plain: str) -> str:
+    return "\n".join(escape.html(line) for line in plain.split("\n"))
