@@ -5,6 +5,7 @@ from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
 from iceexplore.planning._explain import WHY_SCHEMA, explain_files, explain_manifests
+from iceexplore.planning._export import expression_pyiceberg, expression_sql
 from iceexplore.planning._expression import (
     ALWAYS,
     NEVER,
@@ -62,6 +63,8 @@ __all__ = [
     "evaluate",
     "explain_files",
     "explain_manifests",
+    "expression_pyiceberg",
+    "expression_sql",
     "make_filter",
     "match_deletes",
     "may_hold",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType
@@ -18,11 +18,12 @@ class Column:
 
     field: NestedField
     path: tuple[str, ...]
+    quoted: bool = False
 
     @property
     def name(self) -> str:
-        """Dotted; a part that has a dot or a backtick in it stands in backticks."""
-        return ".".join(f"`{p.replace('`', '``')}`" if "." in p or "`" in p else p for p in self.path)
+        """Dotted; what could be read in another way stands in backticks."""
+        return ".".join(f"`{p.replace('`', '``')}`" if self.quoted or "." in p or "`" in p else p for p in self.path)
 
 
 class Columns:
@@ -63,7 +64,9 @@ class Columns:
             raise name.at.error(
                 f"column {dotted!r} is ambiguous without regard to letter case: {', '.join(c.name for c in found)}"
             )
-        return found[0]
+        column = found[0]
+        alike = self._folded[".".join(column.path).casefold()]
+        return replace(column, quoted=any(len(c.path) < len(column.path) for c in alike))
 
     def _missing(self, dotted: str) -> str:
         for full, field in self._schema.walk():
