@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, whole
+from iceexplore.planning._export import expression_sql
 from iceexplore.planning._layout_groups import GROUPINGS
 from iceexplore.planning._plan_columns import column_bytes
 from iceexplore.planning._splits import content_sizes, delete_counts, split_counts
@@ -37,7 +38,7 @@ def tasks_table(plan: ScanPlan) -> pa.Table:
         "rows": entries["record_count"],
         "bytes": entries["file_size_in_bytes"],
         "splits": split_counts(tasks, plan.options.size),
-        "residual": pa.array([str(r) for r in tasks.residuals], pa.string()).take(tasks.residual),
+        "residual": pa.array([expression_sql(r) for r in tasks.residuals], pa.string()).take(tasks.residual),
         "whole": tasks.whole,
         "deletes": counts.count,
         "delete_bytes": counts.bytes,

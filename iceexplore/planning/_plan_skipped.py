@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.manifests import Manifest, whole
+from iceexplore.planning._explain import explain_files, explain_manifests
 from iceexplore.planning._plan_leaves import leaves_of, parts_of, pruned_of
 from iceexplore.planning._plan_levels import pruned_counts, root_level
 from iceexplore.planning._plan_roots import RootScan
@@ -54,8 +55,6 @@ def _manifests(plan: ScanPlan, scan: RootScan, level: str) -> pa.Table:
     entries = scan.root.entries.take(pa.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
     filled = scan.filled[~(scan.filled & scan.may)]
-    from iceexplore.planning._explain import explain_manifests
-
     why = explain_manifests(plan.state, scan.root, scan.pruned, plan.filter)
     columns: dict[str, Any] = {name: whole(why[name]) for name in _WHY}
     empty = pa.array(~filled)
@@ -71,8 +70,6 @@ def _manifests(plan: ScanPlan, scan: RootScan, level: str) -> pa.Table:
 
 def _files(plan: ScanPlan, scan: RootScan, leaf: Manifest, level: str) -> pa.Table:
     batch, rows = pruned_of(plan.state, scan, leaf, plan.filter)
-    from iceexplore.planning._explain import explain_files
-
     why = explain_files(plan.filter, batch, plan.state.metadata, rows)
     entries = batch.entries.take(rows)
     return _table(
