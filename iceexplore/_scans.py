@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from iceexplore import graph
-from iceexplore.errors import UnsupportedError
+from iceexplore.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from iceexplore.commits import Changes
     from iceexplore.planning import ScanPlan
-    from iceexplore.reading import RowCount
+    from iceexplore.reading import RowCount, RowPlaces
 
 __all__ = ["Scans"]
 
@@ -201,6 +201,71 @@ class Scans:
             self.to_arrow(filter, columns, limit, partition=partition, on_error=on_error, max_bytes=max_bytes)
         )
 
+    def rows(
+        self,
+        filter: Any = None,  # noqa: A002
+        *,
+        columns: Iterable[str] | None = None,
+        history: bool | Literal["branches"] = False,
+        partition: Any = None,
+        limit: int | None = 1000,
+    ) -> RowPlaces:
+        """Where matching rows live or lived: file, position, the snapshot that added them, and what became of them.
+
+        A row is live; or deleted by a delete file or deletion vector, which is named, in a snapshot; or gone with its
+        file; or moved, by compaction say. Deleted rows of files that are live are among them. ``.story()`` tells and
+        draws the life of each row across snapshots.
+
+        Parameters
+        ----------
+        filter
+            As for `plan`; ``t.rows("id = 7")``.
+        columns
+            Columns to show besides the identifier fields and those of the filter; without any of these, all.
+        history
+            Look at files that were removed since, too: ``True`` for the ancestry of the state shown, ``"branches"`` for
+            that of every branch and tag besides. Each root is read. Files that are no longer in the storage are named
+            in ``.unread`` and in ``.problems``.
+        partition
+            Only files of this partition, by partition field.
+        limit
+            The search ends with the file that brings it to so many places (``.complete`` says so); None: no limit.
+
+        Raises
+        ------
+        OptionError
+            The filter, a column or an option makes no sense; the nearest names are listed.
+        """
+        from iceexplore.reading import find_rows
+
+        return find_rows(self._state, filter, columns=columns, history=history, partition=partition, limit=limit)
+
+    @overload
+    def changes(
+        self,
+        a: Any = ...,
+        b: Any = ...,
+        *,
+        rows: Literal[False] = ...,
+        spark: None = ...,
+        dv_encoding: Literal["removed", "replace", "delta"] | None = ...,
+    ) -> Changes: ...
+
+    @overload
+    def changes(
+        self,
+        a: Any = ...,
+        b: Any = ...,
+        *,
+        rows: Literal[True],
+        spark: None = ...,
+        columns: Any = ...,
+        filter: Any = ...,
+        identifier_columns: Iterable[str] | None = ...,
+        compute_updates: bool | None = ...,
+        net_changes: bool = ...,
+    ) -> pa.Table: ...
+
     def changes(
         self,
         a: Any = None,
@@ -209,34 +274,77 @@ class Scans:
         rows: bool = False,
         spark: Any = None,
         dv_encoding: Literal["removed", "replace", "delta"] | None = None,
-    ) -> Changes:
-        """Which files were added and removed, and which metadata files had to be read to know.
+        columns: Any = None,
+        filter: Any = None,  # noqa: A002
+        identifier_columns: Iterable[str] | None = None,
+        compute_updates: bool | None = None,
+        net_changes: bool = False,
+    ) -> Changes | pa.Table:
+        """Which files were added and removed, and which metadata files had to be read to know; or which rows.
 
         With two arguments what changed from ``a`` to ``b``, by comparing two roots. With one what that snapshot did,
         read from its own root as far as this tells; without any, what the snapshot shown did. (`diff` of one argument
         goes from there to here.)
 
+        With ``rows=True`` a changelog as Iceberg's procedure ``create_changelog_view`` makes it, of tables with delete
+        files too: the rows that each snapshot after ``a``, up to and with ``b``, inserted and deleted. ``a=None`` with
+        a ``b`` is from the beginning. See `iceexplore.reading.changelog`.
+
         Parameters
         ----------
         a, b
             Snapshot ids, branches or tags, or Tables.
-        rows, spark
-            Changes by rows are not there yet.
+        rows
+            Changes by rows: a table with the columns and ``_change_type`` (INSERT, DELETE, UPDATE_BEFORE,
+            UPDATE_AFTER), ``_change_ordinal``, ``_commit_snapshot_id``; ``.to_pandas()`` makes a data frame of it.
+        spark
+            Changes by Spark are not there yet.
         dv_encoding
             How the writer of V4 roots shows that a manifest DV changed; see `iceexplore.commits.changes_of`.
+        columns, filter
+            Of rows: which columns, and only rows that match.
+        identifier_columns, compute_updates
+            Of rows: a row deleted and one inserted by the same snapshot are an update if these columns are equal; by
+            default the schema's identifier fields, with ``compute_updates=True``.
+        net_changes
+            Of rows: leave out what later snapshots undo.
 
         Raises
         ------
         UnsupportedError
-            ``rows=True``.
+            ``spark=``; or of rows, the parent of a snapshot with deletes has expired.
         SnapshotNotFoundError
             No such snapshot, branch or tag; the nearest are listed.
+        OptionError
+            Of rows: ``a`` is no ancestor of ``b``, or the other arguments make no sense.
+        FormatError, FileMissingError
+            Of rows: a file that is needed is damaged or gone.
         """
+        if spark is not None:
+            raise UnsupportedError("changes(spark=...) is not there yet: leave spark out, rows=True needs no Spark")
+        if rows:
+            return self._changed_rows(
+                a, b, columns, filter, dv_encoding,
+                identifier_columns=identifier_columns, compute_updates=compute_updates, net_changes=net_changes,
+            )  # fmt: skip
+        if any(x is not None for x in (columns, filter, identifier_columns, compute_updates)) or net_changes:
+            raise OptionError("columns, filter, identifier_columns, compute_updates and net_changes need rows=True")
         from iceexplore.commits import changes_between, changes_of
 
-        if rows or spark is not None:
-            raise UnsupportedError("changes(rows=True) is not there yet: leave rows and spark out for changes by files")
         if b is not None:
             return changes_between(self._resolve(a), self._resolve(b))
         state = self._state if a is None else self._resolve(a)
         return changes_of(state, dv_encoding=dv_encoding)
+
+    def _changed_rows(self, a: Any, b: Any, columns: Any, where: Any, dv_encoding: Any, **options: Any) -> pa.Table:
+        from iceexplore.reading import changelog
+
+        if dv_encoding is not None:
+            raise OptionError("dv_encoding belongs to changes of files: leave it out, or rows=True")
+        if b is None:
+            after = (self._state if a is None else self._resolve(a)).snapshot
+            parent = None if after is None else after.parent_snapshot_id
+            before = None if parent is None else self._state.metadata.snapshot(parent)
+        else:
+            before, after = None if a is None else self._resolve(a).snapshot, self._resolve(b).snapshot
+        return changelog(self._state, before, after, columns=columns, where=where, **options)

@@ -41,7 +41,7 @@ Mask = npt.NDArray[np.bool_]
 def changelog(
     state: TableState,
     before: Snapshot | None,
-    after: Snapshot,
+    after: Snapshot | None,
     *,
     columns: Any = None,
     where: Any = None,
@@ -61,6 +61,8 @@ def changelog(
     ----------
     before
         None: from the beginning, as far back as the metadata has it.
+    after
+        None, of a table without a snapshot: no changes.
     columns
         Which columns of the schema to give; carry-overs and net changes go by all of them all the same.
     where
@@ -100,7 +102,7 @@ def changelog(
 def changelog_batches(
     state: TableState,
     before: Snapshot | None,
-    after: Snapshot,
+    after: Snapshot | None,
     *,
     columns: Any = None,
     where: Any = None,
@@ -179,8 +181,12 @@ def _own(state: TableState, columns: Any) -> list[Output]:
     return out
 
 
-def _snapshots(state: TableState, before: Snapshot | None, after: Snapshot, options: _Options) -> Iterator[pa.Table]:
+def _snapshots(
+    state: TableState, before: Snapshot | None, after: Snapshot | None, options: _Options
+) -> Iterator[pa.Table]:
     line = lineage(state.metadata, after)
+    if after is None:
+        return
     ids = [s.snapshot_id for s in line]
     start = 0
     if before is not None:

@@ -457,7 +457,7 @@ def test_the_face(tmp_path: Path) -> None:
 def test_what_is_not_there_yet_says_so() -> None:
     s = ix.empty({"id": "long"})
     with pytest.raises(UnsupportedError, match="not there yet"):
-        s.changes(rows=True)
+        s.changes(spark=object())  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="dv_encoding='other'"):
         s.changes(dv_encoding="other")  # type: ignore[arg-type]
     with pytest.raises(ix.SnapshotNotFoundError):
