@@ -18,7 +18,6 @@ from iceexplore.planning._transform_values import decimal_of, transform_of, unsc
 __all__ = ["project"]
 
 _INT = PrimitiveType("int")
-_TIMES = frozenset(("year", "month", "day", "hour"))
 
 
 def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Predicate | None:
@@ -41,16 +40,14 @@ def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Pred
     """
     name, width = transform_parts(transform)
     base = type_base(source)
-    if name == "void" or (width is None and name not in _TIMES and name != "identity"):
+    apply = None if name == "void" else transform_of(transform, source)
+    if apply is None:
         return None
     whole = name == "identity" or (name == "day" and base == "date")
     if p.op in ("is-null", "not-null") or whole:
         return _of(p, p.op, p.literals, source if whole else _INT)
     if p.op in ("is-nan", "not-nan"):
         return None  # no other transform takes floating numbers
-    apply = transform_of(transform, source)
-    if apply is None:
-        return None
     if name == "bucket":
         wanted = ("!=", "not-in") if strict else ("=", "in")
         return _of(p, p.op, _distinct(map(apply, p.literals)), _INT) if p.op in wanted else None
