@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from iceexplore.planning import And, Expression, Or, Predicate
 from tests.planning.filter_types import NAMES, Row, kind_of
 
 #: True, false, or None for unknown.
@@ -132,3 +133,14 @@ def filters(names: list[str] | None = None, max_leaves: int = 5) -> st.SearchStr
         return f"{'not ' if negated else ''}(" + f" {word} ".join(f"({t})" for t, _ in parts) + ")", meaning
 
     return st.recursive(leaf(names), joined, max_leaves=max_leaves)
+
+
+def bare(expression: Expression) -> Any:
+    """Without texts, and with nothing twice: other notations keep neither."""
+    match expression:
+        case And(children) | Or(children):
+            parts = {bare(c) for c in children}
+            return parts.pop() if len(parts) == 1 else (type(expression).__name__, frozenset(parts))
+        case Predicate():
+            return expression.field_id, expression.op, frozenset(expression.literals)
+    return expression

@@ -12,7 +12,6 @@ from iceexplore.planning import (
     And,
     Expression,
     Or,
-    Predicate,
     bind_filter,
     evaluate,
     expression_pyiceberg,
@@ -20,21 +19,10 @@ from iceexplore.planning import (
     negated,
     predicates,
 )
-from tests.planning.filter_lab import Meaning, both, either, filters
+from tests.planning.filter_lab import Meaning, bare, both, either, filters
 from tests.planning.filter_types import NAMES, ROWS, SCHEMA, Row, table_of
 
 TABLE = table_of(ROWS)
-
-
-def bare(expression: Expression) -> Any:
-    """Without texts, and with nothing twice: other notations keep neither."""
-    match expression:
-        case And(children) | Or(children):
-            parts = {bare(c) for c in children}
-            return parts.pop() if len(parts) == 1 else (type(expression).__name__, frozenset(parts))
-        case Predicate():
-            return expression.field_id, expression.op, frozenset(expression.literals)
-    return expression
 
 
 def naive(expression: Expression, i: int, columns: dict[int, list[Any]]) -> bool | None:
