@@ -50,7 +50,7 @@ def said_by(
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = witness.by == "partition"
     subject = f"{witness.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    if by == "counts":
+    if by == "counts" and not e.exact:  # of a tuple the value says it all
         known = _counted(p, e.all_null, e.nothing, witness.name, subject)
     else:
         quoted = witness.type is not None and type_base(witness.type) == "string"
