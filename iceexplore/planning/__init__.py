@@ -3,6 +3,7 @@
 from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._evaluate import evaluate
+from iceexplore.planning._delete_unmatched import UNMATCHED_SCHEMA, unmatched_deletes
 from iceexplore.planning._evidence import Evidence, comparable
 from iceexplore.planning._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning._export import expression_pyiceberg, expression_sql
@@ -54,6 +55,7 @@ __all__ = [
     "Predicate",
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
+    "UNMATCHED_SCHEMA",
     "WHY_SCHEMA",
     "all_of",
     "any_of",
@@ -82,4 +84,5 @@ __all__ = [
     "satisfied",
     "tuples_of",
     "typed_values",
+    "unmatched_deletes",
 ]

@@ -95,8 +95,9 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    wrong = (low >= 0) & (high >= 0) & (low > high)  # bounds the wrong way round say nothing
-    low, high = np.where(wrong | (low < 0), 0, low), np.where(wrong | (high < 0), END, high)
+    # One bound without the other, as of a damaged file, and bounds the wrong way round say nothing (as in Java).
+    known = (low >= 0) & (high >= low)
+    low, high = np.where(known, low, 0), np.where(known, high, END)
     values, nulls, nans = (pc.struct_field(stats, n) for n in ("value_count", "null_count", "nan_count"))
     floating = pa.types.is_floating(pc.struct_field(stats, "lower").type)
     extra = np.zeros(len(stats), dtype=np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 from iceexplore.planning._delete_bounds import END, Intervals
 from iceexplore.planning._delete_codes import Ints, expand
 
-__all__ = ["Found", "Scope", "Spans", "joined"]
+__all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
 #: Pairs looked at one by one, and at once.
 MOST_PAIRS = 1 << 25
@@ -107,21 +107,22 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     is slower to read and just as right.
     """
     spans = scope.spans()
-    total = _total(spans)
+    total = total_of(spans)
     if not intervals or not total:
         return spans
     best: tuple[Spans, Spans] | None = None
     if total > _AT_ONCE:
         for column in intervals:
             found = scope.overlapping(column)
-            count = sum(map(_total, found))
+            count = sum(map(total_of, found))
             if count < total:
                 best, total = found, count
     if total > MOST_PAIRS:
         return spans
-    kept: list[tuple[Ints, Ints]] = []
+    nothing = np.zeros(0, dtype=np.int64)
+    kept: list[tuple[Ints, Ints]] = [(nothing, nothing)]
     for flipped, way in enumerate((spans,) if best is None else best):
-        for files, deletes in _pieces(way):
+        for files, deletes in pieces(way):
             if flipped:
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
@@ -136,11 +137,12 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     return files, deletes
 
 
-def _total(spans: Spans) -> int:
+def total_of(spans: Spans) -> int:
+    """How many pairs there are."""
     return int(np.maximum(spans.stop - spans.start, 0).sum())
 
 
-def _pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
+def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
     """All pairs, a limited number at once: which stretch, and what is in it."""
     sizes = np.maximum(spans.stop - spans.start, 0)
     ends = np.cumsum(sizes)

@@ -151,15 +151,25 @@ class Matching:
         """Position delete files by data file, as if there were no vectors."""
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.position[deletes]
-        # A bound may be a path cut off, so that what names no file by its bounds is asked by its range.
-        open_ones = self.found.position & bool_array(self.found.referenced.is_null())
-        lost = self.found.position & self.found.by_bounds
-        lost[deletes] = False
-        rows = np.flatnonzero(open_ones | lost)
+        rows = np.flatnonzero(self.of_partition)
         if not len(rows):
             return [(files[mine], deletes[mine])]
-        scope = Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
-        return [(files[mine], deletes[mine]), joined(scope, self.path_intervals(rows))]
+        return [(files[mine], deletes[mine]), joined(self.position_scope, self.path_intervals(rows))]
+
+    @cached_property
+    def of_partition(self) -> Mask:
+        """Position deletes that name no data file. A bound may be a path that was cut off: what names no file by its
+        bounds is asked by its range."""
+        lost = self.found.by_bounds.copy()
+        lost[self.named[1]] = False
+        out: Mask = self.found.position & (lost | bool_array(self.found.referenced.is_null()))
+        return out
+
+    @property
+    def position_scope(self) -> Scope:
+        """Data files and the position deletes of their partition."""
+        rows = np.flatnonzero(self.of_partition)
+        return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
     def path_intervals(self, rows: Ints) -> list[Intervals]:
         """The bounds of ``file_path`` of some deletes, if there are any; nothing is said of the others."""
@@ -188,17 +198,16 @@ class Matching:
 
     def equality_pairs(self) -> list[Found]:
         """Equality delete files by data file."""
+        return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
+
+    def equality_scopes(self) -> list[Scope]:
+        """Data files and equality deletes: those of their partition, and the global ones."""
         wanted = self.found.equality & ~self.ruled_out
-        bounds = list(self.equality_bounds.values())
         below = self.found.sequence - 1
-        out: list[Found] = []
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
-        if len(near):
-            out.append(joined(Scope(self.groups[0], self.file_sequence, self.groups[1], below, near), bounds))
-        if len(wide):
-            one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
-            out.append(joined(Scope(one[0], self.file_sequence, one[1], below, wide), bounds))
-        return out
+        one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
+        groups = ((near, self.groups), (wide, one))
+        return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
 
     def result(self) -> MatchedDeletes:
         """What applies; faults are noted."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from iceexplore.planning._delete_bounds import END, Intervals
 from iceexplore.planning._delete_codes import Ints, Mask, expand, ranks
 from iceexplore.storage import canonical, path_only
 
-__all__ = ["named_files", "path_intervals"]
+__all__ = ["live_places", "named_files", "path_intervals"]
 
 _HEAD = r"^[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?"
 
@@ -82,10 +83,11 @@ def _by_meaning(
     bare = [(row, text) for row, text in bare if path_only(text) in by_path]
     if not bare:
         return
-    places, counts = _live_places(state, {path_only(text) for _, text in bare})
+    places = live_places(state, {path_only(text) for _, text in bare})
+    counts = Counter(map(path_only, places))
     for row, text in bare:
         path = path_only(text)
-        if canonical(text) not in places and counts.get(path, 1) == 1:
+        if canonical(text) not in places and counts[path] <= 1:
             theirs[row], stripped[row] = by_path[path], True
 
 
@@ -109,26 +111,23 @@ def _last(values: pa.StringArray) -> pa.StringArray:
     return parts.flatten().take(pa.array(np.asarray(parts.offsets)[1:] - 1))
 
 
-def _live_places(state: TableState, paths: set[str]) -> tuple[set[str], dict[str, int]]:
-    """Of the live data files with these paths what they mean, and how many there are of each path."""
+def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
+    """The locations of the live data files that have one of these paths, by what they mean; all manifests are read."""
     root = state.root()
-    places: set[str] = set()
     if root is None:
-        return places, {}
-    ends = pa.array(sorted({path.rpartition("/")[2] for path in paths}), pa.string())
+        return {}
+    places: dict[str, str] = {}
+    wanted = frozenset(paths)
+    ends = pa.array(sorted({path.rpartition("/")[2] for path in wanted}), pa.string())
     direct = state.reader.direct(root)
     rows = live_manifests(root, {int(ContentType.DATA_MANIFEST)})
     for leaf in [*([] if direct is None else [direct]), *(state.reader.leaves(root, rows) if rows else ())]:
         entries = leaf.entries
         mine = bool_array(live(entries)) & bool_array(pc.equal(entries["content_type"], int(ContentType.DATA)))
-        found = entries["location"].filter(pa.array(mine))
-        found = whole(found.drop_null())
+        found = whole(entries["location"].filter(pa.array(mine)).drop_null())
         found = found.filter(pc.is_in(_last(found), value_set=ends))
-        places.update(place for place in map(canonical, found.to_pylist()) if path_only(place) in paths)
-    counts: dict[str, int] = {}
-    for place in places:
-        counts[path_only(place)] = counts.get(path_only(place), 0) + 1
-    return places, counts
+        places.update((canonical(text), text) for text in found.to_pylist() if path_only(text) in wanted)
+    return places
 
 
 def path_intervals(

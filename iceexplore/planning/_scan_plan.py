@@ -134,7 +134,7 @@ class ScanPlan:
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied: pairs in scope that are skipped all the same, and delete files that reach no
         file of the plan, each with its reason (`iceexplore.planning.unmatched_deletes`)."""
-        from iceexplore.planning._delete_match import unmatched_deletes
+        from iceexplore.planning._delete_unmatched import unmatched_deletes
 
         return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, filter=self.filter))
 
