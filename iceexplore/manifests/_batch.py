@@ -94,6 +94,7 @@ class EntryBatch:
 
     def filter(self, mask: pa.BooleanArray) -> EntryBatch:
         """The rows where the mask is true."""
+        mask = whole(mask) if isinstance(mask, pa.ChunkedArray) else mask  # a chunked mask makes chunked columns
         partition = None if self.partition is None else self.partition.filter(mask)
         return EntryBatch(self.entries.filter(mask), {i: a.filter(mask) for i, a in self.stats.items()}, partition)
 

@@ -275,7 +275,7 @@ class _Parser(Cursor):
                 raise self.unexpected("as and a type")
             out = self._cast(inner, word.at)
             self.expect(")", "after the type")
-            return out if not isinstance(out, Value) else Value(out.kind, out.value, word.at.to(self.last()))
+            return Value(out.kind, out.value, word.at.to(self.last()))
         operand = self._value_operand("a column")
         prefix = None
         if kind == "starts":

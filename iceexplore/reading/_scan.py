@@ -77,7 +77,7 @@ def to_arrow(
     max_bytes: int = MAX_TABLE_BYTES,
 ) -> pa.Table:
     """The rows of a table as Arrow; see `iceexplore.Table.to_arrow`."""
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+    if limit is not None and (isinstance(limit, bool) or limit < 0):
         raise OptionError(f"limit={limit!r}: a number of rows, from 0")
     skip = checked_on_error(on_error)
     outputs = outputs_of(state, columns)

@@ -459,6 +459,6 @@ def test_what_is_not_there_yet_says_so() -> None:
     with pytest.raises(UnsupportedError, match="not there yet"):
         s.changes(spark=object())  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="dv_encoding='other'"):
-        s.changes(dv_encoding="other")  # type: ignore[arg-type]
+        s.changes(dv_encoding="other")  # type: ignore[call-overload]
     with pytest.raises(ix.SnapshotNotFoundError):
         s.changes(5)
