@@ -55,6 +55,10 @@ def frame(start: int, count: int) -> pd.DataFrame:
 
 
 def made(version: int, partition_by: list[str], again: list[str] | None) -> TableState:
+    return made_table(version, partition_by, again)._state
+
+
+def made_table(version: int, partition_by: list[str], again: list[str] | None) -> ix.Simulation:
     """A table of three appends, the last by another spec, each in a manifest of its own."""
     options: dict[str, Any] = {"flush_data_files": 0} if version == 4 else {}
     table = ix.empty(COLUMNS, partition_by=partition_by, format_version=version, **options)
@@ -64,7 +68,7 @@ def made(version: int, partition_by: list[str], again: list[str] | None) -> Tabl
         removed = [f for f in partition_by if f not in again]
         table.evolve_spec(add=[f for f in again if f not in partition_by], remove=removed)
     table.append(frame(18, 12))
-    return table._state
+    return table
 
 
 def leaves(state: TableState) -> list[tuple[int | None, Manifest]]:
