@@ -63,8 +63,8 @@ def changes_of_step(before: Step | None, after: Step, wanted: Filter) -> FileCha
     old = (
         EntryBatch.empty() if before is None else _files(before, old_data.keys() - after.data.keys(), wanted.field_ids)
     )
-    added = _once(new.filter(pc.invert(pc.is_in(new.entries["location"], value_set=_names(old)))))
-    removed = _once(old.filter(pc.invert(pc.is_in(old.entries["location"], value_set=_names(new)))))
+    added = _once(new.filter(pc.invert(pc.is_in(_names(new), value_set=_names(old)))))
+    removed = _once(old.filter(pc.invert(pc.is_in(_names(old), value_set=_names(new)))))
     kept = EntryBatch.empty() if before is None else _kept(before, after, added, wanted)
     return FileChanges(_matching(added, after, wanted), _matching(removed, after, wanted), kept)
 
