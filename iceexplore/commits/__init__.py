@@ -16,7 +16,6 @@ from iceexplore.commits._files import new_files
 from iceexplore.commits._layout_list import apply_to_list
 from iceexplore.commits._layout_root import apply_to_root, bent_rules
 from iceexplore.commits._locate import LOCATED_SCHEMA, locate
-from iceexplore.commits._made_up import is_made_up
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._operations import append, delete_files, delete_where, overwrite
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
@@ -46,6 +45,7 @@ from iceexplore.commits._summary import partition_path, summary_of
 from iceexplore.commits._trial import CommitRecord, DocumentChange, MakeChange
 from iceexplore.commits._upgrade_document import upgrade
 from iceexplore.commits._writer import CommitWriter, WritableStorage
+from iceexplore.reading import is_made_up
 
 __all__ = [
     "Affinity",

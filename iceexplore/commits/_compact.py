@@ -7,24 +7,34 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._change import Change
-from iceexplore.commits._data_files import DataFile, write_data_files
+from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
 from iceexplore.commits._existing_deletes import Deletes, deletes_of, read_positions
 from iceexplore.commits._live import find_files, live_files, locations_of, must_be_live
-from iceexplore.commits._made_up import is_made_up
 from iceexplore.commits._merge_made_up import merged_files
 from iceexplore.commits._operations import base_id
-from iceexplore.commits._read_data import equality_mask, read_data
 from iceexplore.commits._selection import select
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.deletes import read_position_deletes
-from iceexplore.errors import OptionError
+from iceexplore.errors import FormatError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
-from iceexplore.manifests import EntryBatch, concat_batches
-from iceexplore.planning import partition_columns
+from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, concat_batches
+from iceexplore.metadata import type_base
+from iceexplore.planning import MatchedDeletes, partition_columns
+from iceexplore.reading import (
+    LAST_UPDATED,
+    ROW_ID,
+    EqualityDeletes,
+    arrow_fields,
+    equality_fields,
+    is_made_up,
+    read_data_file,
+    vector_positions,
+)
 
 __all__ = ["compact"]
 
@@ -202,14 +212,54 @@ def _rows(
     tables = []
     for i in range(len(files)):
         one = files.take([i])
-        entry = one.entries.select(["location", "sequence_number"]).to_pylist()[0]
-        table = read_data(state, one, lineage=lineage)
-        gone = equality_mask(state, table, entry["sequence_number"], by_value, state.schema)
+        entry = one.entries.select(["location", "sequence_number", "record_count"]).to_pylist()[0]
+        newer = [e for e in by_value if (e["sequence_number"] or 0) > (entry["sequence_number"] or 0)]
+        table, gone = _read(state, one, newer, lineage=lineage)
+        if table.num_rows != entry["record_count"]:
+            raise FormatError(
+                f"the file has {table.num_rows} rows, its entry says {entry['record_count']}",
+                location=entry["location"],
+                code="count-mismatch",
+            )
         if (bitmap := positions.get(entry["location"])) is not None:
-            at = np.array(bitmap.to_array(), dtype=np.int64)
+            at = vector_positions(bitmap, table.num_rows)
             gone[at[at < len(gone)]] = True
         tables.append(table.filter(pa.array(~gone)) if gone.any() else table)
     return pa.concat_tables(tables)
+
+
+def _read(
+    state: TableState, one: EntryBatch, by_value: Sequence[dict[str, Any]], *, lineage: bool
+) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
+    """All rows of a data file as they are stored, and which of them equality deletes remove."""
+    for name, f in state.schema.walk():
+        if type_base(f.type) == "variant":
+            raise UnsupportedError(f"column {name!r} is a variant, and data with such columns is not rewritten here")
+    fields, to = list(state.schema.fields), list(file_schema(state.schema))
+    if lineage:
+        fields += [ROW_ID, LAST_UPDATED]
+        to += arrow_fields([ROW_ID, LAST_UPDATED])
+    wanted = len(fields)
+    deletes = EqualityDeletes(state, _for_one(by_value))
+    numbers = tuple(range(len(by_value)))
+    paths = equality_fields(state, deletes.ids(numbers))
+    extra = [path[0] for path in paths.values()]
+    fields, to = fields + extra, to + arrow_fields(extra)
+    tables, masks = [pa.schema(to[:wanted]).empty_table()], [np.zeros(0, dtype=bool)]
+    for table in read_data_file(state, one, fields, to=to):
+        tables.append(table.select(range(wanted)))
+        masks.append(deletes.mask(numbers, table.select(range(wanted, table.num_columns)), paths))
+    return pa.concat_tables(tables), np.concatenate(masks)
+
+
+def _for_one(by_value: Sequence[dict[str, Any]]) -> MatchedDeletes:
+    """Equality deletes that apply to one data file."""
+    return MatchedDeletes(
+        EntryBatch(pa.Table.from_pylist(list(by_value), schema=ENTRY_SCHEMA)),
+        pa.nulls(1, pa.int32()),
+        pa.array([[]], pa.list_(pa.int32())),
+        pa.array([list(range(len(by_value)))], pa.list_(pa.int32())),
+    )
 
 
 def _keys(batch: EntryBatch) -> list[Any]:

@@ -11,9 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._live import live_leaves
-from iceexplore.deletes import FILE_PATH_ID, read_deletion_vector, read_position_deletes
+from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, whole
+from iceexplore.manifests import (
+    ENTRY_SCHEMA,
+    ContentType,
+    EntryBatch,
+    Manifest,
+    bool_array,
+    concat_batches,
+    whole,
+)
+from iceexplore.planning import MatchedDeletes
+from iceexplore.reading import deleted_positions
 
 __all__ = ["Deletes", "deletes_of", "file_scope", "read_positions"]
 
@@ -100,28 +110,26 @@ def read_positions(state: TableState, files: EntryBatch, deletes: Deletes) -> di
 
     A deletion vector takes the place of all position delete files of its data file (spec, "Deletion Vectors").
     """
-    from pyroaring import BitMap64
-
-    out: dict[str, Any] = {}
-    for name, entry in deletes.vectors.items():
-        place = entry["deletion_vector"]
-        out[name] = read_deletion_vector(state.storage, entry["location"], place["offset"], place["size_in_bytes"])
-    columns = [files.entries[c].to_pylist() for c in ("location", "sequence_number", "partition_spec_id")]
-    where = dict(zip(columns[0], zip(columns[1], _places(files), strict=True), strict=True))
-    open_ones = pa.array([n for n in columns[0] if n not in deletes.vectors], pa.string())
-    if not len(open_ones):
-        return out
-    rows = deletes.positions.entries.select(["location", "file_format", "sequence_number"]).to_pylist()
-    for row, place in zip(rows, _places(deletes.positions), strict=True):
-        table = read_position_deletes(state.storage, row["location"], row["file_format"])
-        table = table.filter(pc.is_in(table["file_path"], value_set=open_ones))
-        for name in table["file_path"].unique().to_pylist():
-            sequence, own = where[name]
-            if (row["sequence_number"] or 0) < (sequence or 0) or own != place:
-                continue
-            found = table.filter(pc.equal(table["file_path"], name))["pos"].to_numpy()
-            out.setdefault(name, BitMap64()).update(found[found >= 0].astype(np.uint64).tolist())
-    return out
+    names, sequences = (files.entries[c].to_pylist() for c in ("location", "sequence_number"))
+    numbers = {name: i for i, name in enumerate(deletes.vectors)}
+    vectors = EntryBatch(pa.Table.from_pylist(list(deletes.vectors.values()), schema=ENTRY_SCHEMA))
+    by_place: dict[Any, list[tuple[int, int, str | None]]] = {}
+    rows = deletes.positions.entries["sequence_number"].to_pylist()
+    for i, (sequence, scope, place) in enumerate(zip(rows, deletes.scope, _places(deletes.positions), strict=True)):
+        by_place.setdefault(place, []).append((len(vectors) + i, sequence or 0, scope))
+    lists = [
+        []
+        if name in numbers
+        else [n for n, s, scope in by_place.get(place, ()) if s >= (own or 0) and scope in (None, name)]
+        for name, own, place in zip(names, sequences, _places(files), strict=True)
+    ]
+    matched = MatchedDeletes(
+        EntryBatch(pa.concat_tables([vectors.entries, deletes.positions.entries])),
+        pa.array([numbers.get(name) for name in names], pa.int32()),
+        pa.array(lists, pa.list_(pa.int32())),
+        pa.array([[]] * len(files), pa.list_(pa.int32())),
+    )
+    return deleted_positions(state, files, matched)
 
 
 def _places(batch: EntryBatch) -> list[Any]:

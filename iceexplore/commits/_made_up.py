@@ -21,20 +21,17 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
 from iceexplore.metadata import PartitionSpec, arrow_type, fixed_length, is_known_transform, type_base
 from iceexplore.planning import PartitionColumn, partition_columns, tuples_of
+from iceexplore.reading import MADE_UP_FOLDER
 
 __all__ = [
     "Counts",
-    "MADE_UP_FOLDER",
     "counts_of",
-    "is_made_up",
     "made_up_files",
     "made_up_folder",
     "null_share",
     "uuid_strings",
 ]
 
-#: The folder of made-up files, under the table's ``data``.
-MADE_UP_FOLDER = "data/made-up"
 _LEAVES_READ = 4
 _TUPLES = 1000
 _NEW_TUPLES = 10
@@ -46,11 +43,6 @@ _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "strin
 _NULLS = (0.0, 0.0, 0.01, 0.1)
 #: How much of its line a file covers: some columns are clustered, some are not.
 _COVERS = (0.02, 0.3, 0.95)
-
-
-def is_made_up(location: str) -> bool:
-    """Whether a file is made up (`append(files=3, ...)`): nothing stands there, reading its rows is not possible."""
-    return f"/{MADE_UP_FOLDER}/" in location
 
 
 def made_up_folder(table_location: str) -> str:

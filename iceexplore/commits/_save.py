@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from iceexplore.commits._made_up import is_made_up
 from iceexplore.commits._reachable import files_of_leaves, tree_files
 from iceexplore.commits._relocate import relocated_document, relocated_manifest
 from iceexplore.commits._relocate_deletes import relocated_deletes
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
+from iceexplore.reading import is_made_up
 from iceexplore.storage import OverlayStorage, parse_document, progress
 
 __all__ = ["DataFiles", "Saved", "save"]

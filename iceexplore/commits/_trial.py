@@ -15,7 +15,6 @@ from iceexplore.commits._conflicts import validate
 from iceexplore.commits._document import next_document
 from iceexplore.commits._layout_list import apply_to_list
 from iceexplore.commits._layout_root import apply_to_root
-from iceexplore.commits._made_up import MADE_UP_FOLDER
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import MetadataNames, publish_by_rename, publish_by_swap
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
@@ -24,6 +23,7 @@ from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import CommitConflictError, RuleError, SnapshotNotFoundError
 from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import Snapshot, schema_at
+from iceexplore.reading import MADE_UP_FOLDER
 from iceexplore.storage import Read
 
 if TYPE_CHECKING:

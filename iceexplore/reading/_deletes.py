@@ -16,7 +16,7 @@ from iceexplore.deletes import decode_deletion_vector, read_deletion_vector, rea
 from iceexplore.errors import FormatError, problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, decode_manifest_dv
-from iceexplore.planning import FileTasks, MatchedDeletes
+from iceexplore.planning import MatchedDeletes
 from iceexplore.storage import CACHE, canonical, path_only
 
 __all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_index", "read_vector", "vector_positions"]
@@ -152,6 +152,11 @@ class PositionDeletes:
             return False
         return bool(self._matched.vector[row].is_valid or len(self._matched.positions[row].values or ()))
 
+    def vector(self, row: int) -> Any:
+        """The bitmap of a data file's deletion vector, as it is; None where it has none. Raises as `of`."""
+        number = self._matched.vector[row].as_py()
+        return None if number is None else read_vector(self._state, self._entry(number))
+
     def of(self, row: int) -> list[tuple[int, Positions]]:
         """The positions deleted in a data file, by each delete (its row in `MatchedDeletes.deletes`) that has some.
 
@@ -163,9 +168,9 @@ class PositionDeletes:
         if not len(self._matched):
             return []
         file = self._files.entries.slice(row, 1).select(["location", "record_count"]).to_pylist()[0]
-        vector = self._matched.vector[row].as_py()
-        if vector is not None:
-            bitmap = read_vector(self._state, self._entry(vector))
+        bitmap = self.vector(row)
+        if bitmap is not None:
+            vector = self._matched.vector[row].as_py()
             return [(vector, vector_positions(bitmap, file["record_count"]))]
         out = []
         for number in self._matched.positions[row].as_py() or ():
@@ -203,11 +208,16 @@ def _united(parts: list[Positions]) -> Positions:
     return parts[0] if len(parts) == 1 else np.unique(np.concatenate([_NONE, *parts]))
 
 
-def deleted_positions(state: TableState, tasks: FileTasks) -> dict[str, Any]:
+def deleted_positions(state: TableState, files: EntryBatch, matched: MatchedDeletes) -> dict[str, Any]:
     """The positions deleted in each data file that has any, as `pyroaring.BitMap64` by location.
 
     A deletion vector takes the place of all position delete files (spec, "Deletion Vectors"). Positions of vectors are
     given as they are, also beyond the file's rows.
+
+    Parameters
+    ----------
+    files, matched
+        Data files, and the deletes of each.
 
     Raises
     ------
@@ -216,18 +226,16 @@ def deleted_positions(state: TableState, tasks: FileTasks) -> dict[str, Any]:
     """
     from pyroaring import BitMap64
 
-    deletes = PositionDeletes(state, tasks.files, tasks.matched)
-    matched = tasks.matched
+    deletes = PositionDeletes(state, files, matched)
     out: dict[str, Any] = {}
     if not len(matched):
         return out
     some = pc.or_(matched.vector.is_valid(), pc.greater(pc.list_value_length(matched.positions), 0))
     rows = np.flatnonzero(np.asarray(some))
-    names = tasks.files.entries["location"].take(pa.array(rows)).to_pylist()
+    names = files.entries["location"].take(pa.array(rows)).to_pylist()
     for row, name in zip(rows.tolist(), names, strict=True):
-        vector = matched.vector[row].as_py()
-        if vector is not None:
-            bitmap = read_vector(state, deletes._entry(vector))
+        bitmap = deletes.vector(row)
+        if bitmap is not None:
             out[name] = bitmap if isinstance(bitmap, BitMap64) else BitMap64(bitmap)
             continue
         parts = [positions for _, positions in deletes.of(row)]
