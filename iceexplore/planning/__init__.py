@@ -2,8 +2,8 @@
 
 from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
-from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._delete_unmatched import UNMATCHED_SCHEMA, unmatched_deletes
+from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
 from iceexplore.planning._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning._export import expression_pyiceberg, expression_sql

@@ -100,10 +100,10 @@ def _leaf(where: Any, name: str) -> Condition:
     text = before + ", ".join(texts) + after
     start = before.index(column)
     operand = Name(parts, (False,) * len(parts), Place(text, start, start + len(column)))
-    values, at = [], len(before)
+    values, begin = [], len(before)
     for literal, shown in zip(literals, texts, strict=True):
-        values.append(_value(literal, Place(text, at, at + len(shown))))
-        at += len(shown) + 2
+        values.append(_value(literal, Place(text, begin, begin + len(shown))))
+        begin += len(shown) + 2
     whole = _place(text)
     if name in ("In", "NotIn"):
         return Member(operand, tuple(values), negated, whole)
