@@ -162,7 +162,8 @@ class _Columns:
         fields = list(schema)
         if self._naming is None:
             self._naming = naming_of(self.state)
-        if not self._naming.given and fields and not has_ids(fields):
+        stands_in = len(fields) == 1 and not fields[0].name  # rows of which no column is needed
+        if not self._naming.given and fields and not stands_in and not has_ids(fields):
             text = "The data file has no field ids, and the table no name mapping: columns are read by their names."
             self.state.problems.add(problem("data-no-field-ids", self.entry["location"], text, field=NAME_MAPPING))
         return identified(fields, self._naming)
