@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long lint types format bench bench-commits samples docs constraints check-binder clean system
+.PHONY: help lab test test-long lint types format bench bench-commits bench-planning samples docs constraints check-binder clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: $(VENV)/.dev ## time and memory against PyIceberg
 bench-commits: $(VENV)/.dev ## commits against PyIceberg and v3, and when to flush (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/flush.py
+
+bench-planning: $(VENV)/.dev ## planning scans against PyIceberg (PyIceberg's part takes minutes)
+	$(BIN)/python benchmarks/planning.py
 
 samples: $(VENV)/.dev system ## make the sample tables of the package anew, by Spark
 	$(BIN)/python scripts/make_samples.py

@@ -139,7 +139,7 @@ def _card(comparison: PlanComparison) -> Card:
     numbers = tuple(
         (r["means"], _text(r["number"], r["a"]), _text(r["number"], r["b"]), _signed(r["number"], r["difference"]))
         for r in comparison.numbers_arrow.to_pylist()
-        if r["a"] or r["b"]
+        if r["a"] or r["b"] or r["number"] in ("files", "rows", "bytes")
     )
     tables = [
         CardTable("Data files that are read", ("by", "files", "rows", "bytes"), lines, right=frozenset({1, 2, 3})),
