@@ -52,10 +52,10 @@ def changelog(
     """The rows that the snapshots after `before`, up to and with `after`, inserted and deleted.
 
     As Iceberg's Spark procedure ``create_changelog_view``: rows that one snapshot deletes and inserts again unchanged
-    (copy-on-write carries them over) are left out; snapshots of operation ``replace`` change nothing; columns are those
-    of the state's schema, whatever schema was current then. Java refuses tables with delete files; here a row that a
-    position delete, a deletion vector or an equality delete newly removes is a DELETE of the snapshot that added the
-    delete, and a row that a removed delete brings back an INSERT.
+    (copy-on-write carries them over) are left out; snapshots of operation ``replace`` change nothing, even where their
+    writer has added rows by them; columns are those of the state's schema, whatever schema was current then. Java
+    refuses tables with delete files; here a row that a position delete, a deletion vector or an equality delete newly
+    removes is a DELETE of the snapshot that added the delete, and a row that a removed delete brings back an INSERT.
 
     Parameters
     ----------

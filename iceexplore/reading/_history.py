@@ -137,6 +137,8 @@ def _batch(leaf: Manifest, kinds: Collection[int], ids: list[int], partition: bo
 def _mask(leaf: Manifest, kinds: Collection[int]) -> np.ndarray:
     types = pc.is_in(leaf.entries["content_type"], pa.array(sorted(kinds), pa.int32()))
     made: np.ndarray = bool_array(live(leaf.entries)) & bool_array(types)
+    if kinds == DATA:  # what some writers list among the data: files without rows (moonlink's indexes)
+        made &= ~bool_array(pc.equal(leaf.entries["file_format"], "puffin"))
     return made
 
 

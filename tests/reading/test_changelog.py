@@ -69,7 +69,7 @@ def one_history(version: int, layout: dict[str, Any], draw: Callable[[int], int]
 
 
 @pytest.mark.parametrize(("version", "layout"), LAYOUTS)
-@settings(max_examples=10)
+@settings(max_examples=settings().max_examples // 12)
 @given(data=st.data())
 def test_changes_are_the_differences_of_the_states(version: int, layout: dict[str, Any], data: st.DataObject) -> None:
     one_history(version, layout, lambda n: data.draw(st.integers(0, n - 1)))

@@ -37,7 +37,7 @@ def check(lab: Lab, place: RowPlace, life: Life) -> None:
 
 
 @pytest.mark.parametrize(("version", "layout"), LAYOUTS)
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 12)
 @given(data=st.data())
 def test_every_place_and_every_fate(version: int, layout: dict[str, Any], data: st.DataObject) -> None:
     one_history(version, layout, lambda n: data.draw(st.integers(0, n - 1)))
