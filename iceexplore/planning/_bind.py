@@ -124,12 +124,11 @@ class _Binder:
 
     def _compared(self, column: Column, op: str, value: Value, at: Place, wanted: bool) -> Expression:
         negated = not wanted
-        null = _leaf(column, "is-null", at, negated)
         if op == "<=>":
             if value.kind == "null":
-                return null if wanted else _leaf(column, "not-null", at, negated)
+                return _leaf(column, "is-null" if wanted else "not-null", at, negated)
             equal = self._compared(column, "=", value, at, wanted)
-            return equal if wanted else any_of(equal, null)
+            return equal if wanted else any_of(equal, _leaf(column, "is-null", at, negated))
         if value.kind == "null":
             _check_comparable(column, value.at)
             return NEVER

@@ -42,6 +42,7 @@ class Columns:
             self._exact.setdefault(dotted, []).append(column)
             self._folded.setdefault(dotted.casefold(), []).append(column)
         self._schema = schema
+        self._found: dict[tuple[tuple[str, ...], tuple[bool, ...]], Column] = {}
 
     def find(self, name: Name) -> Column:
         """The column.
@@ -51,6 +52,12 @@ class Columns:
         OptionError
             There is none, or there are several that differ in letter case alone, or it is inside a list or map.
         """
+        key = name.parts, name.quoted
+        if key not in self._found:
+            self._found[key] = self._find(name)
+        return self._found[key]
+
+    def _find(self, name: Name) -> Column:
         dotted = ".".join(name.parts)
         found = self._exact.get(dotted) or self._folded.get(dotted.casefold(), [])
         same = [c for c in found if tuple(p.casefold() for p in c.path) == tuple(p.casefold() for p in name.parts)]
@@ -79,7 +86,7 @@ class Columns:
         # The last part alone, too: people forget the struct that a column is in.
         for column in reversed(self._columns):
             folded.setdefault(column.path[-1].casefold(), column.name)
-        close = dict.fromkeys(folded[f] for f in get_close_matches(dotted.casefold(), folded, 3, 0.5))
+        close = dict.fromkeys(folded[f] for f in get_close_matches(dotted.casefold()[:200], folded, 3, 0.5))
         said = f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names[:20]) or 'none'}"
         return f"no column {dotted!r}; {said}"
 

@@ -69,7 +69,8 @@ def _sql(expression: Expression, dialect: str, inside: bool) -> str:
         case Always(value):
             return "true" if value else "false"
         case And(children):
-            return " AND ".join(_sql(c, dialect, inside=True) for c in children)
+            text = " AND ".join(_sql(c, dialect, inside=True) for c in children)
+            return f"({text})" if inside else text
         case Or(children):
             text = " OR ".join(_sql(c, dialect, inside=True) for c in children)
             return f"({text})" if inside else text

@@ -77,7 +77,7 @@ def locate(value: Value, kind: Type) -> Cut:
             nanos = value.value * unit if value.kind == "stored" else _nanos(value, zoned="tz" in base)
             return _ratio(nanos, unit, *_RANGES["long"])
         case "string":
-            return _at(_only(value, "'abc'", "text"))
+            return _at(_text(value))
         case "boolean":
             return _at(_boolean(value))
         case "uuid" | "binary" | "fixed":
@@ -200,6 +200,13 @@ def _nanos(value: Value, zoned: bool) -> int:
     if given == "timestamptz" and not zoned:
         raise ValueError("the column is without zone: write the timestamp without one")
     return int(found)
+
+
+def _text(value: Value) -> str:
+    found = str(_only(value, "'abc'", "text"))
+    if not found.isascii() and any("\ud800" <= c <= "\udfff" for c in found):
+        raise ValueError("the text has half a character (a lone surrogate), which no string holds")
+    return found
 
 
 def _boolean(value: Value) -> bool:

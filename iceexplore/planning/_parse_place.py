@@ -13,6 +13,8 @@ __all__ = ["Place"]
 #: Characters of a line shown to either side of a word that is pointed at.
 _AROUND = 60
 _SHOWN = 200
+#: Characters of a message: names and literals in it may be of any length.
+_LONGEST = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Place:
 
     def error(self, message: str) -> OptionError:
         """The error that says ``message`` (escaped here) and shows the line with carets under the place."""
-        return OptionError(f"{escape.visible(message)}\n{self.picture()}")
+        return OptionError(f"{escape.visible(escape.shorten(message, _LONGEST))}\n{self.picture()}")
 
     def unparsable(self, message: str) -> OptionError:
         """The error of a text that is no filter."""
