@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from iceexplore.reading._columns_ids import children_of
 __all__ = ["ParquetRows"]
 
 _BATCH_ROWS = 1 << 17
+_SPAN_BYTES = 32 << 20
 #: Decoding in threads pays from here.
 _THREADS_FROM = 1 << 19
 
@@ -83,7 +85,7 @@ class ParquetRows:
         if leaves == [] and self._paths and said != self.rows:
             leaves = self._paths[:1]
         with foreign("the Parquet file", self.location):
-            for start, rows, chosen in self._spans(groups):
+            for start, rows, chosen in self._spans(groups, leaves == []):
                 if leaves == []:
                     for at in range(0, rows, most):
                         empty = pa.record_batch([pa.nulls(min(most, rows - at))], names=[""])
@@ -91,16 +93,31 @@ class ParquetRows:
                     continue
                 yield from self._span(start, rows, chosen, leaves, most)
 
-    def _spans(self, groups: Sequence[int] | None) -> Iterator[tuple[int, int, list[int]]]:
-        """First row, rows and row groups of what is read in one go."""
-        if groups is None:
-            yield 0, self.rows, list(range(self._groups))
+    def _spans(self, groups: Sequence[int] | None, whole: bool) -> Iterator[tuple[int, int, list[int]]]:
+        """First row, rows and row groups of what is read in one go: a row group, or several small ones. (Arrow may
+        fetch everything that it is asked for at once.)"""
+        if whole and groups is None:
+            yield 0, self.rows, []
             return
-        counts = [self._reader.metadata.row_group(g).num_rows for g in range(self._groups)]
-        for g in sorted(set(groups)):
+        about = [self._reader.metadata.row_group(g) for g in range(self._groups)]
+        counts = [int(g.num_rows) for g in about]
+        sizes = [int(g.total_byte_size) for g in about]
+        edges = [0, *accumulate(counts)]
+        wanted = sorted(set(range(self._groups) if groups is None else groups))
+        span: list[int] = []
+        for g in wanted:
             if not 0 <= g < self._groups:
                 raise FormatError(f"there is no row group {g}: the file has {self._groups}", location=self.location)
-            yield sum(counts[:g]), counts[g], [g]
+            together = [*span, g]
+            small = sum(counts[i] for i in together) <= _BATCH_ROWS and sum(sizes[i] for i in together) <= _SPAN_BYTES
+            if span and not (small and span[-1] == g - 1):
+                yield edges[span[0]], sum(counts[i] for i in span), span
+                together = [g]
+            span = together
+        if span:
+            yield edges[span[0]], sum(counts[i] for i in span), span
+        if groups is None and edges[-1] != self.rows:
+            raise FormatError(f"row groups of {edges[-1]:,} rows in a file of {self.rows:,}", location=self.location)
 
     def _span(
         self, start: int, rows: int, groups: list[int], leaves: list[str] | None, most: int
