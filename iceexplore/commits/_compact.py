@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,30 +11,32 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._applied_deletes import applied_deletes, position_files
 from iceexplore.commits._change import Change
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
-from iceexplore.commits._existing_deletes import Deletes, deletes_of, read_positions
-from iceexplore.commits._live import find_files, live_files, locations_of, must_be_live
+from iceexplore.commits._live import find_files, find_named, live_files, locations_of, must_be_live
 from iceexplore.commits._merge_made_up import merged_files
 from iceexplore.commits._operations import base_id
 from iceexplore.commits._selection import select
 from iceexplore.commits._writer import CommitWriter
-from iceexplore.deletes import read_position_deletes
 from iceexplore.errors import FormatError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
-from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, concat_batches
+from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.metadata import type_base
-from iceexplore.planning import MatchedDeletes, partition_columns
+from iceexplore.planning import MatchedDeletes, live_places, partition_columns
 from iceexplore.reading import (
     LAST_UPDATED,
     ROW_ID,
     EqualityDeletes,
     arrow_fields,
+    deleted_positions,
     equality_fields,
     is_made_up,
+    position_index,
     read_data_file,
     vector_positions,
 )
+from iceexplore.storage import path_only
 
 __all__ = ["compact"]
 
@@ -91,18 +93,20 @@ def compact(
     chosen = _without(chosen, _idle(state, chosen, files, named))
     if not len(chosen):
         raise OptionError("no partition has more files than it would get: there is nothing to compact")
-    deletes = deletes_of(state, chosen)
-    positions = read_positions(state, chosen, deletes)
-    plan = [(rows, _data_there(state, rows, read)) for rows in _groups(chosen)]
+    matched = applied_deletes(state, chosen)
+    positions = deleted_positions(state, chosen, matched)
+    groups = _places(chosen)
+    plan = [(rows, _data_there(state, rows, read)) for rows in map(chosen.take, groups)]
     size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
     if size > _MOST_BYTES:
         raise OptionError(f"{size:,} bytes were to be read: at most {_MOST_BYTES:,} in a commit; or say read=False")
     sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
     gone = tuple(chosen.entries["location"].to_pylist())
-    old_deletes = _orphaned(state, deletes, set(gone))
+    old_deletes = _orphaned(state, matched, gone)
+    lineage = writer.options.format_version >= _LINEAGE_FROM
     # Data is read before the first byte is written: a file that cannot be read refuses the commit as a whole.
     read_now = {
-        i: _rows(state, rows, deletes, positions, lineage=writer.options.format_version >= _LINEAGE_FROM)
+        i: _rows(state, rows, matched.take(pa.array(groups[i])), positions, lineage=lineage)
         for i, (rows, real) in enumerate(plan)
         if real
     }
@@ -146,12 +150,8 @@ def _flat(mask: Any) -> pa.BooleanArray:
     return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
 
 
-def _groups(chosen: EntryBatch) -> list[EntryBatch]:
-    """Files of one spec and partition together, in their order."""
-    return [chosen.take(rows) for rows in _places(chosen)]
-
-
 def _places(chosen: EntryBatch) -> list[list[int]]:
+    """The rows of each spec and partition, in their order."""
     columns = {"spec": chosen.entries["partition_spec_id"], "row": pa.array(range(len(chosen)), pa.int64())}
     if chosen.partition is not None:
         for i, child in enumerate(chosen.partition.type):
@@ -185,36 +185,31 @@ def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
     return not any(is_made_up(name) for name in names) and all(state.storage.exists(name) for name in names)
 
 
-def _orphaned(state: TableState, deletes: Deletes, rewritten: set[str]) -> tuple[str, ...]:
+def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[str]) -> tuple[str, ...]:
     """Position delete files whose live data files are all rewritten."""
-    out = []
-    rows = deletes.positions.entries.select(["location", "file_format"]).to_pylist()
-    for row, scope in zip(rows, deletes.scope, strict=True):
-        if scope is not None:
-            others = {scope} - rewritten
-        else:
-            table = read_position_deletes(state.storage, row["location"], row["file_format"])
-            others = set(table["file_path"].unique().to_pylist()) - rewritten
-        if not others or not len(find_files(state, others)[0]):
-            out.append(row["location"])
-    return tuple(out)
+    entries, referenced = position_files(matched)
+    gone = {path_only(name) for name in rewritten}
+    others: dict[str, dict[str, str]] = {}
+    for row, one in zip(entries.select(["location", "file_format"]).to_pylist(), referenced, strict=True):
+        names = (one,) if one is not None else position_index(state, row["location"], row["file_format"]).paths
+        others[row["location"]] = {path_only(n): n for n in names if path_only(n) not in gone}
+    asked = {path: name for paths in others.values() for path, name in paths.items()}
+    # A path alone counts too: delete files of a table that was moved by editing its metadata keep the old hosts.
+    live = {path_only(place) for place in live_places(state, asked)} if asked else set()
+    live |= {path_only(n) for n in find_named(state, asked.values())[1]} if asked else set()
+    return tuple(location for location, paths in others.items() if not paths.keys() & live)
 
 
 def _rows(
-    state: TableState, files: EntryBatch, deletes: Deletes, positions: dict[str, Any], *, lineage: bool
+    state: TableState, files: EntryBatch, matched: MatchedDeletes, positions: dict[str, Any], *, lineage: bool
 ) -> pa.Table:
     """The live rows of a group's files."""
-    by_value = [
-        e
-        for e, place in zip(deletes.equality.entries.to_pylist(), _keys(deletes.equality), strict=True)
-        if _reaches(state, e, place, files)
-    ]
+    deletes = EqualityDeletes(state, matched)
     tables = []
     for i in range(len(files)):
         one = files.take([i])
         entry = one.entries.select(["location", "sequence_number", "record_count"]).to_pylist()[0]
-        newer = [e for e in by_value if (e["sequence_number"] or 0) > (entry["sequence_number"] or 0)]
-        table, gone = _read(state, one, newer, lineage=lineage)
+        table, gone = _read(state, one, deletes, deletes.numbers(i), lineage=lineage)
         if table.num_rows != entry["record_count"]:
             raise FormatError(
                 f"the file has {table.num_rows} rows, its entry says {entry['record_count']}",
@@ -229,7 +224,7 @@ def _rows(
 
 
 def _read(
-    state: TableState, one: EntryBatch, by_value: Sequence[dict[str, Any]], *, lineage: bool
+    state: TableState, one: EntryBatch, deletes: EqualityDeletes, numbers: tuple[int, ...], *, lineage: bool
 ) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
     """All rows of a data file as they are stored, and which of them equality deletes remove."""
     for name, f in state.schema.walk():
@@ -240,8 +235,6 @@ def _read(
         fields += [ROW_ID, LAST_UPDATED]
         to += arrow_fields([ROW_ID, LAST_UPDATED])
     wanted = len(fields)
-    deletes = EqualityDeletes(state, _for_one(by_value))
-    numbers = tuple(range(len(by_value)))
     paths = equality_fields(state, deletes.ids(numbers))
     extra = [path[0] for path in paths.values()]
     fields, to = fields + extra, to + arrow_fields(extra)
@@ -250,33 +243,6 @@ def _read(
         tables.append(table.select(range(wanted)))
         masks.append(deletes.mask(numbers, table.select(range(wanted, table.num_columns)), paths))
     return pa.concat_tables(tables), np.concatenate(masks)
-
-
-def _for_one(by_value: Sequence[dict[str, Any]]) -> MatchedDeletes:
-    """Equality deletes that apply to one data file."""
-    return MatchedDeletes(
-        EntryBatch(pa.Table.from_pylist(list(by_value), schema=ENTRY_SCHEMA)),
-        pa.nulls(1, pa.int32()),
-        pa.array([[]], pa.list_(pa.int32())),
-        pa.array([list(range(len(by_value)))], pa.list_(pa.int32())),
-    )
-
-
-def _keys(batch: EntryBatch) -> list[Any]:
-    return [None] * len(batch) if batch.partition is None else batch.partition.to_pylist()
-
-
-def _reaches(state: TableState, entry: dict[str, Any], place: Any, files: EntryBatch) -> bool:
-    """Whether an equality delete applies in the partition of these files (all are of one)."""
-    spec = state.metadata.spec(entry["partition_spec_id"])
-    if spec is not None and spec.is_unpartitioned:
-        return True
-    mine = (files.entries["partition_spec_id"][0].as_py(), _keys(files)[0])
-    return _set(mine[1]) == _set(place) and mine[0] == entry["partition_spec_id"]
-
-
-def _set(row: Any) -> dict[str, Any]:
-    return {k: repr(v) for k, v in (row or {}).items() if v is not None}
 
 
 def _written(

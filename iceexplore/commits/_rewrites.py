@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._applied_deletes import applied_deletes
 from iceexplore.commits._change import Change
 from iceexplore.commits._conflicts import steps_between
-from iceexplore.commits._existing_deletes import Deletes, file_scope, read_positions
 from iceexplore.commits._live import find_files, live_leaves, locations_of, must_be_live
 from iceexplore.commits._locate import live_manifests, readable
 from iceexplore.commits._operations import base_id, partitions_of
@@ -22,6 +22,7 @@ from iceexplore.graph import TableState, resolve_state, travel
 from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.planning import partition_keys
+from iceexplore.reading import deleted_positions
 
 __all__ = ["cherry_pick", "rewrite_manifests", "rewrite_position_deletes"]
 
@@ -76,7 +77,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
     """
     if writer.options.format_version < _DVS_FROM:
         raise RuleError("deletes-need-v2", "deletion vectors exist from version 3 on: upgrade the table first")
-    every, scopes = _position_files(state)
+    every = _position_files(state)
     names = every.entries["location"].to_pylist()
     if paths is None:
         chosen = every
@@ -91,11 +92,10 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
         table = read_position_deletes(state.storage, row["location"], row["file_format"])
         concerned |= dict.fromkeys(table["file_path"].unique().to_pylist())
     targets, _ = find_files(state, concerned)
-    with_vector = _vectors(state, targets)
-    targets = targets.filter(
-        pa.array([n not in with_vector for n in targets.entries["location"].to_pylist()], pa.bool_())
-    )
-    positions = read_positions(state, targets, Deletes(positions=every, scope=scopes))
+    matched = applied_deletes(state, targets)
+    open_ones = matched.vector.is_null()
+    targets, matched = targets.filter(open_ones), matched.take(pc.indices_nonzero(open_ones))
+    positions = deleted_positions(state, targets, matched)
     rows = dict(zip(targets.entries["location"].to_pylist(), targets.entries["record_count"].to_pylist(), strict=True))
     vectors = {}
     for name, bitmap in positions.items():
@@ -113,27 +113,14 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
     )
 
 
-def _position_files(state: TableState) -> tuple[EntryBatch, list[str | None]]:
-    """The live position delete files (not vectors), and the one data file that each is for, if it is one."""
-    found, scopes = [], []
+def _position_files(state: TableState) -> EntryBatch:
+    """The live position delete files (not vectors)."""
+    found = []
     for leaf, mask in live_leaves(state, (ContentType.POSITION_DELETE,), parts=("entries", "partition")):
         mine = pa.array(bool_array(mask) & bool_array(whole(leaf.entries["deletion_vector"]).is_null()))
         if mine.true_count:
             found.append(EntryBatch.of(leaf, ()).filter(mine))
-            scopes += file_scope(leaf).filter(mine).to_pylist()
-    return concat_batches(found), scopes
-
-
-def _vectors(state: TableState, targets: EntryBatch) -> set[str]:
-    """The data files that have a deletion vector already."""
-    names = whole(targets.entries["location"])
-    out: set[str] = set()
-    for leaf, mask in live_leaves(state, (ContentType.POSITION_DELETE,)):
-        of = leaf.entries["referenced_file"]
-        is_vector = bool_array(whole(leaf.entries["deletion_vector"]).is_valid())
-        mine = bool_array(mask) & is_vector & bool_array(pc.is_in(of, value_set=names))
-        out |= set(of.filter(pa.array(mine)).to_pylist())
-    return out
+    return concat_batches(found)
 
 
 def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Change:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._applied_deletes import applied_deletes, files_of_vectors, scoped_to
 from iceexplore.commits._change import Change, Isolation, Operation
 from iceexplore.commits._equality import equality_deletes
-from iceexplore.commits._existing_deletes import Deletes, deletes_of, read_positions
 from iceexplore.commits._files import new_files
 from iceexplore.commits._live import locations_of, must_be_live
 from iceexplore.commits._operations import base_id, checked_isolation, partitions_of
@@ -21,6 +21,8 @@ from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, stats_type
 from iceexplore.metadata import PrimitiveType, encode_value
+from iceexplore.planning import MatchedDeletes
+from iceexplore.reading import deleted_positions
 
 __all__ = ["positions_by_file", "row_delta", "vector_entries"]
 
@@ -82,8 +84,9 @@ def row_delta(
         by_file, targets = positions_by_file(state, deletes)
         _refuse_newer(targets, writer.sequence_number)
     by_value = None if equality is None else equality_deletes(state, equality, equality_partition)
-    before = deletes_of(state, targets, equality=False) if by_file and version >= _DVS_FROM else Deletes()
-    old = read_positions(state, targets, before)
+    before = applied_deletes(state, targets) if by_file and version >= _DVS_FROM else MatchedDeletes()
+    old = deleted_positions(state, targets, before)
+    had_vectors = files_of_vectors(targets, before) if len(before) else {}
     _only_new(by_file, old, alone=files is None and equality is None)
     # Everything is checked: from here on files are written.
     added = [] if files is None else [new_files(state, files, writer=writer, **how)]
@@ -92,8 +95,7 @@ def row_delta(
         vectors = {name: bitmap | old[name] if name in old else bitmap for name, bitmap in by_file.items()}
         added.append(vector_entries(writer, targets, vectors))
         # What a vector takes over is dropped, if it concerned that file alone (Java: ContentFileUtil.isFileScoped).
-        names = before.positions.entries["location"].to_pylist()
-        merged = tuple(n for n, scope in zip(names, before.scope, strict=True) if scope in by_file)
+        merged = scoped_to(before, by_file)
     elif by_file:
         added.append(_position_files(state, writer, targets, by_file))
     if by_value is not None:
@@ -103,7 +105,7 @@ def row_delta(
         operation,
         concat_batches(added),
         remove_deletes=merged,
-        replace_dvs=tuple(n for n in by_file if n in before.vectors),
+        replace_dvs=tuple(spelled for name, spelled in had_vectors.items() if name in by_file),
         base_snapshot_id=base_id(state),
         isolation=isolation,
         conflict_partitions=partitions_of(state, targets),

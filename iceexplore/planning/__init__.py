@@ -2,6 +2,7 @@
 
 from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
+from iceexplore.planning._delete_paths import live_places
 from iceexplore.planning._delete_unmatched import UNMATCHED_SCHEMA, unmatched_deletes
 from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
@@ -67,6 +68,7 @@ __all__ = [
     "explain_manifests",
     "expression_pyiceberg",
     "expression_sql",
+    "live_places",
     "make_filter",
     "match_deletes",
     "may_hold",

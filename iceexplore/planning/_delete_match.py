@@ -33,6 +33,7 @@ def match_deletes(
     *,
     filter: Filter | None = None,  # noqa: A002
     manifests: Iterable[int] | None = None,
+    replaced: bool = False,
 ) -> MatchedDeletes:
     """The deletes of a state's snapshot that apply to some of its data files (spec, "Scan Planning").
 
@@ -57,6 +58,8 @@ def match_deletes(
     manifests
         Rows of the root, the manifests to be read for deletes; by default all that may hold them. In the V4 draft
         vectors stand on the entries of their data files, so manifests of data belong to them.
+    replaced
+        Keep the position delete files that a vector takes the place of, for who wants to remove them.
 
     Returns
     -------
@@ -65,7 +68,8 @@ def match_deletes(
     """
     if not len(files):
         return MatchedDeletes()
-    return Matching(state, files, live_deletes(state, manifests=manifests, files=files), filter).result()
+    found = live_deletes(state, manifests=manifests, files=files)
+    return Matching(state, files, found, filter).result(replaced=replaced)
 
 
 def equality_columns(state: TableState, manifests: Iterable[int] | None = None) -> list[int]:
@@ -209,14 +213,14 @@ class Matching:
         groups = ((near, self.groups), (wide, one))
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
 
-    def result(self) -> MatchedDeletes:
+    def result(self, *, replaced: bool = False) -> MatchedDeletes:
         """What applies; faults are noted."""
         count = len(self.files)
         if not len(self.found):
             return MatchedDeletes(EntryBatch.empty(), pa.nulls(count, pa.int32()), no_lists(count), no_lists(count))
         self._note()
         vector = self.vector
-        positions = lists_of(count, self.position_pairs(), vector >= 0)
+        positions = lists_of(count, self.position_pairs(), (vector >= 0) & (not replaced))
         equality = lists_of(count, self.equality_pairs(), np.zeros(count, dtype=bool))
         used = np.zeros(len(self.found), dtype=bool)
         used[vector[vector >= 0]] = True
@@ -229,6 +233,7 @@ class Matching:
             pa.array(renamed[vector].astype(np.int32), mask=vector < 0),
             positions.array(renamed),
             equality.array(renamed),
+            self.found.referenced.filter(pa.array(used)),
         )
 
     def _note(self) -> None:

@@ -43,14 +43,14 @@ class Reasons:
     def of_bounds(self, file: int, delete: int) -> Reason:
         """An equality delete whose statistics show that it has no value of the data file's."""
         m = self.matching
-        one = np.array([file]), np.array([delete])
-        column = next(c for c, found in m.equality_bounds.items() if found.apart(*one)[0])
+        pair = np.array([file]), np.array([delete])
+        column = next(c for c, found in m.equality_bounds.items() if found.apart(*pair)[0])
         name, f = m.state.metadata.all_fields()[column]
         ours, theirs = self._stats(m.files, file, column), self._stats(m.found.batch, delete, column)
-        who = ("the data file", "the delete file")
-        for side, one, other in ((ours, *who), (theirs, *reversed(who))):
-            if side["null_count"] and side["null_count"] == side["value_count"]:
-                return "bounds", f"every {name} of {one} is null, and none of {other} is"
+        names = ("data file", "delete file")
+        for stats, who, other in ((ours, *names), (theirs, *names[::-1])):
+            if stats["null_count"] and stats["null_count"] == stats["value_count"]:
+                return "bounds", f"every {name} of the {who} is null, and none of the {other} is"
         a, b = (self._range(s, f.type) for s in (theirs, ours))
         return "bounds", f"bounds of {name}, {a}, do not meet {b}"
 

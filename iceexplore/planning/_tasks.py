@@ -11,6 +11,7 @@ from iceexplore.planning._expression import ALWAYS, Expression
 
 __all__ = ["FileTasks", "MatchedDeletes"]
 
+_NO_NAMES = pa.array([], pa.string())
 _NO_DELETES = pa.array([], pa.list_view(pa.int32()))
 
 
@@ -27,17 +28,25 @@ class MatchedDeletes:
     positions, equality
         list_view<int32>, never null: position and equality delete files. Lists of different files may be one and the
         same stretch of the array's values: ask by row, or flatten what `take` gives.
+    referenced
+        One per row of `deletes`: the one data file that it names, by ``referenced_file`` or by equal bounds of
+        ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null where it may concern several.
     """
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
     vector: pa.Int32Array = field(default_factory=lambda: pa.array([], pa.int32()))
     positions: pa.ListViewArray = field(default_factory=lambda: _NO_DELETES)
     equality: pa.ListViewArray = field(default_factory=lambda: _NO_DELETES)
+    referenced: pa.StringArray = field(default_factory=lambda: _NO_NAMES)
 
     def take(self, rows: pa.Array) -> MatchedDeletes:
         """Those of these data files; `deletes` stays whole."""
         return MatchedDeletes(
-            self.deletes, self.vector.take(rows), self.positions.take(rows), self.equality.take(rows)
+            self.deletes,
+            self.vector.take(rows),
+            self.positions.take(rows),
+            self.equality.take(rows),
+            self.referenced,
         )
 
     def __len__(self) -> int:

@@ -27,12 +27,10 @@ from iceexplore.commits import (
     set_ref,
     upgrade,
 )
-from iceexplore.commits._compact import _rows
-from iceexplore.commits._existing_deletes import deletes_of, read_positions
-from iceexplore.commits._live import live_files
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError, RuleError
 from iceexplore.manifests import ContentType
+from iceexplore.reading import to_arrow
 from tests.commits.operations_lab import BY_KIND, Commits, frame, sandbox
 
 DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
@@ -49,14 +47,7 @@ def box(folder: Path, version: Any, **more: Any) -> Commits:
 
 def rows_of(commits: Commits) -> list[tuple[Any, ...]]:
     """The table's rows, all deletes applied."""
-    state = commits.state
-    files = live_files(state)
-    if not len(files):
-        return []
-    deletes = deletes_of(state, files)
-    positions = read_positions(state, files, deletes)
-    tables = [_rows(state, files.take([i]), deletes, positions, lineage=False) for i in range(len(files))]
-    rows = pa.concat_tables(tables).to_pylist()
+    rows = to_arrow(commits.state).to_pylist()
     return sorted(((r["id"], r["kind"], r["x"]) for r in rows), key=lambda row: (row[0], repr(row)))
 
 
