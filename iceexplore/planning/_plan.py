@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.graph import TableState
+from iceexplore.planning._delete_lists import no_lists
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._filter import Filter, make_filter
 from iceexplore.planning._incremental import Appends, appends_between
@@ -166,6 +167,4 @@ def _some(names: list[str]) -> str:
 
 
 def _no_deletes(count: int) -> MatchedDeletes:
-    offsets = pa.array(np.zeros(count + 1, dtype=np.int32))
-    nothing = pa.ListArray.from_arrays(offsets, pa.array([], pa.int32()))
-    return MatchedDeletes(vector=pa.nulls(count, pa.int32()), positions=nothing, equality=nothing)
+    return MatchedDeletes(vector=pa.nulls(count, pa.int32()), positions=no_lists(count), equality=no_lists(count))

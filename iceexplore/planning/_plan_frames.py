@@ -13,6 +13,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, whole
 from iceexplore.planning._export import expression_sql
 from iceexplore.planning._layout_groups import GROUPINGS
+from iceexplore.planning._list_views import Stretches
 from iceexplore.planning._plan_columns import column_bytes
 from iceexplore.planning._splits import content_sizes, delete_counts, split_counts
 from iceexplore.planning._tasks import MatchedDeletes
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from iceexplore.planning._scan_plan import ScanPlan
 
 __all__ = ["deletes_table", "partition_texts", "tasks_table"]
+
+#: Names of delete files in all of a plan's tasks together; each file names fewer of its deletes where there are more.
+_MOST_NAMES = 10_000_000
 
 
 def tasks_table(plan: ScanPlan) -> pa.Table:
@@ -44,8 +48,8 @@ def tasks_table(plan: ScanPlan) -> pa.Table:
         "delete_bytes": counts.bytes,
         "deletion_vector": names.take(of_vector),
         "deleted_rows": whole(matched.deletes.entries["record_count"]).take(of_vector),
-        "position_deletes": _named(matched.positions, names),
-        "equality_deletes": _named(matched.equality, names),
+        "position_deletes": Stretches.of(matched.positions).names(names, _MOST_NAMES),
+        "equality_deletes": Stretches.of(matched.equality).names(names, _MOST_NAMES),
         "sequence_number": entries["sequence_number"],
         "first_row_id": entries["first_row_id"],
         "snapshot_id": entries["snapshot_id"],
@@ -112,17 +116,9 @@ def _kinds(matched: MatchedDeletes) -> pa.Array:
 
 def _uses(matched: MatchedDeletes) -> npt.NDArray[np.int64]:
     """How many data files each delete applies to."""
-    out = np.zeros(len(matched.deletes), dtype=np.int64)
-    for used in (pc.drop_null(matched.vector), pc.list_flatten(matched.positions), pc.list_flatten(matched.equality)):
-        np.add.at(out, np.asarray(used).astype(np.int64), 1)
-    return out
-
-
-def _named(lists: pa.ListArray, names: pa.Array) -> pa.ListArray:
-    flat = names.take(pc.list_flatten(lists))
-    lengths = np.asarray(pc.list_value_length(lists)).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), flat)
+    count = len(matched.deletes)
+    out = np.bincount(np.asarray(pc.drop_null(matched.vector)).astype(np.int64), minlength=count).astype(np.int64)
+    return out + sum(Stretches.of(lists).uses(count) for lists in (matched.positions, matched.equality))
 
 
 def _placed(columns: dict[str, Any], after: str, name: str, values: Any) -> dict[str, Any]:

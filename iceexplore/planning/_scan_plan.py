@@ -93,8 +93,9 @@ class ScanPlan:
         filter, as SQL), ``whole`` (metadata proves that every row matches), ``deletes`` (how many apply),
         ``delete_bytes``, ``deletion_vector`` (the file that it is in), ``deleted_rows`` (by the vector; null without
         one: what delete files delete, metadata does not tell), ``position_deletes``, ``equality_deletes`` (lists of
-        files), ``sequence_number``, ``first_row_id``, ``snapshot_id``; with row groups ``row_groups`` and how many of
-        them are left, ``row_groups_read``.
+        files, cut where all of them together would be more than ten million names), ``sequence_number``,
+        ``first_row_id``, ``snapshot_id``; with row groups ``row_groups`` and how many of them are left,
+        ``row_groups_read``.
         """
         return to_frame(self.tasks_arrow)
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
 from iceexplore.manifests import EntryBatch, whole
+from iceexplore.planning._list_views import Stretches
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
 
 __all__ = ["DeleteCounts", "SplitOptions", "combined_table", "content_sizes", "delete_counts", "split_counts",
@@ -86,10 +87,9 @@ def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
     total = np.zeros(len(matched), dtype=np.int64)
     total[has] = sizes[vector[has]]
     for lists in (matched.positions, matched.equality):
-        lengths = _longs(pc.list_value_length(lists))
-        flat = np.asarray(pc.list_flatten(lists)).astype(np.int64)
-        np.add.at(total, np.repeat(np.arange(len(lists)), lengths), sizes[flat])
-        count += lengths
+        stretches = Stretches.of(lists)
+        total += stretches.totals(sizes)
+        count += stretches.size
     return DeleteCounts(count, total)
 
 

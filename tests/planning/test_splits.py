@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from iceexplore.errors import OptionError
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch
 from iceexplore.planning import FileTasks, MatchedDeletes
-from iceexplore.planning._splits import SplitOptions, combined_table, split_counts, split_table
+from iceexplore.planning._list_views import Stretches
+from iceexplore.planning._splits import SplitOptions, combined_table, delete_counts, split_counts, split_table
 from tests.planning import plan_lab as lab
 
 File = dict[str, Any]
@@ -124,6 +126,49 @@ def _merged(splits: list[tuple[int, int, int]]) -> int:
         count += last != (task, start)
         last = (task, start + length)
     return count
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4)), min_size=1, max_size=8),
+    st.lists(st.integers(0, 4), min_size=10, max_size=10),
+    st.booleans(),
+    st.integers(1, 20),
+)
+def test_shared_stretches_are_added_up_as_lists_are(
+    places: list[tuple[int, int]], values: list[int], cut: bool, most: int
+) -> None:
+    starts, sizes = (pa.array(column, pa.int32()) for column in zip(*places, strict=True))
+    lists = pa.ListViewArray.from_arrays(starts, sizes, pa.array(values, pa.int32()))
+    lists = lists.slice(1) if cut else lists
+    found = Stretches.of(lists)
+    amounts = np.array([3, 1, 4, 1, 5])
+    plain = lists.to_pylist()
+    assert found.totals(amounts).tolist() == [sum(int(amounts[v]) for v in each) for each in plain]
+    assert found.uses(5).tolist() == [sum(each.count(v) for each in plain) for v in range(5)]
+    shown = found.names(pa.array(list("abcde")), most).to_pylist()
+    assert len(shown) == len(plain)
+    fits = sum(map(len, plain)) <= most
+    for each, names in zip(plain, shown, strict=True):
+        wanted = ["abcde"[v] for v in each]
+        assert names == (wanted if fits else wanted[: max(1, most // len(plain))])
+
+
+def test_many_deletes_of_many_files_are_not_written_out() -> None:
+    """As global equality deletes are: each of them applies to each file."""
+    files, deletes = 20_000, 50_000
+    views = pa.ListViewArray.from_arrays(
+        pa.array([0] * files, pa.int32()),
+        pa.array([deletes] * files, pa.int32()),
+        pa.array(np.arange(deletes), pa.int32()),
+    )
+    batch = _batch([{"content_type": 2, "location": "d", "file_size_in_bytes": 2}])
+    entries = pa.concat_tables([batch.entries] * deletes).combine_chunks()
+    matched = MatchedDeletes(
+        EntryBatch(entries), pa.nulls(files, pa.int32()), pa.nulls(files, pa.list_(pa.int32())).fill_null([]), views
+    )
+    counts = delete_counts(matched)
+    assert set(counts.count.tolist()) == {deletes}
+    assert set(counts.bytes.tolist()) == {2 * deletes}
 
 
 def test_sizes_that_a_damaged_manifest_claims_do_not_fill_memory() -> None:
