@@ -209,8 +209,12 @@ def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
 
 def _among(values: pa.Array, literals: list[pa.Scalar]) -> Mask:
     """Which values are one of the literals."""
-    if len(literals) > 8 and not pa.types.is_floating(values.type) and not pa.types.is_decimal(values.type):
-        return known(pc.is_in(values, value_set=pa.array([x.as_py() for x in literals], values.type)))
+    if len(literals) > 8 and all(x.type == values.type for x in literals):
+        wanted = pa.array([x.as_py() for x in literals], values.type)
+        if pa.types.is_floating(values.type):  # is_in tells -0.0 from 0.0, which are equal
+            zero = pa.scalar(0, values.type)
+            values, wanted = pc.add(values, zero), pc.add(wanted, zero)
+        return known(pc.is_in(values, value_set=wanted))
     out = np.zeros(len(values), np.bool_)
     for x in literals:
         out |= known(pc.equal(values, x))

@@ -20,7 +20,7 @@ from iceexplore.planning import (
     predicates,
 )
 from tests.planning.filter_lab import Meaning, bare, both, either, filters
-from tests.planning.filter_types import NAMES, ROWS, SCHEMA, Row, table_of
+from tests.planning.filter_types import KINDS, NAMES, ROWS, SCHEMA, Row, table_of
 
 TABLE = table_of(ROWS)
 
@@ -129,3 +129,14 @@ def test_columns_that_are_not_there_are_null(wanted: tuple[str, Meaning]) -> Non
     text, meaning = wanted
     row = dict.fromkeys(NAMES)
     assert evaluate(bind_filter(SCHEMA, text), pa.table({"other": [1]})).to_pylist() == [meaning(row) is True], text
+
+
+def test_long_lists() -> None:
+    """Lists go to a hash table, where -0.0 has to be 0.0 and decimals have their column's scale."""
+    for name in ("i", "l", "f", "d", "c", "s", "t", "day"):
+        kind = KINDS[name]
+        filler = {"s": "'no {}'", "t": "'1980-01-01 00:00:00.{:06}'", "day": "'1980-01-{:02}'"}.get(name, "{}.5")
+        for text, literal in kind.literals:
+            others = ", ".join(filler.format(n) for n in range(10, 30))
+            found = evaluate(bind_filter(SCHEMA, f"{name} in ({others}, {text})"), TABLE).to_pylist()
+            assert found == [r[name] is not None and kind.key(r[name]) == literal for r in ROWS], (name, text)
