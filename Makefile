@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NOTEBOOK := notebooks/01_quickstart.ipynb
 NBVAL := --nbval-lax --nbval-cell-timeout=120 --nbval-current-env
+# two processes: Spark's tests, then half of the rest, beside the browser's and the other half
+WORKERS ?= 2
+XDIST := -n $(WORKERS) --no-loadscope-reorder
 PYTEST_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -19,10 +22,10 @@ lab: $(VENV)/.lab ## open JupyterLab on the quickstart
 	$(BIN)/jupyter lab $(LAB_ARGS) $(NOTEBOOK)
 
 test: $(VENV)/.dev system ## run every test, notebooks included (CI=true: nothing is skipped)
-	$(BIN)/pytest tests notebooks $(NBVAL) $(PYTEST_ARGS)
+	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) $(PYTEST_ARGS)
 
 test-long: $(VENV)/.dev system ## the same, with many more examples per property
-	$(BIN)/pytest tests notebooks $(NBVAL) --hypothesis-profile=long $(PYTEST_ARGS)
+	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) --hypothesis-profile=long $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev ## ruff
 	$(BIN)/ruff check .

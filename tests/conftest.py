@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -90,6 +91,27 @@ def need_corpus() -> Path:
     if not (path / "expected.json").is_file():
         pytest.fail(f"ICEEXPLORE_CORPUS says {path}, and no expected.json is there", pytrace=False)
     return path
+
+
+#: Tests that share what is costly, a Spark session or a JupyterLab, stay in one process, and begin first.
+TOGETHER = ("tests/spark/", "tests/browser/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no process is left alone with it."""
+    items.sort(key=lambda item: next((i for i, folder in enumerate(TOGETHER) if item.nodeid.startswith(folder)), 9))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``-n``: files are what is given out, as ``--dist loadfile`` does, and some folders whole."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0])
+
+    return Scheduling(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

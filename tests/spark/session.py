@@ -31,12 +31,17 @@ def start(warehouse: Path) -> Any:
         "spark.sql.catalog.cat.warehouse": str(warehouse),
         "spark.sql.catalog.cat.cache-enabled": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        # out of memory: an error at once, not a session that collects garbage until the test's time is up
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError",
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "2",
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "2g",
+        "spark.driver.memory": "3g",
+        "spark.ui.retainedJobs": "10",  # thousands of queries are run, and none is looked back at
+        "spark.ui.retainedStages": "10",
+        "spark.ui.retainedTasks": "100",
+        "spark.sql.ui.retainedExecutions": "10",
         "spark.sql.codegen.wholeStage": "false",  # hundreds of small, different plans: compiling each costs more
     }
     builder = SparkSession.builder.master("local[2]").appName("iceexplore")
