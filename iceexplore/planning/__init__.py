@@ -1,5 +1,6 @@
 """Scan planning: filters, what they prune, which deletes apply, and why."""
 
+from iceexplore.planning._advice import Advice
 from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._delete_paths import live_places
@@ -34,14 +35,18 @@ from iceexplore.planning._partition_values import (
     typed_values,
 )
 from iceexplore.planning._plan import plan_scan
+from iceexplore.planning._plan_tree import PlanTree
 from iceexplore.planning._prune import may_hold
 from iceexplore.planning._residual import residuals
 from iceexplore.planning._row_groups import ROW_GROUP_SCHEMA, row_groups_of
 from iceexplore.planning._scan_plan import ScanPlan
+from iceexplore.planning._table_layout import TableLayout
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
+from iceexplore.planning._waterfall import Waterfall
 
 __all__ = [
     "ALWAYS",
+    "Advice",
     "Always",
     "And",
     "Evidence",
@@ -53,11 +58,14 @@ __all__ = [
     "Op",
     "Or",
     "PartitionColumn",
+    "PlanTree",
     "Predicate",
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
+    "TableLayout",
     "UNMATCHED_SCHEMA",
     "WHY_SCHEMA",
+    "Waterfall",
     "all_of",
     "any_of",
     "bind_filter",
