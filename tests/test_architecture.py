@@ -20,8 +20,8 @@ MAX_LINES = 400
 
 #: Top to bottom, as in ARCHITECTURE.md: a package stands only on those below it.
 HOUSE = (
-    "faces", "widgets", "commits", "reading", "planning", "inspect", "graph", "manifests", "deletes", "formats",
-    "metadata", "storage", "render", "errors",
+    "faces", "widgets", "labs", "on_spark", "commits", "reading", "planning", "inspect", "graph", "manifests", "deletes",
+    "formats", "metadata", "storage", "render", "errors",
 )  # fmt: skip
 
 #: What `import iceexplore` must leave alone: each costs more than the whole import may.
