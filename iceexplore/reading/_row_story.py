@@ -38,6 +38,8 @@ class RowStory:
 
     Attributes
     ----------
+    location
+        The table's.
     rows
         The places of each row: linked by ``_row_id``, by the identifier fields, or by a move that was guessed. Rows of
         a table with neither are told apart by their places alone.
@@ -45,12 +47,14 @@ class RowStory:
 
     title: str
     rows: tuple[tuple[RowPlace, ...], ...]
+    location: str = ""
 
     def to_text(self) -> str:
-        """A paragraph per row, a line per event; nothing in it can drive a terminal."""
+        """A paragraph per row, a line per event, files relative to the table; nothing in it can drive a terminal."""
         out = [self.title]
         for row in self.rows:
-            out += ["", *_paragraph(row)]
+            lines = _paragraph(row)
+            out += ["", *([line.replace(f"{self.location}/", "") for line in lines] if self.location else lines)]
         return "\n".join(escape.text(line) for line in out)
 
     def scene(self) -> Scene:
@@ -117,7 +121,8 @@ def story_of(places: RowPlaces) -> RowStory:
     for i, p in enumerate(places):
         groups.setdefault(lead(i), []).append(p)
     title = f"Rows of {places.state.name} where {places.filter}"
-    return RowStory(title if groups else f"{title}: none was found", tuple(tuple(g) for g in groups.values()))
+    rows = tuple(tuple(g) for g in groups.values())
+    return RowStory(title if groups else f"{title}: none was found", rows, places.state.metadata.location.rstrip("/"))
 
 
 def _paragraph(row: Sequence[RowPlace]) -> list[str]:
@@ -220,7 +225,7 @@ def _end(node_id: str, event: RowEvent, parent: str) -> SceneNode:
         label, kind, lines = delete.location.rpartition("/")[2], delete.kind, (*at, _snapshot(event.by), *when)
     else:
         label, kind, lines = "the file was removed", "snapshot", (_snapshot(event.by), *when)
-    return SceneNode(node_id, kind, label, lines, badge=None, marks=frozenset({"removed"}), parent=parent, level=2)
+    return SceneNode(node_id, kind, label, lines, parent=parent, level=2)
 
 
 def _count(n: int, what: str) -> str:
