@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -122,7 +123,7 @@ def concat_batches(batches: Iterable[EntryBatch]) -> EntryBatch:
     else:
         entries = pa.concat_tables([b.entries for b in parts]).combine_chunks()
         made = EntryBatch(entries, _united_stats(parts), _united_partition(parts))
-    return made.with_columns(ordinal=pa.array(range(len(made)), pa.int64()))
+    return made.with_columns(ordinal=pa.array(np.arange(len(made), dtype=np.int64)))
 
 
 def _united_stats(parts: list[EntryBatch]) -> dict[int, pa.StructArray]:
