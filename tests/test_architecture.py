@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,18 @@ MAX_LINES = 400
 
 #: Top to bottom, as in ARCHITECTURE.md: a package stands only on those below it.
 HOUSE = (
-    "faces", "widgets", "labs", "on_spark", "commits", "reading", "planning", "inspect", "graph", "manifests", "deletes",
-    "formats", "metadata", "storage", "render", "errors",
+    "faces", "widgets", "labs", "on_spark", "commits", "reading", "planning", "inspect", "graph", "manifests",
+    "deletes", "formats", "metadata", "storage", "render", "errors",
 )  # fmt: skip
 
 #: What `import iceexplore` must leave alone: each costs more than the whole import may.
 HEAVY = ("IPython", "anywidget", "datafusion", "pandas", "pyarrow.dataset", "pyiceberg", "pyspark")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A module, parsed once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def name_of(path: Path) -> str:
@@ -47,7 +54,7 @@ def imports(path: Path) -> Iterator[tuple[int, str, str | None]]:
     """Each import of a module, also inside functions: line, module, and the name taken from it."""
     here = name_of(path).split(".")
     package = here if path.name == "__init__.py" else here[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name, None
@@ -58,13 +65,15 @@ def imports(path: Path) -> Iterator[tuple[int, str, str | None]]:
                 yield node.lineno, module, alias.name
 
 
-def our_imports(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def our_imports(path: Path) -> list[tuple[int, str]]:
     """The imports of iceexplore's own modules; a name that is a module counts as that module."""
-    known = {name_of(module) for module in MODULES}
-    for line, module, name in imports(path):
-        if module.split(".")[0] == "iceexplore":
-            whole = f"{module}.{name}"
-            yield line, whole if whole in known else module
+    ours = [(line, module, f"{module}.{name}") for line, module, name in imports(path) if ROOM.match(module)]
+    return [(line, whole if whole in NAMES else module) for line, module, whole in ours]
+
+
+NAMES = {name_of(module) for module in MODULES}
+ROOM = re.compile(r"iceexplore(\.|$)")
 
 
 def ids(path: Path) -> str:
@@ -102,8 +111,7 @@ def test_packages_are_imported_by_their_face(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=ids)
 def test_all_is_sorted_and_true(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in tree.body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
             names = ast.literal_eval(node.value)
             assert names == sorted(names)
@@ -120,7 +128,7 @@ def test_one_idea_per_module(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=ids)
 def test_modules_say_what_they_are_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert ast.get_docstring(tree_of(path))
 
 
 def tracked() -> list[Path]:
