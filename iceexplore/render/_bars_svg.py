@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
 from iceexplore.render._bars import Bar, BarChart, BarRow, spoken
-from iceexplore.render._measure import elide, text_width
+from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
 from iceexplore.render._style import PAPER
 from iceexplore.render._svg import FONT, Theme
@@ -113,18 +113,7 @@ def _name_width(row: BarRow) -> float:
 
 
 def _wrapped(said: str, limit: float, *, size: float = 12.0, most: int = 3) -> list[str]:
-    """Lines of words that fit; the last one is cut if there are more."""
-    lines: list[str] = []
-    words = escape.visible(escape.shorten(said, 1000)).split(" ")
-    for i, word in enumerate(words):
-        if lines and text_width(f"{lines[-1]} {word}", size) <= limit:
-            lines[-1] += " " + word
-        elif len(lines) == most:
-            lines[-1] = elide(" ".join([lines[-1], *words[i:]]), size, limit)
-            break
-        elif word:
-            lines.append(word)
-    return [elide(line, size, limit) for line in lines]
+    return wrapped(escape.visible(escape.shorten(said, 1000)), size, limit, most) if said else []
 
 
 def _row(

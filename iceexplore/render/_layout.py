@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from iceexplore.render import _escape as escape
-from iceexplore.render._measure import elide, text_width
+from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._scene import Scene, SceneNode
 from iceexplore.render._style import style
 
@@ -88,11 +88,15 @@ class _Sized:
     height: float
 
 
-def _size(node: SceneNode) -> _Sized:
+def _size(node: SceneNode, wrap: int) -> _Sized:
     badge = elide(escape.visible(node.badge), LINE_SIZE, 90.0) if node.badge else None
     limit = WIDEST_LABEL if len(node.label) <= WHOLE_LABEL else MAX_LABEL
     label = elide(escape.visible(node.label), LABEL_SIZE, limit, bold=True)
-    lines = tuple(elide(escape.visible(line), LINE_SIZE, MAX_LINE) for line in node.lines if line)
+    said = [escape.visible(escape.shorten(line, 1000) if wrap > 1 else line) for line in node.lines if line]
+    if wrap > 1:
+        lines = tuple(part for line in said for part in wrapped(line, LINE_SIZE, MAX_LINE, wrap))
+    else:
+        lines = tuple(elide(line, LINE_SIZE, MAX_LINE) for line in said)
     first = ICON + 7 + text_width(label, LABEL_SIZE, bold=True)
     if badge:
         first += 12 + text_width(badge, LINE_SIZE) + 10
@@ -101,9 +105,17 @@ def _size(node: SceneNode) -> _Sized:
     return _Sized(label, lines, badge, max(MIN_WIDTH, widest + 2 * PAD_X), height)
 
 
+def _label(node: SceneNode, sized: _Sized, width: float) -> str:
+    """The label in its column, where a wider box may have room for more of it."""
+    room = width - 2 * PAD_X - ICON - 7
+    if sized.badge:
+        room -= 12 + text_width(sized.badge, LINE_SIZE) + 10
+    return elide(escape.visible(node.label), LABEL_SIZE, room, bold=True)
+
+
 def layout(scene: Scene) -> Layout:
     """Place every node of a scene; no two boxes overlap. Sizes are pixels, the origin is the upper left corner."""
-    sized = {node.id: _size(node) for node in scene.nodes}
+    sized = {node.id: _size(node, scene.wrap) for node in scene.nodes}
     attached = _attached(scene)
     host = {source: target for target, sources in attached.items() for source in sources}
     columns = _columns(scene, sized)
@@ -122,9 +134,8 @@ def layout(scene: Scene) -> Layout:
     boxes = []
     for node in scene.nodes:
         s, column = sized[node.id], columns[node.level]
-        boxes.append(
-            Box(node, column.x, tops[node.id], column.width, s.height, s.label, s.lines, s.badge, node.id in host)
-        )
+        label = _label(node, s, column.width)
+        boxes.append(Box(node, column.x, tops[node.id], column.width, s.height, label, s.lines, s.badge, node.id in host))
     shift = HEADING_HEIGHT - min((b.y for b in boxes), default=0.0)
     placed = tuple(
         Box(b.node, b.x, b.y + shift, b.width, b.height, b.label, b.lines, b.badge, b.attached) for b in boxes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["elide", "text_width"]
+__all__ = ["elide", "text_width", "wrapped"]
 
 _WIDTHS: dict[str, float] = {}
 for _chars, _width in (
@@ -68,3 +68,20 @@ def elide(text: str, size: float, limit: float, *, bold: bool = False) -> str:
         room -= step
         head += 1
     return text[:head] + "…" + text[tail:]
+
+
+def wrapped(text: str, size: float, limit: float, most: int) -> list[str]:
+    """Lines of words of at most ``limit`` pixels; the last one is cut if there are more than ``most``."""
+    if len(text) <= 2000 and text_width(text, size) <= limit:
+        return [text]
+    lines: list[str] = []
+    words = text.split(" ")
+    for i, word in enumerate(words):
+        if lines and text_width(f"{lines[-1]} {word}", size) <= limit:
+            lines[-1] += " " + word
+        elif len(lines) == most:
+            lines[-1] = elide(" ".join([lines[-1], *words[i:]]), size, limit)
+            break
+        elif word:
+            lines.append(word)
+    return [elide(line, size, limit) for line in lines]

@@ -64,6 +64,11 @@ class SceneEdge:
 class Scene:
     """Nodes, parents before their children, and edges. Parenthood needs no edge of its own.
 
+    Attributes
+    ----------
+    wrap
+        As many lines one of a node's lines may take where a drawing has no room for it in one.
+
     Raises
     ------
     OptionError
@@ -75,6 +80,7 @@ class Scene:
     description: str
     nodes: tuple[SceneNode, ...] = ()
     edges: tuple[SceneEdge, ...] = field(default=())
+    wrap: int = 1
 
     def __post_init__(self) -> None:
         levels: dict[str, int] = {}
