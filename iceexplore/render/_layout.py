@@ -135,7 +135,9 @@ def layout(scene: Scene) -> Layout:
     for node in scene.nodes:
         s, column = sized[node.id], columns[node.level]
         label = _label(node, s, column.width)
-        boxes.append(Box(node, column.x, tops[node.id], column.width, s.height, label, s.lines, s.badge, node.id in host))
+        boxes.append(
+            Box(node, column.x, tops[node.id], column.width, s.height, label, s.lines, s.badge, node.id in host)
+        )
     shift = HEADING_HEIGHT - min((b.y for b in boxes), default=0.0)
     placed = tuple(
         Box(b.node, b.x, b.y + shift, b.width, b.height, b.label, b.lines, b.badge, b.attached) for b in boxes
