@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from iceexplore._figures import figures
     from iceexplore.commits import change_scenarios
     from iceexplore.inspect import LooseFile, open_file
+    from iceexplore.on_spark import spark
     from iceexplore.simulation import Simulation, empty
     from iceexplore.table import Table, open, sample
 
@@ -66,6 +67,7 @@ __all__ = [
     "open",
     "open_file",
     "sample",
+    "spark",
 ]
 
 __version__ = "0.1.0"
@@ -81,6 +83,7 @@ _LAZY = {
     "open": "iceexplore.table",
     "open_file": "iceexplore.inspect",
     "sample": "iceexplore.table",
+    "spark": "iceexplore.on_spark",
 }
 
 

@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from iceexplore.on_spark._session import spark
+from iceexplore.on_spark._session_info import SessionInfo
+
+__all__ = ["SessionInfo", "spark"]

@@ -1,0 +1,254 @@
+"""A Spark session that works at once, on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
+from iceexplore.on_spark._java import JAVA_ADVICE, check_java
+from iceexplore.on_spark._session_info import SessionInfo, version_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["ICEBERG_VERSION", "active_session", "iceberg_runtime", "spark"]
+
+#: Of Iceberg's runtime: the newest that has one for each Spark here.
+ICEBERG_VERSION = "1.11.0"
+#: Sparks that Iceberg's runtime exists for, each with the Scala versions it exists for.
+_RUNTIMES = {(3, 5): ("2.12", "2.13"), (4, 0): ("2.13",), (4, 1): ("2.13",)}
+_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_PYSPARK_ADVICE = "pip install 'iceexplore[spark]' brings PySpark 3.5 to 4.1"
+_GIB = 1 << 30
+_SECONDS_TO_END = 60
+#: Settings that lists are given in: ours are added to the user's.
+_LISTS = ("spark.jars.packages", "spark.sql.extensions")
+_CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+
+
+def spark(name: str = "iceexplore", *, iceberg: bool = False, config: Mapping[str, Any] | None = None) -> SparkSession:
+    """The Spark session that is running, unchanged, or else a local one, made now.
+
+    A new one runs on this machine (``local[*]``), with this Python in the workers, a quarter of the memory for Java,
+    without web interface, and says errors only; for a person it shows Spark's progress bar. Where the environment says
+    that Spark is elsewhere (``SPARK_REMOTE``, or this is run by ``spark-submit``), the session is made there.
+    ``spark.read.format("iceexplore")`` is registered on either, from Spark 4.0 on.
+
+    Parameters
+    ----------
+    name
+        The application's, of a new session.
+    iceberg
+        Iceberg's own runtime, too: for ``engine="iceberg"``, and to write tables with Spark SQL. Spark downloads
+        it (50 MB) when it is first asked for.
+    config
+        Settings of a new session, before ours.
+
+    Returns
+    -------
+    pyspark.sql.SparkSession
+
+    Raises
+    ------
+    MissingDependencyError
+        No PySpark, no Java, or one too old; the message says how to get it.
+    UnsupportedError
+        Iceberg's runtime is asked for, and the session that is running lacks it, or there is none for this Spark.
+    OptionError
+        A session is running already, with other settings than ``config``.
+
+    Examples
+    --------
+    >>> spark = ix.spark()
+    >>> spark.read.format("iceexplore").option("branch", "audit").load("warehouse/db/trips").show()
+    """
+    given = {str(k): _text(v) for k, v in (config or {}).items()}
+    session = active_session()
+    if session is not None:
+        _check_running(session, iceberg, given)
+    elif _elsewhere():
+        session = _build(name, given)
+        _check_running(session, iceberg, {})
+    else:
+        session = _start(name, iceberg, given)
+    _register(session)
+    return session
+
+
+def active_session() -> SparkSession | None:
+    """The Spark session of this process, classic or Connect, whichever thread made it; None without one.
+
+    Raises
+    ------
+    MissingDependencyError
+        PySpark is not installed.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as e:
+        raise MissingDependencyError(f"PySpark is not installed: {_PYSPARK_ADVICE}.") from e
+    connect = sys.modules.get("pyspark.sql.connect.session")
+    if connect is not None:
+        found = connect.SparkSession.getActiveSession() or connect.SparkSession._get_default_session()
+        if found is not None:
+            return found
+    if any(v in os.environ for v in _CONNECT_VARIABLES):
+        return None
+    found = SparkSession.getActiveSession()
+    if found is not None:
+        return found
+    # Of another thread: Java's active session is one per thread.
+    held = SparkSession._instantiatedSession
+    return held if held is not None and held._sc._jsc is not None else None
+
+
+def iceberg_runtime(spark_version: tuple[int, int], scala: str) -> str:
+    """The Maven coordinates of Iceberg's runtime for a Spark (major and minor) and its Scala (``"2.13"``).
+
+    Raises
+    ------
+    UnsupportedError
+        There is none.
+    """
+    if scala not in _RUNTIMES.get(spark_version, ()):
+        name = ".".join(map(str, spark_version))
+        known = ", ".join(f"{a}.{b}" for a, b in _RUNTIMES)
+        raise UnsupportedError(
+            f"Iceberg {ICEBERG_VERSION} has no runtime for Spark {name} with Scala {scala}, only for Spark {known}"
+        )
+    return f"org.apache.iceberg:iceberg-spark-runtime-{spark_version[0]}.{spark_version[1]}_{scala}:{ICEBERG_VERSION}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _check_running(session: Any, iceberg: bool, given: Mapping[str, str]) -> None:
+    for key, value in given.items():
+        try:
+            found = session.conf.get(key, None)
+        except Exception:
+            found = None
+        if found != value:
+            raise OptionError(
+                f"a Spark session is running already, with {key}={found!r} instead of {value!r}: leave config out to "
+                "use it as it is, or stop it first (spark.stop())"
+            )
+    info = SessionInfo.of(session)
+    if iceberg and not info.iceberg:
+        name = f"iceberg-spark-runtime-{info.version[0]}.{info.version[1]}_2.13:{ICEBERG_VERSION}"
+        how = (
+            "the server must be started with it"
+            if info.connect
+            else "stop it (spark.stop()) and call ix.spark(iceberg=True) again, or start it yourself"
+        )
+        raise UnsupportedError(
+            f"a Spark session is running already, without Iceberg's runtime: {how}, with "
+            f"--packages org.apache.iceberg:{name} (of your Scala version)"
+        )
+
+
+def _elsewhere() -> bool:
+    """Whether the environment says where Spark is: a Connect server, or the launcher that started this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ or any(v in os.environ for v in _CONNECT_VARIABLES)
+
+
+def _build(name: str, settings: Mapping[str, str]) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
+    version, scala = _installed()
+    java = check_java(version, iceberg=iceberg)
+    settings = {**_defaults(), **given}
+    if iceberg:
+        ours = {_LISTS[0]: iceberg_runtime(version, scala), _LISTS[1]: _EXTENSIONS}
+        for key, value in ours.items():
+            settings[key] = ",".join(filter(None, [given.get(key), value]))
+    _end_java()
+    # Java reads them when it starts, and hands them to workers.
+    for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        os.environ[variable] = sys.executable
+    try:
+        return _build(name, settings)
+    except Exception as e:
+        if "JAVA_GATEWAY_EXITED" in str(e):
+            raise MissingDependencyError(
+                f"Java {java} is there, and Spark did not start on it: a trimmed Java that lacks modules, or too new "
+                f"a one. {JAVA_ADVICE}"
+            ) from e
+        raise
+
+
+def _end_java() -> None:
+    """End the Java of a session that was stopped: what a new session asks of Java, only a new one gives."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None or SparkContext._active_spark_context is not None:
+        return
+    gateway.shutdown()
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.stdin.close()  # Java ends with it
+        process.wait(_SECONDS_TO_END)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _installed() -> tuple[tuple[int, int], str]:
+    """Version and Scala version of the Spark that PySpark would start (``SPARK_HOME``, else its own)."""
+    import pyspark
+    from pyspark.find_spark_home import _find_spark_home
+
+    for jar in Path(_find_spark_home(), "jars").glob("spark-core_*.jar"):
+        found = re.fullmatch(r"spark-core_(2\.\d+)-(\d+\.\d+.*)\.jar", jar.name)
+        if found:
+            return version_of(found.group(2)), found.group(1)
+    return version_of(pyspark.__version__), "2.13"
+
+
+def _defaults() -> dict[str, str]:
+    cores = os.cpu_count() or 2
+    somebody_looks = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    log = Path(__file__).with_name("log4j2.properties").as_uri()
+    return {
+        "spark.master": os.environ.get("MASTER") or "local[*]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": f"{_heap() >> 20}m",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": _text(somebody_looks),
+        # Joins and sorts on one machine: Spark's 200 pieces are for clusters.
+        "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
+        "spark.sql.python.filterPushdown.enabled": "true",
+    }
+
+
+def _heap() -> int:
+    """Bytes for Java: a quarter of the memory (of the container), between 1 and 8 GiB; the Python workers need some."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        total = 8 * _GIB
+    with contextlib.suppress(OSError, ValueError):
+        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return max(_GIB, min(8 * _GIB, total // 4))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _register(session: Any) -> None:
+    """The data source, where this Spark has them."""
