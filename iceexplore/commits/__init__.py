@@ -6,6 +6,7 @@ from iceexplore.commits._bent import BENT_RULES, BentLeaf, bent_commit, bent_dv,
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._check_rules import check_rules
 from iceexplore.commits._check_rules_rows import RuleBreak
+from iceexplore.commits._committer import Committer
 from iceexplore.commits._compact import compact
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits._detect import Changes, MetadataRead, changes_between, changes_of
@@ -57,6 +58,7 @@ __all__ = [
     "Changes",
     "CommitRecord",
     "CommitWriter",
+    "Committer",
     "Cost",
     "DocumentChange",
     "DvEncoding",

@@ -21,7 +21,7 @@ from iceexplore.storage import Read, Write
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.commits._sandbox import Sandbox
+    from iceexplore.commits._committer import Committer
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "retained"]
 
@@ -319,7 +319,7 @@ class Cost:
         return f"{_html(self._shown())}{self.plan._repr_html_()}"
 
 
-def cost_of(sandbox: Sandbox) -> Cost:
+def cost_of(sandbox: Committer) -> Cost:
     """What the commits of all writers of a sandbox cost so far."""
     state = sandbox.newest()
     writes = tuple(sandbox.storage.writes)

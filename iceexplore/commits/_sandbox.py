@@ -1,103 +1,39 @@
-"""Commits on an overlay: made, published, and tried again when another came first."""
+"""A simulation's writer: commits on an overlay, the table itself is never written."""
 
 from __future__ import annotations
 
-import secrets
-import threading
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from os import PathLike
-from random import Random
 from typing import Any
 
+from iceexplore.commits._committer import Committer, check_options
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import Pointer
 from iceexplore.commits._refs import set_current_snapshot
-from iceexplore.commits._trial import CommitRecord, DocumentChange, Layout, MakeChange, Trial
-from iceexplore.errors import OptionError, UnsupportedError
-from iceexplore.graph import TableState, state_of
-from iceexplore.metadata import Snapshot, parse_version
-from iceexplore.storage import Opened, OverlayStorage, Source, parse_document
+from iceexplore.graph import TableState
+from iceexplore.storage import OverlayStorage
 
-__all__ = ["Sandbox", "Shared", "options_for", "start_sandbox"]
+__all__ = ["Sandbox", "options_for", "start_sandbox"]
 
 _NOTE = "A simulation: "
 
 
-@dataclass
-class Shared:
-    """What the writers of one sandbox have in common."""
-
-    pointer: Pointer
-    start: str
-    seed: int | str | None
-    clock: Callable[[], int] | None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    records: list[CommitRecord] = field(default_factory=list)
-    begun: int = 0
-    made_up: int = 0
-
-    def begin(self) -> tuple[int, Random]:
-        """The number of a new commit, and where its ids and names come from."""
-        with self.lock:
-            self.begun += 1
-            number = self.begun
-        # Names and ids, no secrets.
-        return number, Random(  # noqa: S311
-            secrets.randbits(128) if self.seed is None else f"{self.seed}/{number}"
-        )
-
-    def time_after(self, last_ms: int) -> int:
-        """The time of a commit in milliseconds: always later than the table's last one.
-
-        With a seed and no clock each commit is a second after the one before, so that a simulation can be repeated.
-        """
-        if self.clock is not None:
-            return max(self.clock(), last_ms + 1)
-        return last_ms + 1000 if self.seed is not None else max(time.time_ns() // 1_000_000, last_ms + 1)
-
-
-@dataclass(frozen=True)
-class _SandboxSource(Source):
-    """Where a state of a sandbox came from: refreshing it gives the sandbox's newest."""
-
-    newest: Callable[[], Opened] | None = field(default=None, repr=False)
-
-    def reopen(self) -> Opened:
-        """The newest state of the sandbox."""
-        if self.newest is None:
-            return super().reopen()
-        return self.newest()
-
-
-class Sandbox:
+class Sandbox(Committer):
     """A writer of commits on an overlay in front of a table, which is never written.
 
     Parameters
     ----------
     state
         The state from which the simulation starts, any table's.
-    options
-        The layout. If its format version is above the table's, the first commit upgrades the table, in the same
-        metadata file ("the first commit to a V4 table must perform this migration").
     overlay
         An empty local folder for the files; by default a temporary one.
-    seed
-        Makes snapshot ids, names of files and times repeatable.
-    clock
-        Milliseconds since the epoch; the system's by default.
-    max_attempts
-        How often a commit is tried; by default ``commit.retry.num-retries`` of the table (4 in Java) and one.
+    options, seed, clock, max_attempts
+        As of `Committer`.
 
     Attributes
     ----------
-    state
-        The table as this writer knows it: as of its own last commit, or of the last `refresh`.
     storage
         The overlay.
-    shared
-        What the writers of one sandbox have in common: pointer, records, clock.
 
     Raises
     ------
@@ -106,6 +42,8 @@ class Sandbox:
     UnsupportedError
         The table is encrypted.
     """
+
+    storage: OverlayStorage
 
     def __init__(
         self,
@@ -117,153 +55,21 @@ class Sandbox:
         clock: Callable[[], int] | None = None,
         max_attempts: int | None = None,
     ) -> None:
-        if options.format_version < state.metadata.format_version:
-            raise OptionError(
-                f"format_version={options.format_version}: the table has {state.metadata.format_version}, "
-                "and no table goes back to a lower one"
-            )
-        if max_attempts is not None and max_attempts < 1:
-            raise OptionError(f"max_attempts={max_attempts}: at least 1")
-        if state.metadata.encryption_keys or "encryption.key-id" in state.metadata.properties:
-            raise UnsupportedError(f"{state.name} is encrypted: commits to encrypted tables cannot be simulated")
-        self.options = options
-        self.storage = OverlayStorage(state.storage, overlay)
-        self.max_attempts = max_attempts
-        if seed is not None and state.metadata.snapshots:
-            # Names of a simulation that was saved: one on top of it with the same seed must not give them again.
-            seed = f"{seed}/{state.metadata.snapshots[-1].snapshot_id}"
-        self.shared = Shared(Pointer(state.metadata_location), state.metadata_location, seed, clock)
-        self._lock = threading.RLock()
-        self._notes = tuple(n for n in state.notes if not n.startswith(_NOTE))
-        self.state = self._shown(state.opened, strict=state.problems.strict)
+        check_options(state, options, max_attempts)  # before a folder is made
+        storage, pointer = OverlayStorage(state.storage, overlay), Pointer(state.metadata_location)
+        super().__init__(state, options, storage, pointer, seed=seed, clock=clock, max_attempts=max_attempts)
 
-    def fork(self) -> Sandbox:
-        """A second writer to the same table: it starts from this one's state, and knows nothing of later commits.
-
-        Both share the overlay and the pointer. The one that commits second finds the pointer moved, and rebases.
-        """
-        other = object.__new__(Sandbox)
-        other.options, other.max_attempts, other._notes = self.options, self.max_attempts, self._notes
-        other.storage = self.storage.view()
-        other.shared = self.shared
-        other._lock = threading.RLock()
-        other.state = other._shown(self.state.opened, strict=self.state.problems.strict)
-        return other
-
-    @property
-    def pointer(self) -> Pointer:
-        """The catalog's pointer, shared by all writers."""
-        return self.shared.pointer
-
-    @property
-    def records(self) -> tuple[CommitRecord, ...]:
-        """The commits of all writers, in the order in which they ended; failed ones only if they wrote a file."""
-        with self.shared.lock:
-            return tuple(self.shared.records)
-
-    @property
-    def start_location(self) -> str:
-        """The metadata file from which the simulation started."""
-        return self.shared.start
-
-    def newest(self) -> TableState:
-        """The table as of the last commit of any writer; this writer's own state stays what it is."""
-        if self.pointer.location == self.state.metadata_location:
-            return self.state
-        return state_of(self._newest_opened(), strict=self.state.problems.strict)
-
-    def refresh(self) -> TableState:
-        """Go on from the last commit of any writer."""
-        with self._lock:
-            self.state = self.newest()
-            return self.state
-
-    def close(self) -> None:
-        """Remove the overlay's temporary folder, for all who use it."""
-        self.storage.close()
-
-    def commit(
-        self,
-        make_change: MakeChange | None = None,
-        *,
-        ref: str = "main",
-        document_change: DocumentChange | None = None,
-        pins: tuple[str, ...] = (),
-        what: str | None = None,
-        layout: Layout | None = None,
-    ) -> Snapshot | None:
-        """Commit: a change of files, of the document, or of both in one.
-
-        Parameters
-        ----------
-        make_change
-            Called once, with the writer; on a retry its change is validated and applied to the newer state. None: no
-            file changes, and no snapshot is made.
-        ref
-            The branch that gets the snapshot. ``main`` is made by a table's first commit, others must be there.
-        document_change
-            Made before the files', on each state that the commit is tried on.
-        pins
-            Keys of the metadata that another commit must not have changed in between (spec, "Commit Conflict
-            Resolution and Retry": of a schema update the schema).
-        what
-            What the record of the commit says, where no file changes.
-        layout
-            Writes the manifests and the list or root; by default the layout of the options.
-
-        Returns
-        -------
-        The snapshot made; without files the branch's snapshot, None if there is none. A change of the document that
-        changes nothing makes no commit.
-
-        Raises
-        ------
-        RuleError
-            It would break a rule; nothing was written.
-        CommitConflictError
-            Another commit came first and this one cannot be applied on top of it, or attempts ran out
-            (``table-unchanged``). What it wrote stays in the overlay, as orphans that `cost` shows.
-        SnapshotNotFoundError
-            There is no such branch.
-        """
-        with self._lock:
-            trial = Trial(self, make_change, ref, document_change, pins, what, layout)
-            try:
-                return trial.run()
-            finally:
-                trial.note()
-
-    # ------------------------------------------------------------------------------------------------------------------
-
-    def _shown(self, opened: Opened, *, strict: bool) -> TableState:
-        """A state on the overlay, from a document of the table or of the overlay."""
-        source = _SandboxSource(
-            **{name: getattr(opened.source, name) for name in Source.__dataclass_fields__}, newest=self._newest_opened
-        )
-        shown = replace(opened, storage=self.storage, source=source, catalog_table=None)
-        shown = replace(shown, notes=self._all_notes(opened.document.get("location")))
-        return state_of(shown, strict=strict)
-
-    def _newest_opened(self) -> Opened:
-        location = self.pointer.location
-        document, _ = parse_document(self.storage.read(location, kind="metadata"), location)
-        return self.opened_at(location, document)
-
-    def opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        return replace(
-            self.state.opened,
-            metadata_location=location,
-            document=dict(document),
-            version=parse_version(location),
-            notes=self._all_notes(document.get("location")),
-        )
-
-    def _all_notes(self, location: Any) -> tuple[str, ...]:
+    def notes(self, location: Any) -> tuple[str, ...]:
+        """That it is a simulation, where its files are, and how many are made up."""
         note = f"{_NOTE}nothing is written to {location}; its files are in {self.storage.overlay_folder}."
         made_up = self.shared.made_up
         if made_up:
             note += f" {made_up:,} made-up data files were added: they have no data."
-        return (note, *self._notes)
+        return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
+
+    def is_taken(self, location: str) -> bool:
+        """Of a simulation from an older metadata file: the table has used this number since."""
+        return self.storage.base.exists(location)
 
 
 def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:

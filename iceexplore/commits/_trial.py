@@ -1,9 +1,10 @@
-"""One commit on an overlay, over all its attempts."""
+"""One commit, over all its attempts."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from iceexplore.storage import Read
 if TYPE_CHECKING:
     from random import Random
 
-    from iceexplore.commits._sandbox import Sandbox
+    from iceexplore.commits._committer import Committer
 
 __all__ = ["CommitRecord", "DocumentChange", "Layout", "MakeChange", "Trial", "layout_of"]
 
@@ -51,7 +52,7 @@ class CommitRecord:
     Attributes
     ----------
     number
-        From 1, over all writers of the sandbox; the ``commit`` of the storage's log of writes.
+        From 1, over a writer and its forks; the ``commit`` of the storage's log of writes.
     what
         The operation, or what was changed besides files.
     snapshot_id
@@ -77,7 +78,7 @@ class Trial:
 
     def __init__(
         self,
-        sandbox: Sandbox,
+        committer: Committer,
         make_change: MakeChange | None,
         ref: str,
         document_change: DocumentChange | None,
@@ -85,45 +86,49 @@ class Trial:
         what: str | None,
         layout: Layout | None = None,
     ) -> None:
-        self.sandbox = sandbox
+        self.committer = committer
         self.make_change = make_change
         self.ref = ref
         self.document_change = document_change
         self.pins = pins
         self.layout = layout
         self.what = what or ("change" if make_change else "metadata")
-        self.start = sandbox.state
+        self.start = committer.state
         self.change: Change | None = None
         self.made: dict[str, object] = {}
         self.attempt = 0
         self.published: str | None = None
         self.snapshot_id: int | None = None
         self.reads: list[tuple[Read, ...]] = []
-        self.number, self.names = sandbox.shared.begin()
+        self.number, self.names = committer.shared.begin()
 
     def run(self) -> Snapshot | None:
-        """Try until it is published, cannot be, or attempts run out. Raises as `Sandbox.commit`."""
+        """Try until it is published, cannot be, or attempts run out. Raises as `Committer.commit`."""
         most = self._max_attempts()
+        began = time.monotonic()
         while self.attempt < most:
+            if self.attempt and not self.committer.may_retry(self.attempt, time.monotonic() - began):
+                break
             self.attempt += 1
-            log = self.sandbox.storage.reads
+            log = self.committer.storage.reads
             before = len(log)
             try:
-                state = self._try(self.start if self.attempt == 1 else self.sandbox.newest())
+                state = self._try(self.start if self.attempt == 1 else self.committer.newest())
             finally:
                 self.reads.append(tuple(log)[before:])
             if state is not None:
-                self.sandbox.state = state
+                self.committer.state = state
                 made = self.snapshot_id
                 return state.metadata.snapshot(made) if made is not None else _head(state, self.ref)
         raise CommitConflictError(
             "table-unchanged",
-            f"in each of {most} attempts another commit came first; try again, or set commit.retry.num-retries",
+            f"in each of {self.attempt} attempts another commit came first; try again, or set "
+            "commit.retry.num-retries and commit.retry.total-timeout-ms higher",
         )
 
     def note(self) -> None:
         """Keep the record of this commit, if it left anything."""
-        shared, writes = self.sandbox.shared, self.sandbox.storage.writes
+        shared, writes = self.committer.shared, self.committer.storage.writes
         if self.published is None and not any(w.commit == self.number for w in writes):
             return
         record = CommitRecord(self.number, self.what, self.snapshot_id, self.attempt, self.published, tuple(self.reads))
@@ -132,11 +137,12 @@ class Trial:
 
     def _try(self, known: TableState) -> TableState | None:
         """One attempt on a state: the new state, or None if another commit was first."""
-        sandbox = self.sandbox
+        committer = self.committer
         old = known.opened.document
         if self.attempt > 1:
+            committer.check_retry(self.start, known)
             self._check_pins(known)
-        timestamp_ms = sandbox.shared.time_after(known.metadata.last_updated_ms or 0)
+        timestamp_ms = committer.shared.time_after(known.metadata.last_updated_ms or 0)
         document = self._changed_document(old, timestamp_ms)
         if self.make_change is None:
             if document == old:
@@ -147,7 +153,7 @@ class Trial:
         return self._publish(known, document)
 
     def _changed_document(self, old: Document, timestamp_ms: int) -> Document:
-        options, document = self.sandbox.options, old
+        options, document = self.committer.options, old
         java4 = options.has_root_manifest and not uses_expressions(document)
         if java4 or (document.get("format-version") or 1) < options.format_version:
             document = dict(upgrade(document, options.format_version, expressions=options.has_root_manifest))
@@ -157,16 +163,16 @@ class Trial:
 
     def _with_snapshot(self, known: TableState, document: Document, timestamp_ms: int) -> Document:
         assert self.make_change is not None
-        sandbox = self.sandbox
+        committer = self.committer
         base = known if document is known.opened.document else _with_document(known, document)
         base = _on_branch(base, self.ref)
         version = base.metadata.format_version
         if self.snapshot_id is None:
             self.snapshot_id = _new_id(self.names, base)
         writer = CommitWriter(
-            storage=sandbox.storage.for_commit(self.number, self.attempt),
+            storage=committer.storage.for_commit(self.number, self.attempt),
             base=base,
-            options=sandbox.options,
+            options=committer.options,
             snapshot_id=self.snapshot_id,
             sequence_number=0 if version < 2 else base.metadata.last_sequence_number + 1,
             first_row_id=None if version < 3 else base.metadata.next_row_id or 0,
@@ -181,7 +187,7 @@ class Trial:
         else:
             validate(self.change, _on_branch(self.start, self.ref), base)
             self.change = self.change if self.change.renew is None else self.change.renew(base)
-        applied = (self.layout or layout_of(sandbox.options))(self.change, writer)
+        applied = (self.layout or layout_of(committer.options))(self.change, writer)
         snapshot = snapshot_json(
             format_version=version,
             snapshot_id=self.snapshot_id,
@@ -192,35 +198,34 @@ class Trial:
             parent_snapshot_id=None if base.snapshot is None else base.snapshot.snapshot_id,
             sequence_number=writer.sequence_number,
             schema_id=base.metadata.current_schema_id,
-            root_manifest=sandbox.options.has_root_manifest,
+            root_manifest=committer.options.has_root_manifest,
             first_row_id=writer.first_row_id,
             added_rows=applied.added_rows,
         )
         return dict(add_snapshot(document, snapshot=snapshot, ref=self.ref))
 
     def _publish(self, known: TableState, document: Document) -> TableState | None:
-        sandbox = self.sandbox
+        committer = self.committer
         names = MetadataNames.of(known.metadata_location)
         codec = str((document.get("properties") or {}).get("write.metadata.compression-codec", "none"))
         number = (known.opened.version or 0) + 1
         location = names.location(number, self.names, codec)
-        # A simulation from an older metadata file: numbers that the table has used since are taken.
-        while names.by_version and sandbox.storage.base.exists(location):
+        while names.by_version and committer.is_taken(location):
             number += 1
             location = names.location(number, self.names, codec)
         data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
         if codec.lower() == "gzip":
             data = gzip.compress(data, mtime=0)
         publish = publish_by_rename if names.by_version else publish_by_swap
-        files = sandbox.storage.for_commit(self.number, self.attempt)
-        if not publish(files, sandbox.pointer, known.metadata_location, location, data):
+        files = committer.storage.for_commit(self.number, self.attempt)
+        if not publish(files, committer.pointer, known.metadata_location, location, data):
             return None
         self.published = location
         if self.change is not None:
             made_up = pc.match_substring(self.change.added.entries["location"], f"/{MADE_UP_FOLDER}/")
-            with sandbox.shared.lock:
-                sandbox.shared.made_up += pc.sum(made_up).as_py() or 0
-        return state_of(sandbox.opened_at(location, document), strict=known.problems.strict)
+            with committer.shared.lock:
+                committer.shared.made_up += pc.sum(made_up).as_py() or 0
+        return state_of(committer.opened_at(location, document), strict=known.problems.strict)
 
     def _check_pins(self, known: TableState) -> None:
         before, now = self.start.opened.document, known.opened.document
@@ -232,8 +237,8 @@ class Trial:
             )
 
     def _max_attempts(self) -> int:
-        if self.sandbox.max_attempts is not None:
-            return self.sandbox.max_attempts
+        if self.committer.max_attempts is not None:
+            return self.committer.max_attempts
         text = self.start.metadata.properties.get("commit.retry.num-retries", str(_RETRIES))
         return 1 + (int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else _RETRIES)
 

@@ -8,11 +8,12 @@ from iceexplore.storage._history import list_versions, open_version
 from iceexplore.storage._location import canonical, path_only, same_location
 from iceexplore.storage._open import open_source
 from iceexplore.storage._opened import Opened, Source
-from iceexplore.storage._overlay import CommitFiles, ExistsError, OverlayStorage
+from iceexplore.storage._overlay import OverlayStorage
 from iceexplore.storage._progress import progress
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._storage import FileInfo, Storage
 from iceexplore.storage._versions import MetadataVersion
+from iceexplore.storage._writable import CommitFiles, CommitStorage, ExistsError
 from iceexplore.storage._writes import Write, WriteLog
 from iceexplore.storage._zip import member_name, write_zip
 
@@ -20,6 +21,7 @@ __all__ = [
     "CACHE",
     "Cache",
     "CommitFiles",
+    "CommitStorage",
     "ExistsError",
     "FileInfo",
     "MetadataVersion",

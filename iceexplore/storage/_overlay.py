@@ -27,9 +27,10 @@ from iceexplore.storage._faults import translate
 from iceexplore.storage._location import basename, canonical, dirname, is_local, is_uri, relative_to, within
 from iceexplore.storage._moved import Moves
 from iceexplore.storage._storage import Storage
+from iceexplore.storage._writable import CommitStorage, ExistsError
 from iceexplore.storage._writes import Write, WriteLog
 
-__all__ = ["CommitFiles", "ExistsError", "OverlayStorage"]
+__all__ = ["OverlayStorage"]
 
 T = TypeVar("T")
 # What stays as it is in a name; the percent sign itself is not among them.
@@ -81,6 +82,12 @@ class _Files:
         with self.lock:
             return list(self.by_real.values())
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "lock": None, "writes": None, "_remove": None}  # another process reads them only
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, lock=threading.Lock(), writes=WriteLog())
+
     def close(self) -> None:
         """Remove a temporary folder; a given one stays."""
         self.closed = True
@@ -88,7 +95,7 @@ class _Files:
             self._remove()
 
 
-class OverlayStorage(Storage):
+class OverlayStorage(CommitStorage):
     """Files written here first, then those of the base, which is never written.
 
     Parameters
@@ -115,21 +122,16 @@ class OverlayStorage(Storage):
     """
 
     def __init__(self, base: Storage, folder: str | os.PathLike[str] | None = None) -> None:
-        self.base = base
         self._files = _open_files(base, folder)
         self._view_of(base)
 
     def _view_of(self, base: Storage) -> None:
-        super().__init__(base.folder, moves=base._moves, allow=base._allow, properties=base._properties)
-        self.metadata_folder = base.metadata_folder
-        self.index = base.index
-        self.roots = base.roots
+        super()._view_of(base)
         self.identity = f"{self._files.identity}:{base.identity}"
 
     def view(self) -> OverlayStorage:
         """Another storage on the same files, with a log of reads of its own: for a second writer."""
         other = object.__new__(OverlayStorage)
-        other.base = self.base
         other._files = self._files
         other._view_of(self.base)
         return other
@@ -196,10 +198,6 @@ class OverlayStorage(Storage):
             raise StorageError(f"{location} could not be written to {file.real}: {e}") from e
         self._files.add(file)
         self.writes.add(Write(location, file.real, kind, len(data), time.perf_counter() - start, commit, attempt))
-
-    def for_commit(self, commit: int, attempt: int) -> CommitFiles:
-        """A writer into this overlay whose files are logged as this commit's."""
-        return CommitFiles(self, commit, attempt)
 
     # The face of a storage --------------------------------------------------------------------------------------------
 
@@ -301,23 +299,6 @@ class OverlayStorage(Storage):
         if self.base._closed:
             raise StorageError(f"{location}: the table beneath was closed; open it again")
         return super()._ask(location, real, kind, ask, offset)
-
-
-class ExistsError(StorageError, FileExistsError):
-    """A file that was to be written anew is there already."""
-
-
-@dataclass(frozen=True)
-class CommitFiles:
-    """Where one attempt of one commit writes (`iceexplore.commits.WritableStorage`)."""
-
-    storage: OverlayStorage
-    commit: int
-    attempt: int
-
-    def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file. Raises as `OverlayStorage.write`."""
-        self.storage.write(location, data, kind=kind, commit=self.commit, attempt=self.attempt)
 
 
 def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
