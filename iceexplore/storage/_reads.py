@@ -53,6 +53,9 @@ class ReadLog:
         self._lock = threading.Lock()
         self._items: list[Read] = []
 
+    def __reduce__(self) -> tuple[type[ReadLog], tuple[()]]:
+        return ReadLog, ()  # another process has a log of its own
+
     def add(self, read: Read) -> None:
         """Note a read."""
         with self._lock:
