@@ -67,6 +67,12 @@ class Moves:
             self._by_real = tuple(sorted((*self._by_real, move), key=lambda m: -len(m.real)))
             return True
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_lock"}  # for another process
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def apply(self, place: str) -> str | None:
         """Where a canonical location is now, or None where no prefix fits."""
         for move in self._by_written:

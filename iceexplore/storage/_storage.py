@@ -287,6 +287,12 @@ class Storage:
             self._closed = True
             self._remove()
 
+    def __getstate__(self) -> dict[str, object]:
+        """For another process: what may be read and where things are, secrets included, with a log of its own."""
+        self.identity  # noqa: B018  (as it is here: both share what they call a file)
+        mine = {"reads": ReadLog(), "_remote": {}, "_links": {}, "_folders": {}, "_remove": None}
+        return {**self.__dict__, **mine}
+
     # ------------------------------------------------------------------------------------------------------------------
 
     def _file(self, location: str, real: str) -> Entry:
