@@ -23,7 +23,7 @@ from iceexplore.planning._filter import Filter
 from iceexplore.planning._tasks import MatchedDeletes
 from iceexplore.storage import path_only
 
-__all__ = ["UNMATCHED_SCHEMA", "unmatched_deletes"]
+__all__ = ["UNMATCHED_SCHEMA", "applied_of", "unmatched_deletes"]
 
 #: ``code``: ``bounds``, ``dangling``, ``file-path``, ``filter``, ``no-file``, ``not-in-plan``, ``partition``, ``path``,
 #: ``sequence``, ``vector``; ``more`` in a last row that counts what is not shown.
@@ -62,7 +62,7 @@ def unmatched_deletes(
     """
     found = live_deletes(state)
     matching = Matching(state, files, found, filter)
-    applied = _applied(found, matched)
+    applied = applied_of(found, matched)
     scopes = _Scopes(matching, applied)
     reasons = Reasons(matching)
     idle = np.flatnonzero(~scopes.reached & ~applied)
@@ -92,7 +92,7 @@ def _row(m: Matching, delete: int, file: int | None, code: str, reason: str) -> 
     }
 
 
-def _applied(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
+def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
     """Which deletes apply to a data file: told by their place, in a Puffin file with the offset."""
     keys = [_keys(batch) for batch in (found.batch, matched.deletes)]
     if not len(keys[1]):

@@ -16,7 +16,7 @@ from iceexplore.planning._plan_roots import RootScan
 if TYPE_CHECKING:
     from iceexplore.planning._scan_plan import ScanPlan
 
-__all__ = ["SKIPPED_SCHEMA", "skipped_table"]
+__all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_table"]
 
 #: What of an explanation is shown, and what is skipped.
 _WHY = ("term", "by", "column", "lower", "upper", "null_count", "why")
@@ -36,22 +36,22 @@ def skipped_table(plan: ScanPlan) -> pa.Table:
     ``root_row`` is the manifest's row in the root (of a data file that of its manifest; null for the root's own files),
     ``ordinal`` a data file's in its manifest, or a row group's in its file.
     """
-    level = root_level(plan)
     found: list[pa.Table] = []
     for index, scan in enumerate(plan.roots):
         if len(scan.pruned):
-            found.append(_manifests(plan, scan, level))
+            found.append(skipped_manifests(plan, scan))
         counts = {leaf.root_row: leaf for leaf in plan.leaves if leaf.scan == index}
         rows = [row for row, leaf in counts.items() if row is not None and leaf.kept_files < leaf.files]
         for leaf in leaves_of(plan.state, scan, parts_of(plan.filter.field_ids), rows):
             if counts[leaf.root_row].kept_files < counts[leaf.root_row].files:
-                found.append(_files(plan, scan, leaf, level if leaf.root_row is None else "leaf manifest"))
+                found.append(skipped_files(plan, scan, leaf))
     if plan.row_groups is not None:
         found.append(_row_groups(plan))
     return pa.concat_tables([SKIPPED_SCHEMA.empty_table(), *found]).combine_chunks()
 
 
-def _manifests(plan: ScanPlan, scan: RootScan, level: str) -> pa.Table:
+def skipped_manifests(plan: ScanPlan, scan: RootScan) -> pa.Table:
+    """The manifests of one root that are not read, in its order."""
     entries = scan.root.entries.take(pa.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
     filled = scan.filled[~(scan.filled & scan.may)]
@@ -63,12 +63,14 @@ def _manifests(plan: ScanPlan, scan: RootScan, level: str) -> pa.Table:
     columns["by"] = pc.if_else(empty, "counts", columns["by"])
     columns["why"] = pc.if_else(empty, "It has no live file.", columns["why"])
     return _table(
-        len(entries), level=level, kind="manifest", name=entries["location"], root_row=pa.array(scan.pruned),
+        len(entries), level=root_level(plan), kind="manifest", name=entries["location"], root_row=pa.array(scan.pruned),
         files=pa.array(files, pa.int64()), rows=pa.array(rows, pa.int64()), bytes=pa.array(size, pa.int64()), **columns,
     )  # fmt: skip
 
 
-def _files(plan: ScanPlan, scan: RootScan, leaf: Manifest, level: str) -> pa.Table:
+def skipped_files(plan: ScanPlan, scan: RootScan, leaf: Manifest) -> pa.Table:
+    """The data files of one manifest, or of a V4 root itself, that are not read, in its order."""
+    level = root_level(plan) if leaf.root_row is None else "leaf manifest"
     batch, rows = pruned_of(plan.state, scan, leaf, plan.filter)
     why = explain_files(plan.filter, batch, plan.state.metadata, rows)
     entries = batch.entries.take(rows)

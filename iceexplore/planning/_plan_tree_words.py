@@ -9,15 +9,23 @@ from iceexplore.graph import human_bytes
 
 if TYPE_CHECKING:
     from iceexplore.planning._plan_leaves import LeafScan
+    from iceexplore.planning._plan_roots import RootScan
 
-__all__ = ["amount", "basename", "file_lines", "leaf_lines", "said"]
-
-_BY = {"partition": "by partition values", "bounds": "by bounds", "counts": "by counts", "row-count": "by row count"}
+__all__ = ["amount", "basename", "file_lines", "held", "leaf_lines", "root_lines", "share_of"]
 
 
 def amount(count: int, one: str) -> str:
     """``1 file``, ``2,000 files``."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def share_of(part: float, whole: float) -> str:
+    """``33%``; neither nothing nor all is said of what is not: ``<1%``, ``>99%``."""
+    if 0 < part < 0.005 * whole:
+        return "<1%"
+    if 0.995 * whole < part < whole:
+        return ">99%"
+    return f"{part / whole:.0%}"
 
 
 def basename(location: str | None) -> str:
@@ -27,9 +35,26 @@ def basename(location: str | None) -> str:
     return location.rstrip("/").rpartition("/")[2] or location
 
 
-def said(term: str | None, by: str | None) -> tuple[str, ...]:
-    """The term of the filter that decided, and what it was judged by."""
-    return tuple(line for line in (term, _BY.get(by or "", by)) if line)
+def held(rows: int | None, size: int | None, files: int | None = None) -> str:
+    """``12 files · 60 rows · 2.4 KiB``; what is not known is left out."""
+    parts = [
+        None if files is None else amount(files, "file"),
+        None if rows is None else amount(rows, "row"),
+        None if size is None else human_bytes(size),
+    ]
+    return " · ".join(p for p in parts if p)
+
+
+def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:
+    """How many manifests of a root, and of its own files, are read; and whose it is, where there are several."""
+    lines = [f"snapshot {scan.snapshot.snapshot_id}"] if snapshot else []
+    if len(scan.rows):
+        lines.append(f"{len(scan.kept):,} of {amount(len(scan.rows), 'manifest')} read")
+    if own is not None and own.files:
+        lines.append(f"{own.kept_files:,} of its own {amount(own.files, 'file')} read")
+    if any(p.severity == "error" for p in scan.root.problems):
+        lines.append("not all of it could be read")
+    return tuple(lines) if lines else ("no data files",)
 
 
 def leaf_lines(leaf: LeafScan) -> tuple[str, ...]:
@@ -39,9 +64,13 @@ def leaf_lines(leaf: LeafScan) -> tuple[str, ...]:
 
 
 def file_lines(task: Mapping[str, Any]) -> tuple[str, ...]:
-    """Partition, rows and bytes; what is left of the filter."""
+    """Partition, rows and bytes, deletes, row groups; and what is left of the filter, where that is not all of it."""
     lines = [] if task["partition"] in (None, "unpartitioned") else [task["partition"]]
-    lines.append(f"{amount(task['rows'] or 0, 'row')} · {human_bytes(task['bytes'] or 0)}")
+    lines.append(held(task["rows"] or 0, task["bytes"] or 0))
     if task["deletes"]:
-        lines.append(f"{amount(task['deletes'], 'delete')} apply" if task["deletes"] != 1 else "1 delete applies")
+        lines.append("1 delete applies" if task["deletes"] == 1 else f"{task['deletes']:,} deletes apply")
+    if task.get("row_groups"):
+        lines.append(f"{task['row_groups_read']:,} of {amount(task['row_groups'], 'row group')} read")
+    if task["left"]:
+        lines.append(f"to check: {task['left']}")
     return tuple(lines)

@@ -164,7 +164,7 @@ MARKS: dict[Mark, MarkStyle] = {
 }
 
 #: Fill and stroke of what a filter skips, in place of its kind's: light and dark.
-PRUNED: dict[str, tuple[str, str]] = {"light": ("#f4f5f7", "#9aa4b2"), "dark": ("#1a2028", "#5b6675")}
+PRUNED: dict[str, tuple[str, str]] = {"light": ("#f4f5f7", "#9aa4b2"), "dark": ("#1a2028", "#7b8797")}
 
 PAPER: dict[str, Palette] = {
     "light": Palette("#ffffff", "#1c2430", "#525d6c", "#aab4c0"),

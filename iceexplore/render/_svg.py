@@ -137,7 +137,7 @@ def _heading(column: metrics.Column) -> str:
 def _branch(parent: Box, box: Box) -> str:
     x1, y1, x2, y2 = parent.x + parent.width, parent.middle, box.x, box.middle
     bend = min(metrics.COLUMN_GAP, x2 - x1) / 2
-    dashes = ' stroke-dasharray="2 4"' if "pruned" in box.node.marks else ""
+    dashes = ' stroke-dasharray="3 3"' if "pruned" in box.node.marks else ""
     return (
         f'<path class="ix-line" d="M{_n(x1)} {_n(y1)}C{_n(x1 + bend)} {_n(y1)} {_n(x2 - bend)} {_n(y2)} '
         f'{_n(x2)} {_n(y2)}"{dashes}/>'
