@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from iceexplore.metadata import Type, type_base
-from iceexplore.planning._advice_axis import Floats, Spans
-from iceexplore.planning._advice_spread import Files, Reading, Spread
+from iceexplore.planning._advice_spread import Files, Mask, Reading, Shares, Spread
+from iceexplore.planning._advice_units import TIMES, Units, number_units, text_units, time_units
+from iceexplore.planning._advice_wanted import Span, Wanted
 
-__all__ = ["Candidate", "candidates"]
+__all__ = ["Candidate", "candidates", "replaced"]
 
-#: The number of the unit that each value is in.
-Unit: TypeAlias = Callable[[Floats], Floats]
-
-#: Units of a time column, the finest first.
-_TIMES = ("hours", "days", "months", "years")
-_CODES = {"hours": "h", "days": "D", "months": "M", "years": "Y"}
 #: Types that Iceberg's bucket transform takes, and whose single values are worth it (spec, "Partition Transforms").
 _BUCKETS = frozenset(
     ("int", "long", "decimal", "string", "uuid", "fixed", "binary", "timestamp", "timestamptz", "timestamp_ns",
@@ -30,6 +23,8 @@ _MAX_BUCKETS = 512
 #: Files may become smaller than they are, down to this share of today's average: below it, pruning is paid for dearly.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
+#: A column of which bytes tell so many values may have as many times more that are rare.
+_RARE = 6
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,15 @@ class Candidate:
 
 
 def candidates(
-    kind: Type, spread: Spread, every: Files, left: npt.NDArray[np.bool_], wanted: Spans, distinct: float | None
+    kind: Type,
+    spread: Spread,
+    every: Files,
+    left: Mask,
+    wanted: Wanted,
+    distinct: float | None,
+    have: Collection[str] = (),
+    *,
+    guessed: bool = False,
 ) -> Iterator[Candidate]:
     """The fields worth a look for one column, each with its estimate; those that would make small files are left out.
 
@@ -72,134 +75,137 @@ def candidates(
         What the filter takes of the column.
     distinct
         How many values the column has, where known.
+    have
+        Transforms of this column by which the table is partitioned: what they make needless is left out.
+    guessed
+        ``distinct`` is a guess: there may be several times as many, rare ones.
     """
     base = type_base(kind)
-    points = sum(low == high for low, high in wanted) if all(low == high for low, high in wanted) else 0
-    if base == "date" or base.startswith("timestamp"):
-        for unit in _TIMES:
+    if "identity" in have or not left.any():
+        return
+    times = base == "date" or base.startswith("timestamp")
+    if times:
+        for unit in TIMES:
             if unit == "hours" and base == "date":
                 continue
-            edges = _time_edges(base, unit)
-            found = _cut(spread, every, left, wanted, edges)
+            found = _cut(spread, every, left, wanted, time_units(base, unit))
             if found is not None:
                 yield Candidate(f"{unit}({{}})", unit.removesuffix("s"), *found)
                 break  # the finest that does not make small files
-    whole = spread.axis.step == 1 and base in ("int", "long", "boolean")
-    values = distinct
-    if whole:
-        width = float(np.nanmax(spread.high) - np.nanmin(spread.low)) + 1
-        values = width if distinct is None else min(distinct, width)
-    if values is not None and values <= _SINGLE_VALUES and (points or whole):
-        if whole:
-            found = _cut(spread, every, left, wanted, _each)
+    step = spread.axis.step
+    numbers = step > 0 and base in ("int", "long", "decimal", "boolean")
+    width = (float(np.nanmax(spread.high) - np.nanmin(spread.low)) / step + 1) if numbers else None
+    values = min((v for v in (distinct, width) if v is not None), default=None)
+    points = wanted.points
+    if not times and values is not None and values <= _SINGLE_VALUES and (points or width is not None):
+        if width is not None and width <= _SINGLE_VALUES:
+            found, said = _cut(spread, every, left, wanted, number_units(step)), ""
         else:
-            found = _hashed(every, left, points, int(values))
+            room = round(values) * (_RARE if guessed else 1)
+            fits = points and room * every.groups * _SMALLEST <= len(every.rows)
+            found = _hashed(every, left, points, round(values)) if fits else None
+            said = f"the column has about {values:,.0f} values, equally often"
         if found is not None:
-            yield Candidate("{}", "identity", *found, "" if whole else f"the column has {values:,.0f} values")
+            yield Candidate("{}", "identity", *found, said)
     elif points and base in _BUCKETS:
+        old = max((int(h[7:-1]) for h in have if h.startswith("bucket[")), default=1)
         buckets = _buckets(every, left)
-        if buckets > 1 and (values is None or values >= 4 * buckets):
+        if buckets > 1 and buckets * old <= _MAX_BUCKETS and (values is None or values >= 4 * buckets * old):
             found = _hashed(every, left, points, buckets)
             if found is not None:
                 said = "the column has many different values, and bucket spreads them evenly"
-                yield Candidate(f"bucket({buckets}, {{}})", f"bucket[{buckets}]", *found, said)
-    if whole and not points:
-        step = _round_width(spread, every)
-        found = _cut(spread, every, left, wanted, lambda x: np.floor(x / step)) if step > 1 else None
+                yield Candidate(f"bucket({buckets * old}, {{}})", f"bucket[{buckets * old}]", *found, said)
+    if points:
+        return
+    parts = max(1.0, float(np.median(every.counts)))
+    if numbers and width is not None:
+        size = int(10 ** np.ceil(np.log10(max(1.0, width / parts))))
+        found = _cut(spread, every, left, wanted, number_units(step * size)) if size > 1 else None
         if found is not None:
-            yield Candidate(f"truncate({step}, {{}})", f"truncate[{step}]", *found)
+            yield Candidate(f"truncate({size}, {{}})", f"truncate[{size}]", *found)
+    elif base == "string" and spread.axis.plain:
+        for length in range(spread.axis.digits, 0, -1):
+            found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
+            if found is not None:
+                size = spread.axis.skip + length
+                yield Candidate(
+                    f"truncate({size}, {{}})", f"truncate[{size}]", *found, "beginnings occur equally often"
+                )
+                break
 
 
-def _each(x: Floats) -> Floats:
-    return x
+def replaced(new: str, old: str) -> bool:
+    """Whether a transform of a column makes another one of it needless: it is finer, and tells what that one tells."""
+    times = [t.removesuffix("s") for t in TIMES]
+    if new in times and old in times:
+        return times.index(new) < times.index(old)
+    if new == "identity":
+        return True
+    for kind in ("bucket[", "truncate["):
+        if new.startswith(kind) and old.startswith(kind):
+            a, b = int(new[len(kind) : -1]), int(old[len(kind) : -1])
+            return a != b and (a % b == 0 if kind == "bucket[" else True)
+    return False
 
 
-def _cut(
-    spread: Spread, every: Files, left: npt.NDArray[np.bool_], wanted: Spans, number: Unit
-) -> tuple[Reading, int] | None:
+def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
     """Every group cut at the borders of a unit: what is read of it, and the table's files; None for too many."""
-    units = _units(spread, every, number)
-    total = float(np.maximum(units, every.counts).sum())
-    if total * _SMALLEST > float(every.counts.sum()):
+    spans = _inside(spread, every, units)
+    total = float((spans * np.ceil(every.counts / spans)).sum())
+    if spans.sum() * _SMALLEST > float(every.counts.sum()):
         return None
     files, own = every.take(left), spread.take(left)
-    if not files.groups or not own.known.any():
+    if not own.known.any():
         return None
-    inside = _units(own, files, number)
-    after = np.maximum(inside, files.counts)
+    shares = Shares(own, files)
+    inside = _inside(own, files, units)
     size, count = files.add(files.bytes), files.counts
     read, share = np.zeros(files.groups), np.zeros(files.groups)
+    if wanted.nulls:
+        share += shares.nulls
+        read += np.where(shares.nulls > 0, np.maximum(1.0, np.ceil(shares.nulls * count - 1e-9)), 0.0)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
-    for span in wanted:
+    for span in wanted.spans:
         # The span widened to whole units; the second of two in one unit adds nothing.
-        first, end = number(np.array([max(span[0], low), min(span[1], high)]))
-        if end < first or first <= before:
-            first = max(first, before + 1)
-            if end < first:
-                continue
-        begins, ends = _share_of_units(own, files, number, float(first), float(end))
-        part = np.where(own.touched(files, span), np.clip(ends - begins, 0.0, 1.0), 0.0)
+        first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
+        first = max(first, before + 1)
+        if end < first:
+            continue
+        edges = units.start(np.array([first, end + 1]))
+        begins, ends = shares.around(Span(float(edges[0]), float(edges[1]) - own.axis.step))
+        part = np.where(shares.touched(span), np.clip(ends - begins, 0.0, 1.0) * (1.0 - shares.nulls), 0.0)
+        matched = np.maximum(1.0, np.minimum(min(end - first + 1, span.points or np.inf), inside))
         share += part
-        matched = np.minimum(end - first + 1, inside)
-        read += np.where(part > 0, np.maximum(matched, np.ceil(part * count - 1e-9)), 0.0)
+        read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
-    share, read = np.minimum(share, 1.0), np.minimum(read, after)
+    share = np.minimum(share, 1.0)
     return Reading(round(float(read.sum())), round(float((share * size).sum()))), round(total)
 
 
-def _units(spread: Spread, files: Files, number: Unit) -> Floats:
+def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
     """How many units each group spans, at most."""
-    low, high = number(np.where(spread.known, spread.low, 0.0)), number(np.where(spread.known, spread.high, 0.0))
-    least = np.full(files.groups, np.inf)
-    most = np.full(files.groups, -np.inf)
-    np.minimum.at(least, files.group[spread.known], low[spread.known])
-    np.maximum.at(most, files.group[spread.known], high[spread.known])
+    known = spread.known
+    low, high = units.number(spread.low[known]), units.number(spread.high[known])
+    least, most = np.full(files.groups, np.inf), np.full(files.groups, -np.inf)
+    np.minimum.at(least, files.group[known], low)
+    np.maximum.at(most, files.group[known], high)
     return np.where(np.isfinite(least), most - least + 1, 1.0)
 
 
-def _share_of_units(spread: Spread, files: Files, number: Unit, first: float, end: float) -> tuple[Floats, Floats]:
-    """Per group the share of rows before a unit, and up to the end of another; a file's rows spread over its units."""
-    known = spread.known
-    low, high = number(np.where(known, spread.low, 0.0)), number(np.where(known, spread.high, 0.0))
-    coarse = Spread(type(spread.axis)(1.0), np.where(known, low, np.nan), np.where(known, high, np.nan))
-    return coarse.share(files, (first, end))
-
-
-def _hashed(every: Files, left: npt.NDArray[np.bool_], points: int, buckets: int) -> tuple[Reading, int] | None:
+def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
     """Values spread evenly over so many partitions: what single values read."""
-    total = float(np.maximum(every.counts, buckets).sum())
-    if total * _SMALLEST > float(every.counts.sum()):
+    if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None
+    total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    share = 1.0 - (1.0 - 1.0 / buckets) ** points  # values may share a bucket
-    hit = buckets * share
-    read = np.maximum(np.ceil(hit - 1e-9), np.ceil(share * files.counts - 1e-9))
+    share = 1.0 - (1.0 - 1.0 / parts) ** points  # values may share a bucket
+    read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
     return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)
 
 
-def _buckets(every: Files, left: npt.NDArray[np.bool_]) -> int:
+def _buckets(every: Files, left: Mask) -> int:
     """A power of two so that buckets keep files about as large as they are."""
     counts = every.take(left).counts
-    if not len(counts):
-        return 0
-    room = float(np.median(counts))
+    room = float(np.median(counts)) if len(counts) else 0.0
     return int(min(_MAX_BUCKETS, 2 ** int(np.floor(np.log2(max(1.0, room))))))
-
-
-def _round_width(spread: Spread, every: Files) -> int:
-    """A power of ten that cuts the column's range into no more parts than a group has files."""
-    width = float(np.nanmax(spread.high) - np.nanmin(spread.low)) + 1
-    parts = max(1.0, float(np.median(every.counts)))
-    return int(10 ** np.ceil(np.log10(max(1.0, width / parts))))
-
-
-def _time_edges(base: str, unit: str) -> Unit:
-    """The number of a stored value's unit since 1970."""
-    stored = "D" if base == "date" else "ns" if base.endswith("_ns") else "us"
-
-    def number(values: Floats) -> Floats:
-        times = np.clip(values, -9e18, 9e18).astype(np.int64).view(f"datetime64[{stored}]")
-        return np.asarray(times.astype(f"datetime64[{_CODES[unit]}]").astype(np.int64)).astype(np.float64)
-
-    return number

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from iceexplore.graph import human_bytes
 from iceexplore.planning._advice_spread import Reading
-from iceexplore.planning._advice_upkeep import Suggestion
+from iceexplore.planning._advice_suggestion import Suggestion
 from iceexplore.render import Html, details, escape, html_table
 
 __all__ = ["advice_html", "advice_text"]
@@ -16,7 +16,9 @@ __all__ = ["advice_html", "advice_text"]
 _SHOWN = 20
 
 
-def advice_text(filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table) -> str:
+def advice_text(
+    filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
+) -> str:
     """The suggestions as lines; nothing in them can drive a terminal."""
     out = [f"What would help {_cut(filter_text)}, which reads {now.files:,} files, {human_bytes(now.bytes)}"]
     for row in clustering.to_pylist():
@@ -32,10 +34,13 @@ def advice_text(filter_text: str, now: Reading, suggestions: Sequence[Suggestion
         out += [f"   {_cut(line, 600)}" for line in s.statements]
     if len(suggestions) > _SHOWN:
         out.append(f"and {len(suggestions) - _SHOWN} more")
+    out += [f"  {_cut(note, 600)}" for note in notes[:_SHOWN]]
     return "\n".join(out)
 
 
-def advice_html(filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table) -> str:
+def advice_html(
+    filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
+) -> str:
     """The suggestions as a table, and the statements to be unfolded."""
     e = escape.html
     head = (
@@ -45,8 +50,10 @@ def advice_html(filter_text: str, now: Reading, suggestions: Sequence[Suggestion
         f"{e(human_bytes(now.bytes))}.</div>"
     )
     lines = [f'<div style="font:13px system-ui,sans-serif">{e(_clustered(r))}</div>' for r in clustering.to_pylist()]
+    after = [f'<div style="font:13px system-ui,sans-serif">{e(escape.shorten(n, 600))}</div>' for n in notes[:_SHOWN]]
     if not suggestions:
-        return head + "".join(lines) + '<div style="font:13px system-ui,sans-serif">Nothing that statistics show.</div>'
+        lines.append('<div style="font:13px system-ui,sans-serif">Nothing that statistics show.</div>')
+        return head + "".join(lines + after)
     rows = [
         [i, Html(_said(s)), s.unit if s.before else "", _reading(s.before), _reading(s.after), _basis(s)]
         for i, s in enumerate(suggestions[:_SHOWN], 1)
@@ -58,7 +65,7 @@ def advice_html(filter_text: str, now: Reading, suggestions: Sequence[Suggestion
             code = "".join(f"{e(escape.shorten(t, 2000))};\n" for t in s.statements)
             title = f"{i}. {escape.shorten(s.title, 120)}: statements for Spark"
             statements.append(details(title, Html(f'<pre style="white-space:pre-wrap">{code}</pre>')))
-    return head + "".join(lines) + str(table) + "".join(map(str, statements))
+    return head + "".join(lines) + str(table) + "".join(map(str, statements)) + "".join(after)
 
 
 def _said(s: Suggestion) -> str:

@@ -1,20 +1,33 @@
 """How the values of a column are spread over data files, and how many files a filter would read were they sorted.
 
-All of it is estimated from bounds: within a file values are taken to be spread evenly between its bounds.
+All of it is estimated from bounds and counts: within a file values are taken to be spread evenly between its bounds.
+Where the files of a partition all span about the same range, each is taken for a sample of one and the same
+distribution, and their bounds tell its tails: the lowest of n values is below the quantile q in one of so many files
+(order statistics), so that a few values far out do not stretch the whole.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.planning._advice_axis import Axis, Floats, Spans
+from iceexplore.planning._advice_axis import Axis, Floats
+from iceexplore.planning._advice_wanted import Span, Wanted
 
-__all__ = ["Files", "Reading", "Spread"]
+__all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
+
+Mask = npt.NDArray[np.bool_]
+
+#: A partition of fewer files tells nothing of tails; of more partitions than these the rest is left even.
+_SAMPLES = 8
+_MOST_GROUPS = 200
+#: The share of a partition's files whose range must cover its middle for them to be samples of one distribution.
+_COVERING = 0.9
 
 
 @dataclass(frozen=True)
@@ -55,30 +68,40 @@ class Files:
         """Sums by group."""
         return np.bincount(self.group, weights=values, minlength=self.groups).astype(np.float64)
 
-    @property
+    @cached_property
     def counts(self) -> Floats:
         """Files of each group."""
         return np.bincount(self.group, minlength=self.groups).astype(np.float64)
 
-    def take(self, mask: npt.NDArray[np.bool_]) -> Files:
+    def take(self, mask: Mask) -> Files:
         """Some of the files; groups without any are dropped."""
         _, group = np.unique(self.group[mask], return_inverse=True)
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
+    def apart(self) -> Files:
+        """Every file a group of its own."""
+        return Files(np.arange(len(self.rows), dtype=np.int64), self.rows, self.bytes)
+
 
 @dataclass(frozen=True)
 class Spread:
-    """One column's bounds on a number line, a value per file.
+    """One column's bounds on a number line, and its counts, a value per file.
 
     Attributes
     ----------
     low, high
-        NaN where a bound is not known: such a file is taken to be spread like the rest of its group.
+        NaN where a bound is not known.
+    nulls
+        The share of rows without a value, NaN included; 0 where nobody counted.
+    bare
+        Files of nothing else: they have no bounds, and none is missing.
     """
 
     axis: Axis
     low: Floats
     high: Floats
+    nulls: Floats
+    bare: Mask
 
     @classmethod
     def of(cls, stats: pa.StructArray) -> Spread | None:
@@ -91,16 +114,22 @@ class Spread:
         unknown = ~(np.isfinite(low) & np.isfinite(high)) | (high < low)
         if unknown.all():
             return None
-        return cls(axis, np.where(unknown, np.nan, low), np.where(unknown, np.nan, high))
+        values, nulls, nans = (
+            np.asarray(pc.fill_null(pc.struct_field(stats, name), 0)).astype(np.float64)
+            for name in ("value_count", "null_count", "nan_count")
+        )
+        share = np.clip(nulls + nans, 0.0, values) / np.maximum(values, 1.0)
+        low, high = np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
+        return cls(axis, low, high, share, unknown & (values > 0) & (share >= 1.0))
 
     @property
-    def known(self) -> npt.NDArray[np.bool_]:
+    def known(self) -> Mask:
         """Which files have both bounds."""
         return ~np.isnan(self.low)
 
-    def take(self, mask: npt.NDArray[np.bool_]) -> Spread:
+    def take(self, mask: Mask) -> Spread:
         """Of some of the files."""
-        return Spread(self.axis, self.low[mask], self.high[mask])
+        return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
         """How many files' ranges lie over one another: at the middle of a file on average, and at most."""
@@ -112,50 +141,131 @@ class Spread:
         edges = np.searchsorted(low, low, side="right") - np.searchsorted(high, low, side="left")
         return float(over.mean()), int(edges.max())
 
-    def share(self, files: Files, span: tuple[float, float]) -> tuple[Floats, Floats]:
-        """Per group: the share of rows before a span, and up to its end."""
-        known = self.known
-        low, width = self.low, self.high - self.low + self.axis.step
-        with np.errstate(invalid="ignore", divide="ignore"):
-            before = np.clip((span[0] - low) / width, 0.0, 1.0)
-            until = np.clip((span[1] + self.axis.step - low) / width, 0.0, 1.0)
-        point = width == 0  # one value: before the span, in it or after
-        before = np.where(point, (low < span[0]).astype(np.float64), before)
-        until = np.where(point, (low <= span[1]).astype(np.float64), until)
-        weights = np.where(known, files.rows, 0.0)
-        total = np.maximum(files.add(weights), 1e-9)
-        return (
-            np.minimum(files.add(np.where(known, before, 0.0) * weights) / total, 1.0),
-            np.minimum(files.add(np.where(known, until, 0.0) * weights) / total, 1.0),
-        )
 
-    def touched(self, files: Files, span: tuple[float, float]) -> npt.NDArray[np.bool_]:
-        """Per group: whether some file may hold a value of a span; files without bounds may."""
+@dataclass(frozen=True)
+class Shares:
+    """Which share of the rows of each group lies where."""
+
+    spread: Spread
+    files: Files
+
+    @cached_property
+    def nulls(self) -> Floats:
+        """Per group the share of rows without a value."""
+        return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
+
+    def touched(self, span: Span) -> Mask:
+        """Per group: whether some file may hold a value of a span; files of which nobody wrote bounds may."""
+        own = self.spread
         with np.errstate(invalid="ignore"):
-            over = (self.low <= span[1]) & (self.high >= span[0])
-        return files.add((over | ~self.known).astype(np.float64)) > 0
+            over = (own.low <= span.high) & (own.high >= span.low)
+        return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
-    def sorted(self, files: Files, wanted: Spans, distinct: float | None = None) -> Reading:
-        """What a filter would read, were the rows of each group sorted and cut into as many files of equal size.
+    def around(self, span: Span) -> tuple[Floats, Floats]:
+        """Per group the share of values before a span, and up to its end."""
+        own, files = self.spread, self.files
+        low, width = own.low, own.high - own.low + own.axis.step
+        with np.errstate(invalid="ignore", divide="ignore"):
+            before = np.clip((span.low - low) / width, 0.0, 1.0)
+            until = np.clip((span.high + own.axis.step - low) / width, 0.0, 1.0)
+        point = width == 0  # one value: before the span, in it or after
+        before = np.where(point, (low < span.low).astype(np.float64), before)
+        until = np.where(point, (low <= span.high).astype(np.float64), until)
+        total = np.maximum(files.add(self._weights), 1e-9)
+        out = [np.minimum(files.add(np.where(own.known, x, 0.0) * self._weights) / total, 1.0) for x in (before, until)]
+        for group, (places, shares) in self._samples.items():
+            out[0][group] = _at(places, shares, span.low, "left")
+            out[1][group] = _at(places, shares, span.high + own.axis.step, "right")
+        return out[0], np.maximum(out[0], out[1])
 
-        Parameters
-        ----------
-        wanted
-            Of the filter, in order.
-        distinct
-            How many different values the column has, where that is known: a single value then has this share of rows.
-        """
-        count = files.counts
-        last = np.full(files.groups, -1.0)
-        read = np.zeros(files.groups)
-        for span in wanted:
-            before, until = self.share(files, span)
-            if distinct and span[0] == span[1]:
-                until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
-            first = np.minimum(np.floor(before * count + 1e-9), count - 1)
-            end = np.maximum(np.minimum(np.ceil(until * count - 1e-9), count) - 1, first)
-            new = np.where(self.touched(files, span), np.maximum(0.0, end - np.maximum(first, last + 1) + 1), 0.0)
-            read += new
-            last = np.where(new > 0, end, last)
-        size = files.add(files.bytes) / np.maximum(count, 1)
-        return Reading(round(float(read.sum())), round(float((read * size).sum())))
+    @property
+    def shuffled(self) -> bool:
+        """Whether most files are of groups whose files all span about the same range."""
+        return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        return np.where(self.spread.known, self.files.rows * (1.0 - self.spread.nulls), 0.0)
+
+    @cached_property
+    def _samples(self) -> dict[int, tuple[Floats, Floats]]:
+        """Of groups whose files are samples of one distribution: places on the line, and the share of values before."""
+        own, files = self.spread, self.files
+        order = np.argsort(files.group, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])
+        out = {}
+        for group in np.argsort(-files.counts, kind="stable")[:_MOST_GROUPS].tolist():
+            mine = order[starts[group] : starts[group + 1]]
+            mine = mine[own.known[mine]]
+            if len(mine) < _SAMPLES:
+                continue
+            low, high = own.low[mine], own.high[mine]
+            middle = (np.median(low) + np.median(high)) / 2
+            if ((low <= middle) & (high >= middle)).mean() >= _COVERING and float(np.median(self._weights[mine])) > 1:
+                out[group] = _tails(low, high, float(np.median(self._weights[mine])), own.axis.step)
+        return out
+
+
+def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None) -> Reading:
+    """What a filter would read, were the rows of each group sorted and cut into as many files of equal size.
+
+    Parameters
+    ----------
+    distinct
+        How many different values the column has, where that is known: a single value then has this share of rows.
+    """
+    files = shares.files
+    count = files.counts
+    last = np.full(files.groups, -1.0)
+    read = np.zeros(files.groups)
+
+    def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
+        """Files from a share of the rows to another, which were not counted before."""
+        nonlocal last, read
+        begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
+        stop = np.maximum(np.minimum(np.ceil(end * count - 1e-9), count) - 1, begin)
+        new = np.where(there, np.maximum(0.0, stop - np.maximum(begin, last + 1) + 1), 0.0)
+        if points:
+            each = np.ceil(count / distinct) if distinct else 1.0
+            new = np.minimum(new, points * np.maximum(1.0, each))
+        read += new
+        last = np.where(new > 0, stop, last)
+
+    passed = np.zeros(files.groups)
+    if wanted.nulls:
+        add(np.zeros_like(read), shares.nulls, shares.nulls > 0, 0)
+    for span in wanted.spans:
+        before, until = shares.around(span)
+        if distinct:  # at least one value's rows, after those of the span before it
+            before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
+            until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
+            passed = until
+        rest = 1.0 - shares.nulls
+        many = span.points if span.points > 1 else 0
+        add(shares.nulls + rest * before, shares.nulls + rest * until, shares.touched(span) & (rest > 0), many)
+    size = files.add(files.bytes) / np.maximum(count, 1)
+    return Reading(round(float(read.sum())), round(float((read * size).sum())))
+
+
+def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats, Floats]:
+    """A distribution of which each file holds so many values, by the lowest and the highest of each."""
+    quantile = (np.arange(len(low)) + 0.5) / len(low)
+    places = np.concatenate([[low.min()], np.sort(low) + step, np.sort(high) + step])
+    shares = np.concatenate([[0.0], 1.0 - (1.0 - quantile) ** (1.0 / rows), quantile ** (1.0 / rows)])
+    order = np.lexsort((shares, places))
+    shares = np.maximum.accumulate(shares[order])
+    shares[-1] = 1.0
+    return places[order], shares
+
+
+def _at(places: Floats, shares: Floats, x: float, side: str) -> float:
+    """The share before a place: where it jumps, before (``left``) or after the jump."""
+    i = int(np.searchsorted(places, x, side="left" if side == "left" else "right"))
+    if i == 0:
+        return 0.0
+    if i == len(places):
+        return 1.0
+    a, b = places[i - 1], places[i]
+    if side == "left" and b == x:
+        return float(shares[i])
+    return float(shares[i - 1] + (shares[i] - shares[i - 1]) * ((x - a) / (b - a)))

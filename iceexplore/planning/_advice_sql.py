@@ -33,12 +33,18 @@ def call(procedure: str, table: str, **arguments: str) -> str:
     return f"CALL system.{procedure}({', '.join(parts)})"
 
 
-def sort(table: str, column: str, files: Files) -> tuple[str, ...]:
-    """Sort what is written from now on, and what is there, into files as large as today's."""
+def sort(table: str, column: str, files: Files, *, ordered: bool = False) -> tuple[str, ...]:
+    """Sort what is written from now on, and what is there, into files as large as today's.
+
+    Parameters
+    ----------
+    ordered
+        The table's sort order begins with the column already.
+    """
     size = max(1, round(float(files.bytes.mean()))) if len(files.bytes) else 1
     order = f"{sql_name(column)} ASC NULLS FIRST"
     return (
-        f"ALTER TABLE {sql_name(table)} WRITE ORDERED BY {sql_name(column)}",
+        *(() if ordered else (f"ALTER TABLE {sql_name(table)} WRITE ORDERED BY {sql_name(column)}",)),
         call("rewrite_data_files", table, strategy="'sort'", sort_order=quoted(order),
              options=options(rewrite_all="true", target_file_size_bytes=size)),
     )  # fmt: skip

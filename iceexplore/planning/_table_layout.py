@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -16,6 +15,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, human_bytes, to_frame
 from iceexplore.manifests import whole
 from iceexplore.planning._bar_picture import BarPicture
+from iceexplore.planning._layout_deletes import Reached, deleted_rows
 from iceexplore.planning._layout_groups import GROUPINGS
 from iceexplore.planning._tasks import FileTasks
 from iceexplore.render import Bar, BarChart, BarRow
@@ -23,7 +23,7 @@ from iceexplore.render import Bar, BarChart, BarRow
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["By", "TableLayout", "deleted_rows", "small_limit", "table_layout"]
+__all__ = ["By", "TableLayout", "small_limit", "table_layout"]
 
 By: TypeAlias = Literal["age", "partition", "size", "snapshot", "spec"]
 
@@ -148,8 +148,8 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
     entries = tasks.files.entries
     sizes, rows = (pc.fill_null(whole(entries[name]), 0) for name in ("file_size_in_bytes", "record_count"))
     is_small = np.asarray(pc.less(sizes, small)).astype(np.bool_)
-    pairs = _pairs(tasks)
     deleted, touched = deleted_rows(tasks)
+    reached = Reached(tasks, groups.codes, count)
     summed = {
         "files": np.bincount(groups.codes, minlength=count),
         "bytes": _sum(groups.codes, sizes, count),
@@ -157,58 +157,15 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
         "small_files": np.bincount(groups.codes[is_small], minlength=count),
         "small_bytes": _sum(groups.codes[is_small], sizes.filter(pa.array(is_small)), count),
         "files_with_deletes": np.bincount(groups.codes[touched], minlength=count),
-        "delete_files": _reached(groups.codes, pairs, ("vector", "positions", "equality"), count),
+        "delete_files": reached.deletes,
         "deleted_rows": np.bincount(groups.codes, weights=deleted, minlength=count),
-        "equality_deletes": _reached(groups.codes, pairs, ("equality",), count),
+        "equality_deletes": reached.equality,
     }
     table = groups.columns
     for name in _NUMBERS:
         values = summed[name]
         table = table.append_column(name, pa.array(values, pa.float64() if name == "deleted_rows" else pa.int64()))
     return TableLayout(state.name, by, table, small)
-
-
-_Pairs: TypeAlias = dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
-
-
-def _pairs(tasks: FileTasks) -> _Pairs:
-    """By kind: data file and delete, for each delete that applies to each file."""
-    matched = tasks.matched
-    vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
-    out = {"vector": (np.flatnonzero(vector >= 0), vector[vector >= 0])}
-    for name, lists in (("positions", matched.positions), ("equality", matched.equality)):
-        lengths = np.asarray(pc.list_value_length(lists)).astype(np.int64)
-        flat = np.asarray(pc.list_flatten(lists)).astype(np.int64)
-        out[name] = (np.repeat(np.arange(len(lengths)), lengths), flat)
-    return out
-
-
-def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Per data file: rows that vectors and position deletes remove, and whether any delete applies.
-
-    A position delete file that reaches several data files is shared out evenly among them: what it says of each
-    stands in its rows, which nobody has read. A row that two position delete files name counts twice.
-    """
-    count = len(tasks)
-    pairs = _pairs(tasks)
-    held = np.asarray(pc.fill_null(whole(tasks.matched.deletes.entries["record_count"]), 0)).astype(np.float64)
-    deleted = np.zeros(count)
-    touched = np.zeros(count, dtype=np.bool_)
-    for kind, (files, deletes) in pairs.items():
-        touched[files] = True
-        if kind != "equality" and len(files):
-            reached = np.bincount(deletes, minlength=len(held))
-            deleted += np.bincount(files, weights=held[deletes] / reached[deletes], minlength=count)
-    return deleted, touched
-
-
-def _reached(codes: npt.NDArray[np.int64], pairs: _Pairs, kinds: Iterable[str], count: int) -> npt.NDArray[np.int64]:
-    """How many deletes of these kinds reach each group, each once a group."""
-    chosen = [pairs[kind] for kind in kinds]
-    files = np.concatenate([f for f, _ in chosen])
-    deletes = np.concatenate([d for _, d in chosen])
-    width = int(deletes.max(initial=0)) + 1
-    return np.bincount(np.unique(codes[files] * width + deletes) // width, minlength=count)
 
 
 def _sum(codes: npt.NDArray[np.int64], values: pa.Array, count: int) -> npt.NDArray[np.int64]:

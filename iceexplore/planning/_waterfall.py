@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import human_bytes
 from iceexplore.planning._bar_picture import BarPicture
-from iceexplore.planning._plan_levels import levels_table
-from iceexplore.planning._table_layout import deleted_rows
+from iceexplore.planning._layout_deletes import deleted_rows
+from iceexplore.planning._plan_levels import LEAF_LEVEL, WITH_DELETES, levels_table
+from iceexplore.planning._plan_tree_words import amount, share_of
 from iceexplore.render import Bar, BarChart, BarRow
 
 if TYPE_CHECKING:
@@ -24,7 +25,11 @@ __all__ = ["Waterfall", "waterfall_of"]
 #: Where more was skipped, the terms that did it are not counted: each explanation judges again.
 _EXPLAINED = 100_000
 _TERMS = 2
-_UNITS = ("manifests", "files", "bytes", "rows")
+_KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
+_UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
+_OPTIONAL = ("manifests", "row_groups")
+#: What is left, and whether it is an upper limit.
+_Measure: TypeAlias = tuple[int | None, bool]
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,29 +50,37 @@ class Waterfall(BarPicture):
     levels: pa.Table
 
     def chart(self) -> BarChart:
-        """A row per level, a column per measure; pale is what the level took away."""
+        """A row per level, a column per measure; pale is what the level took away.
+
+        A measure that there is none of has no column, and where nothing stands in manifests their level has no row.
+        """
         records = self.levels.to_pylist()
-        units = [*_UNITS]
-        if any(r["row_groups"] is not None for r in records):
-            units.append("row_groups")
-        before: dict[str, int | None] = dict.fromkeys(units)
+        units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]
+        if not any(r["manifests"] for r in records):
+            records = [r for r in records if r["level"] != LEAF_LEVEL]
+        if not any(r["files"] for r in records) and all(r["files"] is not None for r in records):
+            records = records[:1]
+        before: dict[str, _Measure] = dict.fromkeys(units, (None, False))
         rows = []
         for record in records:
-            bars = tuple(_bar(unit, record[unit], before[unit]) for unit in units)
+            most = WITH_DELETES in record["known"]
+            bars = tuple(_bar(unit, record[unit], before[unit], most and unit == "bytes") for unit in units)
             tooltip = "\n".join(filter(None, (record["level"], record["note"], record["known"])))
             rows.append(BarRow(record["level"], record["note"] or "", bars, tooltip))
-            before = {u: before[u] if record[u] is None else record[u] for u in units}
+            before = {u: before[u] if record[u] is None else (record[u], most and u == "bytes") for u in units}
         heads = tuple(u.replace("_", " ") for u in units)
-        return BarChart(self.title, self.description, heads, tuple(rows), "left", "skipped at this level")
+        return BarChart(self.title, self.description, heads, tuple(rows), "left", "gone at this level")
 
 
-def _bar(unit: str, value: int | None, before: int | None) -> Bar | None:
+def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
+    """A bar and its text. ``most``: at most so many, for data files; nothing is a share of such a number."""
     if value is None:
-        return Bar(0.0, "not known") if unit in ("bytes", "rows", "files") else None
+        return None if unit in _OPTIONAL else Bar(0.0, "not known")
     said = human_bytes(value) if unit == "bytes" else f"{value:,}"
-    gone = max(0, before - value) if before is not None else 0
-    share = f" ({value / before:.0%})" if before and gone else ""
-    return Bar(float(value), said + share, float(gone))
+    there, at_most = before
+    gone = max(0, there - value) if there is not None else 0
+    share = f" ({share_of(value, there)})" if there and gone and not at_most else ""
+    return Bar(float(value), ("up to " if most and value else "") + said + share, float(gone))
 
 
 def waterfall_of(plan: ScanPlan, *, exact: bool = False) -> Waterfall:
@@ -79,39 +92,48 @@ def waterfall_of(plan: ScanPlan, *, exact: bool = False) -> Waterfall:
         Read the manifests that were pruned, too, for what the root does not say of them.
     """
     table = levels_table(plan, exact=exact)
-    notes = [_note(r, terms) for r, terms in zip(table.to_pylist(), _terms(plan, table), strict=True)]
+    notes = _notes(plan, table)
     levels = table.append_column("note", pa.array(notes, pa.string()))
     applied = _deletes(plan)
     if applied:
         last = dict.fromkeys(levels.column_names) | applied
         levels = pa.concat_tables([levels, pa.Table.from_pylist([last], schema=levels.schema)])
-    first, count = table.to_pylist()[0], len(plan)
-    of = "" if first["files"] is None else f" of {first['files']:,}"
-    said = f"{count:,}{of} data files are read"
-    if first["bytes"]:
-        size = pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
-        said += f", {human_bytes(size)} of {human_bytes(first['bytes'])}"
-    return Waterfall(f"{plan.state.name}: {plan.filter.text}", said + ".", levels)
+    return Waterfall(f"{plan.state.name}: {plan.filter.text}", _said(plan, table.to_pylist()[0]), levels)
 
 
-def _terms(plan: ScanPlan, levels: pa.Table) -> list[list[tuple[str, int]]]:
-    """Per level the terms that skipped most, and how many; nothing where there is too much to explain."""
-    empty: list[list[tuple[str, int]]] = [[] for _ in range(levels.num_rows)]
+def _said(plan: ScanPlan, first: Mapping[str, Any]) -> str:
+    """The plan in a sentence."""
+    if not plan.roots and plan.appends is None:
+        return "the table has no snapshot: there is nothing to read"
+    count, size = len(plan), pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
+    files = amount(count, "data file") if first["files"] is None else f"{count:,} of {amount(first['files'], 'data file')}"
+    whole = first["bytes"] is not None and WITH_DELETES not in first["known"]
+    return f"reads {files}, {human_bytes(size)}" + (f" of {human_bytes(first['bytes'])}" if whole else "")
+
+
+def _notes(plan: ScanPlan, levels: pa.Table) -> list[str]:
+    """Per level which terms skipped most, and how many; of very many that they are not counted."""
+    notes = [""] * levels.num_rows
+    names = levels["level"].to_pylist()
     skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)
-    if not skipped or skipped > _EXPLAINED:
-        return empty
-    counts = plan.skipped_arrow.group_by(["level", "term"]).aggregate([([], "count_all")]).to_pylist()
-    for i, name in enumerate(levels["level"].to_pylist()):
-        mine = [r for r in counts if r["term"] and (r["level"] or "").rstrip("s") in name]
-        mine.sort(key=lambda r: -r["count_all"])
-        empty[i] = [(r["term"], r["count_all"]) for r in mine]
-    return empty
+    if skipped > _EXPLAINED:
+        return ["" if i == 0 else "the plan's skipped says which terms" for i in range(len(names))]
+    if not skipped and plan.row_groups is None:
+        return notes
+    table = plan.skipped_arrow.select(["level", "kind", "term", "by"])
+    counts = table.group_by(["level", "kind", "term", "by"]).aggregate([([], "count_all")]).to_pylist()
+    counts.sort(key=lambda r: -r["count_all"])
+    for i, name in enumerate(names):
+        mine = [r for r in counts if name == f"after the {r['level']}" or name == f"after the {r['level']}s"]
+        parts = [_note(r) for r in mine[:_TERMS]]
+        rest = sum(r["count_all"] for r in mine[_TERMS:])
+        notes[i] = "; ".join([*parts, *([f"{rest:,} for other reasons"] if rest else [])])
+    return notes
 
 
-def _note(record: Mapping[str, Any], terms: list[tuple[str, int]]) -> str:
-    shown = [f"{term}: {count:,} skipped" for term, count in terms[:_TERMS]]
-    rest = sum(count for _, count in terms[_TERMS:])
-    return "; ".join([*shown, *([f"{rest:,} by other terms"] if rest else [])])
+def _note(record: Mapping[str, Any]) -> str:
+    skipped = f"{amount(record['count_all'], _KINDS[record['kind']])} skipped"
+    return f"{skipped} by {record['term']}" if record["term"] else f"{skipped}: nothing in {_KINDS[record['kind']]}"
 
 
 def _deletes(plan: ScanPlan) -> dict[str, Any]:
@@ -127,7 +149,7 @@ def _deletes(plan: ScanPlan) -> dict[str, Any]:
         (len(entries) - vectors - equality, "position delete file"),
         (equality, "equality delete file"),
     ]
-    note = ", ".join(f"{n:,} {word}{'' if n == 1 else 's'}" for n, word in parts if n)
+    note = ", ".join(amount(n, word) for n, word in parts if n)
     rows = pc.sum(plan.files.files.entries["record_count"]).as_py() or 0
     gone, touched = deleted_rows(plan.files)
     known = "rows by the counts of vectors and position deletes"
@@ -137,5 +159,5 @@ def _deletes(plan: ScanPlan) -> dict[str, Any]:
         "level": "after deletes", "files": len(plan),
         "bytes": pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0,
         "rows": max(0, rows - round(float(gone.sum()))), "known": known,
-        "note": f"{note} in {int(touched.sum()):,} files",
+        "note": f"{note}, for {amount(int(touched.sum()), 'file')}",
     }  # fmt: skip
