@@ -16,7 +16,7 @@ class BarPicture:
         """The bars as plain data."""
         raise NotImplementedError
 
-    def to_svg(self, theme: Theme = "auto", *, width: float = 700.0) -> Svg:
+    def to_svg(self, theme: Theme = "auto", *, width: float | None = None) -> Svg:
         """The bars as a standalone SVG.
 
         Parameters
@@ -24,14 +24,15 @@ class BarPicture:
         theme
             ``auto`` follows the viewer, or ``light``, ``dark``.
         width
-            Pixels, at least 400.
+            Pixels, at least 400; by default 700, and more where there are more than four columns.
 
         Raises
         ------
         OptionError
             An unknown theme, or a width out of range.
         """
-        return bars_svg(self.chart(), theme=theme, width=width)
+        chart = self.chart()
+        return bars_svg(chart, theme=theme, width=width or max(700.0, 140.0 * (len(chart.columns) + 1)))
 
     def to_text(self) -> str:
         """The bars as lines of text; nothing in it can drive a terminal."""

@@ -16,7 +16,7 @@ from iceexplore.planning._plan_roots import RootScan
 if TYPE_CHECKING:
     from iceexplore.planning._scan_plan import ScanPlan
 
-__all__ = ["LEVELS_SCHEMA", "levels_table", "pruned_counts", "root_level"]
+__all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
 #: ``known``: where the numbers of files, rows and bytes come from, and which of them are not known, and why.
 LEVELS_SCHEMA = pa.schema(
@@ -28,6 +28,9 @@ LEVELS_SCHEMA = pa.schema(
 
 
 _UNITS = ("files", "rows", "bytes")
+LEAF_LEVEL = "after the leaf manifests"
+#: Of ``known``: bytes of data files alone are fewer.
+WITH_DELETES = "with those of delete files"
 
 
 class Counts(NamedTuple):
@@ -63,13 +66,14 @@ def levels_table(plan: ScanPlan, *, exact: bool = False) -> pa.Table:
     entries = plan.files.files.entries
     rows.append(
         _row(
-            "after the leaf manifests",
+            LEAF_LEVEL,
             sum(1 for leaf in read if leaf.kept_files),
             Counts(len(entries), _total(entries["record_count"]), _total(entries["file_size_in_bytes"])),
             "counted in the manifests",
         )
     )
     if plan.row_groups is not None:
+        rows[-1]["row_groups"] = len(plan.row_groups)
         rows.append(_row_group_level(plan))
     return pa.Table.from_pylist(rows, schema=LEVELS_SCHEMA)
 
@@ -131,7 +135,7 @@ def _summary_bytes(plan: ScanPlan) -> tuple[int | None, str]:
     if plan.appends is not None or total is None:
         return None, "no bytes in the root"
     if deletes != 0:
-        return total, "bytes by the snapshot's summary, with those of delete files"
+        return total, f"bytes by the snapshot's summary, {WITH_DELETES}"
     return total, "bytes by the snapshot's summary"
 
 

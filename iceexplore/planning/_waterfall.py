@@ -25,6 +25,7 @@ __all__ = ["Waterfall", "waterfall_of"]
 #: Where more was skipped, the terms that did it are not counted: each explanation judges again.
 _EXPLAINED = 100_000
 _TERMS = 2
+_AT_MOST = "at most so many rows"
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
@@ -63,11 +64,12 @@ class Waterfall(BarPicture):
         before: dict[str, _Measure] = dict.fromkeys(units, (None, False))
         rows = []
         for record in records:
-            most = WITH_DELETES in record["known"]
-            bars = tuple(_bar(unit, record[unit], before[unit], most and unit == "bytes") for unit in units)
-            tooltip = "\n".join(filter(None, (record["level"], record["note"], record["known"])))
+            known = record["known"]
+            most = {"bytes": WITH_DELETES in known, "rows": _AT_MOST in known}
+            bars = tuple(_bar(unit, record[unit], before[unit], most.get(unit, False)) for unit in units)
+            tooltip = "\n".join(filter(None, (record["level"], record["note"], known)))
             rows.append(BarRow(record["level"], record["note"] or "", bars, tooltip))
-            before = {u: before[u] if record[u] is None else (record[u], most and u == "bytes") for u in units}
+            before = {u: before[u] if record[u] is None else (record[u], most.get(u, False)) for u in units}
         heads = tuple(u.replace("_", " ") for u in units)
         return BarChart(self.title, self.description, heads, tuple(rows), "left", "gone at this level")
 
@@ -94,7 +96,7 @@ def waterfall_of(plan: ScanPlan, *, exact: bool = False) -> Waterfall:
     table = levels_table(plan, exact=exact)
     notes = _notes(plan, table)
     levels = table.append_column("note", pa.array(notes, pa.string()))
-    applied = _deletes(plan)
+    applied = _deletes(plan, levels)
     if applied:
         last = dict.fromkeys(levels.column_names) | applied
         levels = pa.concat_tables([levels, pa.Table.from_pylist([last], schema=levels.schema)])
@@ -106,7 +108,9 @@ def _said(plan: ScanPlan, first: Mapping[str, Any]) -> str:
     if not plan.roots and plan.appends is None:
         return "the table has no snapshot: there is nothing to read"
     count, size = len(plan), pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
-    files = amount(count, "data file") if first["files"] is None else f"{count:,} of {amount(first['files'], 'data file')}"
+    files = (
+        amount(count, "data file") if first["files"] is None else f"{count:,} of {amount(first['files'], 'data file')}"
+    )
     whole = first["bytes"] is not None and WITH_DELETES not in first["known"]
     return f"reads {files}, {human_bytes(size)}" + (f" of {human_bytes(first['bytes'])}" if whole else "")
 
@@ -133,10 +137,10 @@ def _notes(plan: ScanPlan, levels: pa.Table) -> list[str]:
 
 def _note(record: Mapping[str, Any]) -> str:
     skipped = f"{amount(record['count_all'], _KINDS[record['kind']])} skipped"
-    return f"{skipped} by {record['term']}" if record["term"] else f"{skipped}: nothing in {_KINDS[record['kind']]}"
+    return f"{skipped} by {record['term']}" if record["term"] else f"{skipped}: empty"
 
 
-def _deletes(plan: ScanPlan) -> dict[str, Any]:
+def _deletes(plan: ScanPlan, levels: pa.Table) -> dict[str, Any]:
     """The rows that deletes leave, of the files that are read; empty where there are none."""
     entries = plan.files.matched.deletes.entries
     if not len(entries):
@@ -150,14 +154,15 @@ def _deletes(plan: ScanPlan) -> dict[str, Any]:
         (equality, "equality delete file"),
     ]
     note = ", ".join(amount(n, word) for n, word in parts if n)
-    rows = pc.sum(plan.files.files.entries["record_count"]).as_py() or 0
+    last = levels.slice(levels.num_rows - 1).to_pylist()[0]
     gone, touched = deleted_rows(plan.files)
-    known = "rows by the counts of vectors and position deletes"
-    if equality:
-        known += "; what equality deletes remove is not counted: at most so many rows"
+    rows, known = last["rows"] - round(float(gone.sum())), "rows by the counts of vectors and position deletes"
+    if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
+        rows, known = None, "how many of the deleted rows are in row groups that are skipped is not known"
+    elif equality:
+        known += f"; what equality deletes remove is not counted: {_AT_MOST}"
     return {
-        "level": "after deletes", "files": len(plan),
-        "bytes": pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0,
-        "rows": max(0, rows - round(float(gone.sum()))), "known": known,
+        "level": "after deletes", "files": last["files"], "bytes": last["bytes"],
+        "rows": None if rows is None else max(0, rows), "known": known,
         "note": f"{note}, for {amount(int(touched.sum()), 'file')}",
     }  # fmt: skip

@@ -23,7 +23,7 @@ _LINE = 14.0
 #: The share of the width that names may take.
 _NAMES = 0.34
 #: Accent (light, dark), and the pale part's fill and outline. They differ in outline, not in colour alone.
-_COLOURS = {"light": ("#1f6fb2", "#eef2f6", "#8a97a6"), "dark": ("#4aa3e0", "#1e2732", "#6b7a8c")}
+_COLOURS = {"light": ("#1f6fb2", "#dfe6ee", "#7c8a9a"), "dark": ("#4aa3e0", "#263240", "#7f8fa3")}
 #: Longest description: a screen reader reads it all.
 _SPOKEN = 4000
 
