@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from iceexplore.on_spark._register import register
 from iceexplore.on_spark._session import spark
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
+from iceexplore.on_spark._types import SparkColumns, spark_type
 
-__all__ = ["SessionInfo", "ShippedState", "check_reach", "ship", "spark", "taken"]
+__all__ = [
+    "SessionInfo",
+    "ShippedState",
+    "SparkColumns",
+    "check_reach",
+    "register",
+    "ship",
+    "spark",
+    "spark_type",
+    "taken",
+]

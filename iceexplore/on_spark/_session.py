@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
 from iceexplore.on_spark._java import JAVA_ADVICE, check_java
+from iceexplore.on_spark._register import register
 from iceexplore.on_spark._session_info import SessionInfo, version_of
 
 if TYPE_CHECKING:
@@ -252,3 +253,5 @@ def _text(value: Any) -> str:
 
 def _register(session: Any) -> None:
     """The data source, where this Spark has them."""
+    if SessionInfo.of(session).version >= (4, 0):
+        register(session)

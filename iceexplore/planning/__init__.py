@@ -40,6 +40,7 @@ from iceexplore.planning._prune import may_hold
 from iceexplore.planning._residual import residuals
 from iceexplore.planning._row_groups import ROW_GROUP_SCHEMA, row_groups_of
 from iceexplore.planning._scan_plan import ScanPlan
+from iceexplore.planning._splits import SplitOptions, split_table
 from iceexplore.planning._table_layout import TableLayout
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning._waterfall import Waterfall
@@ -62,6 +63,7 @@ __all__ = [
     "Predicate",
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
+    "SplitOptions",
     "TableLayout",
     "UNMATCHED_SCHEMA",
     "WHY_SCHEMA",
@@ -92,6 +94,7 @@ __all__ = [
     "residuals",
     "row_groups_of",
     "satisfied",
+    "split_table",
     "tuples_of",
     "typed_values",
     "unmatched_deletes",

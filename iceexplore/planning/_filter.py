@@ -117,7 +117,8 @@ def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: 
     Parameters
     ----------
     where
-        SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), a PyIceberg expression, or None.
+        SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), a PyIceberg expression, a filter that was
+        made of this schema before (alone), or None.
     partition
         A dictionary by partition field, of any of the table's specs, or None.
 
@@ -126,6 +127,8 @@ def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: 
     OptionError
         See `bind_filter`; or there is no such partition field, or a value does not fit it.
     """
+    if isinstance(where, Filter) and partition is None:
+        return where
     if partition is not None:
         _check_partition(metadata, partition)
     expression = ALWAYS if where is None else bind_filter(schema, where)

@@ -100,8 +100,13 @@ class TaskReader:
         self.state.problems.add(problem("unsupported", where, text, field="file_format", found=NO_DATA))
         return False
 
-    def read(self, row: int) -> Iterator[FileRows]:
+    def read(self, row: int, *, row_groups: Sequence[int] | None = None) -> Iterator[FileRows]:
         """The rows of one task, positions ascending.
+
+        Parameters
+        ----------
+        row_groups
+            Only these row groups of a Parquet file; every row of ORC and Avro.
 
         Raises
         ------
@@ -115,7 +120,7 @@ class TaskReader:
         paths = equality_fields(self.state, self.equality.ids(numbers)) if numbers else {}
         gone = [positions for _, positions in self.positions.of(row)]
         fields = self._fields(condition, paths)
-        for table in read_data_file(self.state, self._files.take([row]), fields):
+        for table in read_data_file(self.state, self._files.take([row]), fields, row_groups=row_groups):
             rows = table.num_rows
             if not rows:
                 continue

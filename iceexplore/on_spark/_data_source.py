@@ -1,0 +1,189 @@
+"""``spark.read.format("iceexplore")``: Spark's Python data source, planned and read by iceexplore.
+
+Spark makes the source and its plan in a Python process of its own, beside the driver, and has the splits read by its
+workers: iceexplore must be installed for all of them. This module is imported where PySpark is there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from iceexplore import graph
+from iceexplore.errors import FormatError, OptionError
+from iceexplore.on_spark._pushed import taken_filter
+from iceexplore.on_spark._session_info import version_of
+from iceexplore.on_spark._shares import Share, fitted, read_share, shares
+from iceexplore.on_spark._shipped import ship
+from iceexplore.on_spark._types import SparkColumns
+from iceexplore.planning import ALWAYS, Expression, Filter, all_of, make_filter, plan_scan
+from iceexplore.reading import outputs_of
+
+__all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
+
+_TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
+_OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size")
+
+
+class IceexploreSource(DataSource):
+    """A table of any format version, for reading; see `iceexplore.on_spark.register` for the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "iceexplore"
+
+    def schema(self) -> StructType:
+        """The columns that the options ask for."""
+        return self._columns(self._state()).schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of the table as it is now.
+
+        Raises
+        ------
+        OptionError
+            Spark was told of other columns than there are.
+        """
+        state = self._state()
+        columns = self._columns(state)
+        if [(f.name, f.dataType.simpleString()) for f in schema] != [
+            (f.name, f.dataType.simpleString()) for f in columns.schema
+        ]:
+            raise OptionError(
+                "the columns are not those of the table: leave .schema(...) out, .option('columns', 'a, b') picks "
+                f"some; it has {columns.schema.simpleString()}"
+            )
+        return IceexploreReader(state, columns, self.options)
+
+    def _state(self) -> graph.TableState:
+        return state_of_options(self.options)
+
+    def _columns(self, state: graph.TableState) -> SparkColumns:
+        given = self.options.get("columns")
+        names = None if given is None else [n.strip() for n in given.split(",") if n.strip()]
+        return SparkColumns(outputs_of(state, names), version_of(pyspark.__version__))
+
+
+def state_of_options(options: Mapping[str, str]) -> graph.TableState:
+    """The table that options name, as of then.
+
+    Raises
+    ------
+    OptionError
+        An option makes no sense.
+    IceexploreError
+        The table cannot be opened; see `iceexplore.storage.open_source`.
+    """
+    unknown = sorted(k for k in options if k not in _OPTIONS and "." not in k)
+    if unknown:
+        raise OptionError(f"no option {unknown[0]!r} of format iceexplore; there are {', '.join(_OPTIONS)}")
+    path = options.get("path")
+    if not path:
+        raise OptionError("format iceexplore reads a table by its place: .load('warehouse/db/trips')")
+    given = [name for name in _TRAVEL if options.get(name) is not None]
+    if len(given) > 1:
+        raise OptionError(f"options {' and '.join(given)}: give one of them")
+    state = graph.open_state(path, properties={k: v for k, v in options.items() if "." in k} or None)
+    if not given:
+        return state
+    name, value = given[0], options[given[0]]
+    if name == "snapshot-id":
+        return graph.travel(state, snapshot=value)
+    if name == "as-of-timestamp":
+        return graph.travel(state, timestamp=int(value) if value.lstrip("-").isdigit() else value)
+    ref = state.metadata.refs.get(value)
+    if ref is not None and ref.type != name:
+        raise OptionError(f"{value!r} is a {ref.type}, no {name}: .option({ref.type!r}, {value!r})")
+    return graph.travel(state, ref=value)
+
+
+class SharePartition(InputPartition):
+    """One Spark task's share of the plan."""
+
+    def __init__(self, share: Share) -> None:
+        super().__init__(None)
+        self.share = share
+
+
+class _Offer:
+    """A reader's ``pushFilters``, which does not insist on being asked.
+
+    Spark refuses a reader whose ``pushFilters`` is its own where the session has
+    ``spark.sql.python.filterPushdown.enabled`` off, as it is by default: it tells by ``__func__``.
+    """
+
+    __func__ = DataSourceReader.__dict__.get("pushFilters")  # none before Spark 4.1
+
+    def __init__(self, take: Callable[[Any], Iterable[Any]]) -> None:
+        self._take = take
+
+    def __call__(self, filters: Any) -> Iterable[Any]:
+        return self._take(filters)
+
+
+class IceexploreReader(DataSourceReader):
+    """Plans a table where Spark makes its plan, and reads shares of it in the workers."""
+
+    def __init__(self, state: graph.TableState, columns: SparkColumns, options: Mapping[str, str]) -> None:
+        self._state: graph.TableState | None = state
+        self._shipped = ship(state)
+        self._outputs = columns.outputs
+        self._version = columns.version
+        self._filter = make_filter(state.metadata, state.schema, options.get("filter"))
+        size = options.get("split-size")
+        if size is not None and not (size.isascii() and size.isdecimal() and 0 < int(size) < 2**62):
+            raise OptionError(f"split-size={size!r}: a number of bytes")
+        self._split_size = None if size is None else int(size)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_state": None}
+
+    @property
+    def pushFilters(self) -> Callable[[Any], Iterable[Any]]:  # noqa: N802  (Spark's name)
+        """Takes filters that mean the same to us as to Spark; gives back the others."""
+        return _Offer(self._take)
+
+    def _take(self, filters: Iterable[Any]) -> list[Any]:
+        left = []
+        found: Expression = ALWAYS
+        for item in filters:
+            meaning = taken_filter(item, self._outputs)
+            if meaning is None:
+                left.append(item)
+            else:
+                found = all_of(found, meaning)
+        if found != ALWAYS:
+            said = f"{self._filter.text}, pushed down by Spark"
+            self._filter = Filter(said, all_of(self._filter.expression, found))
+        return left
+
+    def partitions(self) -> list[InputPartition]:
+        """The plan's splits.
+
+        Raises
+        ------
+        FormatError
+            Manifests cannot be read, so that rows would be missing.
+        """
+        state = self._state or self._shipped.open()
+        plan = plan_scan(state, self._filter, split_size=self._split_size)
+        if plan.notes:
+            raise FormatError(" ".join(plan.notes), location=state.metadata_location)
+        given = self._split_size is not None
+        options = plan.options if given else fitted(plan.files, plan.options, os.cpu_count() or 1)
+        return [SharePartition(share) for share in shares(plan.files, options)]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The rows of one share; None stands for a plan without any."""
+        if not isinstance(partition, SharePartition):
+            return
+        columns = SparkColumns(self._outputs, self._version)
+        for table in read_share(self._shipped.open(), partition.share, self._outputs):
+            yield from columns.of(table).to_batches()
