@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from iceexplore.inspect._by_leaf import DIRECT, ROOT, ByLeaf, LeafPlace
 from iceexplore.inspect._inspect import DEFINITIONS, Inspect
 from iceexplore.inspect._loose import LooseFile, open_file
 from iceexplore.inspect._metadata_table import Definition, MetadataTable
+from iceexplore.inspect._partitions import PARTITION_ROWS, partition_rows_schema
 
-__all__ = ["DEFINITIONS", "Definition", "Inspect", "LooseFile", "MetadataTable", "open_file"]
+__all__ = [
+    "ByLeaf",
+    "DEFINITIONS",
+    "DIRECT",
+    "Definition",
+    "Inspect",
+    "LeafPlace",
+    "LooseFile",
+    "MetadataTable",
+    "PARTITION_ROWS",
+    "ROOT",
+    "open_file",
+    "partition_rows_schema",
+]

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState, direct_places, live_manifests, removed_counts, vector_rows
+from iceexplore.inspect._by_leaf import LeafMaker
 from iceexplore.inspect._definitions import expression_text
 from iceexplore.inspect._files import live_position_deletes, live_rows
 from iceexplore.inspect._partition import PartitionUnion, partition_union
 from iceexplore.inspect._shown import as_text
-from iceexplore.inspect._source import ALL, snapshot_leaves
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, whole
 
 __all__ = [
     "COLUMN_STATS_SCHEMA",
     "MANIFEST_VECTORS_SCHEMA",
-    "build_column_stats",
-    "build_content_entries",
-    "build_deletion_vectors",
     "build_manifest_vectors",
+    "column_stats_maker",
+    "content_entries_maker",
     "content_entries_schema",
+    "deletion_vectors_maker",
     "deletion_vectors_schema",
 ]
 
@@ -59,28 +58,23 @@ def content_entries_schema(state: TableState) -> pa.Schema:
     )
 
 
-def build_content_entries(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Every row of the root and of every live leaf of the snapshot, in the one shape of all format versions.
+def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
+    """Makes a row of every row of the root and of every live leaf, in the one shape of all format versions.
 
     ``status`` is as written; ``manifest_dv`` says which row of the root (by its ordinal) removes an entry of a leaf.
     """
     union = partition_union(state.metadata)
-    root = state.root()
-    if root is None:
-        return
 
-    def rows(manifest: Manifest) -> pa.Table:
+    def make(_root: Manifest, manifest: Manifest) -> Iterator[pa.Table]:
+        if not manifest.is_root and manifest.root_row is None:
+            return  # the root's own files were among its rows
         place = pa.repeat(pa.scalar(manifest.location, pa.string()), len(manifest))
         own = [manifest.entries.column(f.name) for f in ENTRY_SCHEMA]
-        if not union:
-            return pa.Table.from_arrays([place, *own], schema=schema)
-        partition = _own_partition(state, manifest, union) if manifest.is_root else union.struct(manifest)
-        return pa.Table.from_arrays([place, *own, partition], schema=schema)
+        if union:
+            own.append(_own_partition(state, manifest, union) if manifest.is_root else union.struct(manifest))
+        yield pa.Table.from_arrays([place, *own], schema=schema)
 
-    yield rows(root)
-    for _, leaf in snapshot_leaves(state, ALL, ("entries", "partition")):
-        if leaf.root_row is not None:  # the root's own files were among its rows
-            yield rows(leaf)
+    return make
 
 
 def _own_partition(state: TableState, root: Manifest, union: PartitionUnion) -> pa.StructArray:
@@ -109,9 +103,12 @@ def deletion_vectors_schema(state: TableState) -> pa.Schema:
     )
 
 
-def build_deletion_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The live deletion vectors of the snapshot, as the manifests describe them (no blob is read)."""
-    for rows in live_position_deletes(state):
+def deletion_vectors_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
+    """Makes a row of each live deletion vector, as the manifest describes it (no blob is read)."""
+    union = partition_union(state.metadata)
+
+    def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
+        rows = live_position_deletes(leaf, union)
         vector = pc.struct_field(rows.column("deletion_vector"), "offset")
         rows = rows.filter(pc.is_valid(vector))
         vector = rows.column("deletion_vector")
@@ -127,6 +124,8 @@ def build_deletion_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
             *([rows.column("partition")] if "partition" in rows.column_names else []),
         ]
         yield pa.Table.from_arrays(columns, schema=schema)
+
+    return make
 
 
 MANIFEST_VECTORS_SCHEMA = pa.schema(
@@ -177,17 +176,16 @@ def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
     yield pa.Table.from_arrays(columns, schema=schema)
 
 
-def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """One row per live file and column that has statistics; bounds as text (binary in hexadecimal) and as written.
+def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
+    """Makes a row per live file and column that has statistics; bounds as text (binary in hexadecimal) and as written.
 
     In V4 also the aggregated statistics of each live manifest (content 3 and 4), as its row in the root has them: they
     describe the manifest as written, whatever a manifest DV removes. Statistics of an expression have its id and text.
     """
     fields = state.metadata.all_fields()
     expressions = {e.expr_id: e for e in state.metadata.expressions}
-    root = state.root()
-    every = [leaf for leaf in (root,) if leaf is not None and leaf.stat_field_ids()]
-    for leaf in chain(every, (leaf for _, leaf in snapshot_leaves(state, ALL, ("entries", "stats")))):
+
+    def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         shown = _live_manifest_rows(leaf) if leaf.is_root else live_rows(leaf)
         content = whole(leaf.entries.column("content_type"))
         path = whole(leaf.entries.column("location"))
@@ -197,17 +195,13 @@ def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
             if name is None and field_id in expressions:
                 name = expression_text(expressions[field_id], state.metadata)
             kind = s.type if field is None else field.type
-
-            def same(value: object, kind: pa.DataType, count: int = len(leaf)) -> pa.Array:
-                return pa.repeat(pa.scalar(value, kind), count)
-
             counts = [s.column_size, s.value_count, s.null_count, s.nan_count]
             arrays = [
                 content,
                 path,
-                same(field_id, pa.int32()),
-                same(name, pa.string()),
-                same(None if kind is None else str(kind), pa.string()),
+                _same(field_id, pa.int32(), len(leaf)),
+                _same(name, pa.string(), len(leaf)),
+                _same(None if kind is None else str(kind), pa.string(), len(leaf)),
                 *counts,
                 as_text(s.lower),
                 as_text(s.upper),
@@ -217,6 +211,12 @@ def build_column_stats(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
             made = pa.Table.from_arrays(arrays, schema=schema)
             here = _any_valid([*counts, s.lower_raw, s.upper_raw])
             yield made.filter(here if shown is None else pc.and_(here, shown))
+
+    return make
+
+
+def _same(value: object, kind: pa.DataType, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), count)
 
 
 def _live_manifest_rows(root: Manifest) -> pa.Array:

@@ -9,17 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
+from iceexplore.inspect._by_leaf import LeafMaker
 from iceexplore.inspect._metrics import metrics_of, metrics_struct, metrics_type
-from iceexplore.inspect._partition import partition_union
-from iceexplore.inspect._source import ALL, DATA, DELETES, reachable_leaves, snapshot_leaves, wanted
+from iceexplore.inspect._partition import PartitionUnion, partition_union
+from iceexplore.inspect._source import ALL, DATA, DELETES, wanted
 from iceexplore.manifests import ContentType, Manifest, Status, live, whole
 
 __all__ = [
     "ENTRIES",
     "FILES",
-    "build_entries",
-    "build_files",
+    "entries_maker",
     "entries_schema",
+    "files_maker",
     "files_schema",
     "live_position_deletes",
     "live_rows",
@@ -97,16 +98,14 @@ def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> pa.Array | None
     return None if bool(np.asarray(mask).all()) else mask
 
 
-def live_position_deletes(state: TableState) -> Iterator[pa.Table]:
-    """The live entries of type POSITION_DELETE, files and vectors, of each delete manifest, with their partition."""
-    union = partition_union(state.metadata)
-    for _, leaf in snapshot_leaves(state, DELETES, ("entries", "partition")):
-        rows = leaf.entries
-        if union:
-            rows = rows.append_column("partition", union.struct(leaf))
-        mask = live_rows(leaf)
-        rows = rows if mask is None else rows.filter(mask)
-        yield rows.filter(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)))
+def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
+    """The live entries of type POSITION_DELETE of a delete manifest, files and vectors, with their partition."""
+    rows = leaf.entries
+    if union:
+        rows = rows.append_column("partition", union.struct(leaf))
+    mask = live_rows(leaf)
+    rows = rows if mask is None else rows.filter(mask)
+    return rows.filter(pc.equal(rows.column("content_type"), int(ContentType.POSITION_DELETE)))
 
 
 class _Builder:
@@ -146,31 +145,34 @@ class _Builder:
         return metrics_struct(leaf, self.metrics, self.problems)
 
 
-_PARTS = ("entries", "partition", "stats")
-
-
-def build_files(state: TableState, schema: pa.Schema, every: bool, contents: frozenset[int]) -> Iterator[pa.Table]:
-    """The live files, a table per manifest."""
+def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) -> LeafMaker:
+    """Makes the rows of live files of a manifest."""
     builder = _Builder(state)
-    for _, leaf in (reachable_leaves if every else snapshot_leaves)(state, contents, _PARTS):
+
+    def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         made = pa.Table.from_arrays([*builder.file(leaf), builder.readable(leaf)], schema=schema)
         mask = live_rows(leaf, contents)
         yield made if mask is None else made.filter(mask)
 
+    return make
 
-def build_entries(state: TableState, schema: pa.Schema, every: bool) -> Iterator[pa.Table]:
-    """Every entry, deleted ones too, a table per manifest.
+
+def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
+    """Makes a row of every entry of a manifest, deleted ones too.
 
     An entry of a V4 leaf that a manifest DV removes has status 2, and the snapshot is the one that wrote the vector: as
     if the leaf had been rewritten without it, which is what a v3 commit does. A vector that was merged with an older
     one names the newer snapshot for both.
     """
     builder = _Builder(state)
-    for root, leaf in (reachable_leaves if every else snapshot_leaves)(state, ALL, _PARTS):
+
+    def make(root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         own = {name: whole(leaf.entries.column(name)) for name in schema.names[:4]}
         own |= _removed(root, leaf)
         file = pa.StructArray.from_arrays(builder.file(leaf), fields=list(schema.field("data_file").type))
         yield pa.Table.from_arrays([*own.values(), file, builder.readable(leaf)], schema=schema)
+
+    return make
 
 
 def _removed(root: Manifest, leaf: Manifest) -> dict[str, pa.Array]:

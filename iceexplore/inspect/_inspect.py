@@ -11,7 +11,9 @@ import pyarrow as pa
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.inspect import _content, _definitions, _files, _log, _manifests, _partitions, _position_deletes, _puffin
-from iceexplore.inspect._metadata_table import Definition, MetadataTable
+from iceexplore.inspect._by_leaf import ByLeaf
+from iceexplore.inspect._metadata_table import Definition, MetadataTable, OnSpark
+from iceexplore.inspect._source import DELETES
 from iceexplore.render import html_table
 
 __all__ = ["DEFINITIONS", "Inspect"]
@@ -28,15 +30,20 @@ def _snapshot(name: str, doc: str, schema: Any, build: Any, *, spark: bool = Tru
     return Definition(name, doc, columns, build, travels=True, spark=spark)
 
 
+def _by_leaf(name: str, doc: str, schema: Any, made: ByLeaf, *, spark: bool = True) -> Definition:
+    """A table that is made manifest by manifest."""
+    columns = (lambda state: schema) if isinstance(schema, pa.Schema) else schema
+    return Definition(name, doc, columns, made.build, travels=not made.every, spark=spark, by_leaf=made)
+
+
 def _files_table(name: str, doc: str) -> Definition:
     every, contents = _files.FILES[name]
-    build = partial(_files.build_files, every=every, contents=contents)
-    return Definition(name, doc, _files.files_schema, build, travels=not every)
+    made = ByLeaf(partial(_files.files_maker, contents=contents), every, contents)
+    return _by_leaf(name, doc, _files.files_schema, made)
 
 
 def _entries_table(name: str, doc: str) -> Definition:
-    every = _files.ENTRIES[name]
-    return Definition(name, doc, _files.entries_schema, partial(_files.build_entries, every=every), travels=not every)
+    return _by_leaf(name, doc, _files.entries_schema, ByLeaf(_files.entries_maker, _files.ENTRIES[name]))
 
 
 _ALL_DOC = "live in a manifest of any snapshot; one may be there twice."
@@ -80,24 +87,24 @@ DEFINITIONS: dict[str, Definition] = {
             _partitions.partitions_schema,
             _partitions.build_partitions,
         ),
-        _snapshot(
+        _by_leaf(
             "position_deletes",
             "Every position that a delete file or deletion vector of the snapshot deletes; reads these files.",
             _position_deletes.position_deletes_schema,
-            _position_deletes.build_position_deletes,
+            ByLeaf(_position_deletes.position_deletes_maker, contents=DELETES, parts=("entries", "partition")),
         ),
-        _snapshot(
+        _by_leaf(
             "content_entries",
             "Every row of the snapshot's root and manifests in the one shape of all format versions.",
             _content.content_entries_schema,
-            _content.build_content_entries,
+            ByLeaf(_content.content_entries_maker, parts=("entries", "partition"), root=True),
             spark=False,
         ),
-        _snapshot(
+        _by_leaf(
             "deletion_vectors",
             "The live deletion vectors of the snapshot.",
             _content.deletion_vectors_schema,
-            _content.build_deletion_vectors,
+            _puffin.VECTORS,
             spark=False,
         ),
         _snapshot(
@@ -114,11 +121,11 @@ DEFINITIONS: dict[str, Definition] = {
             _puffin.build_puffin_blobs,
             spark=False,
         ),
-        _snapshot(
+        _by_leaf(
             "column_stats",
             "One row for each live file (V4: and manifest) and column with statistics.",
             _content.COLUMN_STATS_SCHEMA,
-            _content.build_column_stats,
+            ByLeaf(_content.column_stats_maker, parts=("entries", "stats"), root=True),
             spark=False,
         ),
         _metadata_file(
@@ -163,9 +170,10 @@ DEFINITIONS: dict[str, Definition] = {
 class Inspect:
     """The metadata tables of a table: Spark's, with its names, columns and values, and some more.
 
-    ``t.inspect.files()`` is a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table; ``t.inspect["files"]`` is
-    the same as ``t.inspect.files``. Of a time-travelled table those show the snapshot that travel in Spark
-    (``VERSION AS OF``); the others show the metadata file.
+    ``t.inspect.files()`` is a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table,
+    ``t.inspect.files(spark=spark)`` a Spark data frame; ``t.inspect["files"]`` is the same as ``t.inspect.files``. Of a
+    time-travelled table those show the snapshot that travel in Spark (``VERSION AS OF``); the others show the metadata
+    file.
     """
 
     # Named for editors and type checkers; `__getattr__` makes them.
@@ -196,18 +204,19 @@ class Inspect:
     sort_orders: MetadataTable
     properties: MetadataTable
 
-    def __init__(self, state: TableState) -> None:
+    def __init__(self, state: TableState, on_spark: OnSpark | None = None) -> None:
         self._state = state
+        self._on_spark = on_spark
 
     def __getattr__(self, name: str) -> MetadataTable:
         if name in DEFINITIONS:
-            return MetadataTable(self._state, DEFINITIONS[name])
+            return MetadataTable(self._state, DEFINITIONS[name], self._on_spark)
         raise AttributeError(f"no metadata table {name!r}; there are {', '.join(DEFINITIONS)}")
 
     def __getitem__(self, name: str) -> MetadataTable:
         if name not in DEFINITIONS:
             raise OptionError(f"no metadata table {name!r}; there are {', '.join(DEFINITIONS)}")
-        return MetadataTable(self._state, DEFINITIONS[name])
+        return MetadataTable(self._state, DEFINITIONS[name], self._on_spark)
 
     def __iter__(self) -> Iterator[str]:
         return iter(DEFINITIONS)

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
+from iceexplore.inspect._by_leaf import ByLeaf
 from iceexplore.inspect._docs import COLUMN_DOCS
 from iceexplore.render import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame as SparkFrame
 
-__all__ = ["Definition", "MetadataTable"]
+__all__ = ["Definition", "MetadataTable", "OnSpark"]
+
+#: Makes a metadata table by its name on Spark: given the state, the session, the name, ``flat`` and ``on_error``.
+OnSpark: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Definition:
     """What a metadata table is: its name, what it shows, its columns, and how it is read.
 
-    ``travels`` says whether it shows the state's snapshot (as Spark's ``VERSION AS OF``) or the whole metadata file.
+    ``travels`` says whether it shows the state's snapshot (as Spark's ``VERSION AS OF``) or the whole metadata file,
+    ``spark`` whether Iceberg's runtime has it, ``by_leaf`` how it is made of one manifest at a time.
     """
 
     name: str
@@ -31,6 +38,7 @@ class Definition:
     build: Callable[[TableState, pa.Schema], Iterable[pa.Table]]
     travels: bool
     spark: bool = True
+    by_leaf: ByLeaf | None = None
 
 
 class MetadataTable:
@@ -41,11 +49,13 @@ class MetadataTable:
     >>> t.inspect.files()             # pandas, Arrow-backed: every digit of every integer is kept
     >>> t.inspect.files(flat=True)    # a plain column for each partition field and metric
     >>> t.inspect.files.arrow()       # pyarrow.Table
+    >>> t.inspect.files(spark=spark)  # a Spark DataFrame, made by the workers
     """
 
-    def __init__(self, state: TableState, definition: Definition) -> None:
+    def __init__(self, state: TableState, definition: Definition, on_spark: OnSpark | None = None) -> None:
         self._state = state
         self._definition = definition
+        self._on_spark = on_spark
         self.__doc__ = definition.doc
 
     @property
@@ -85,8 +95,35 @@ class MetadataTable:
             table = table.flatten()
         return table
 
-    def __call__(self, *, flat: bool = False) -> pd.DataFrame:
-        """The table as a pandas data frame with Arrow-backed columns; see `arrow` for ``flat`` and errors."""
+    @overload
+    def __call__(self, *, flat: bool = ..., spark: None = ...) -> pd.DataFrame: ...
+
+    @overload
+    def __call__(self, *, flat: bool = ..., spark: Any, on_error: Literal["raise", "skip"] = ...) -> SparkFrame: ...
+
+    def __call__(
+        self, *, flat: bool = False, spark: Any = None, on_error: Literal["raise", "skip"] = "raise"
+    ) -> pd.DataFrame | SparkFrame:
+        """The table as a pandas data frame with Arrow-backed columns; see `arrow` for ``flat`` and errors.
+
+        Parameters
+        ----------
+        spark
+            A Spark session: the table as a Spark data frame, its manifests read by the workers. See
+            `iceexplore.on_spark.metadata_frame` for which tables and types.
+        on_error
+            On Spark: whether a manifest that cannot be read fails the query, or its rows are left out. Workers cannot
+            add to ``t.problems``.
+
+        Raises
+        ------
+        OptionError
+            ``spark`` is no session.
+        """
+        if spark is not None:
+            if self._on_spark is None:
+                raise OptionError("this table was not made by a Table: Spark data frames come from t.inspect")
+            return self._on_spark(self._state, spark, self.name, flat=flat, on_error=on_error)
         import pandas as pd
 
         frame: pd.DataFrame = self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)

@@ -10,24 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
+from iceexplore.inspect._by_leaf import ByLeaf, LeafMaker
 from iceexplore.inspect._files import live_rows
 from iceexplore.inspect._partition import PartitionUnion, partition_union
 from iceexplore.inspect._shown import micros_of
-from iceexplore.inspect._source import ALL, snapshot_leaves
-from iceexplore.manifests import ContentType, whole
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, whole
 
-__all__ = ["build_partitions", "partitions_schema"]
+__all__ = ["PARTITION_ROWS", "build_partitions", "partition_rows_schema", "partitions_schema"]
 
 _NEVER = np.iinfo(np.int64).min
-_ROW = pa.schema(
-    [
-        pa.field("content_type", pa.int32()),
-        pa.field("snapshot_id", pa.int64()),
-        pa.field("partition_spec_id", pa.int32()),
-        pa.field("record_count", pa.int64()),
-        pa.field("file_size_in_bytes", pa.int64()),
-    ]
-)
+_OF_ENTRIES = ("content_type", "snapshot_id", "partition_spec_id", "record_count", "file_size_in_bytes")
 
 
 def partitions_schema(state: TableState) -> pa.Schema:
@@ -50,21 +42,51 @@ def partitions_schema(state: TableState) -> pa.Schema:
     )
 
 
+def partition_rows_schema(state: TableState) -> pa.Schema:
+    """What is added up: a row per live file.
+
+    ``micros`` is the time of the snapshot that its entry names, null for one that has expired; ``width`` how many of
+    the partition fields its spec has: files of one partition and different widths do not belong together.
+    """
+    union = partition_union(state.metadata)
+    return pa.schema(
+        [
+            *(ENTRY_SCHEMA.field(name) for name in _OF_ENTRIES),
+            pa.field("micros", pa.int64()),
+            pa.field("width", pa.int32()),
+            *([pa.field("partition", union.type)] if union else []),
+        ]
+    )
+
+
+def partition_rows_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
+    """Makes the rows of `partition_rows_schema`."""
+    union = partition_union(state.metadata)
+    times = {s.snapshot_id: micros_of(s.timestamp_ms) for s in state.metadata.snapshots}
+
+    def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
+        own = [whole(leaf.entries.column(name)) for name in _OF_ENTRIES]
+        snapshots = own[1].dictionary_encode()
+        known = pa.array([times.get(i) for i in snapshots.dictionary.to_pylist()], pa.int64())
+        own += [known.take(snapshots.indices), _widths(own[2], union, state)]
+        made = pa.Table.from_arrays([*own, *([union.struct(leaf)] if union else [])], schema=schema)
+        mask = live_rows(leaf)
+        yield made if mask is None else made.filter(mask)
+
+    return make
+
+
+#: The rows that ``partitions`` adds up.
+PARTITION_ROWS = ByLeaf(partition_rows_maker, parts=("entries", "partition"))
+
+
 def build_partitions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """One row per partition that has a live file."""
     union = partition_union(state.metadata)
-    tables = []
-    for _, leaf in snapshot_leaves(state, ALL, ("entries", "partition")):
-        if not len(leaf):
-            continue
-        made = leaf.entries.select(_ROW.names)
-        made = made.append_column("width", _widths(whole(made.column("partition_spec_id")), union, state))
-        made = made.append_column("partition", union.struct(leaf) if union else pa.nulls(len(leaf)))
-        mask = live_rows(leaf)
-        tables.append(made if mask is None else made.filter(mask))
+    tables = list(PARTITION_ROWS.build(state, partition_rows_schema(state)))
     rows = pa.concat_tables(tables) if tables else None
     if rows is not None and rows.num_rows:
-        yield _grouped(rows.combine_chunks(), union, state, schema)
+        yield _grouped(rows.combine_chunks(), union, schema)
 
 
 def _widths(spec_ids: pa.Array, union: PartitionUnion, state: TableState) -> pa.Array:
@@ -97,7 +119,7 @@ def _groups(rows: pa.Table, union: PartitionUnion) -> tuple[np.ndarray, np.ndarr
     return group, first
 
 
-def _grouped(rows: pa.Table, union: PartitionUnion, state: TableState, schema: pa.Schema) -> pa.Table:
+def _grouped(rows: pa.Table, union: PartitionUnion, schema: pa.Schema) -> pa.Table:
     group, first = _groups(rows, union)
     count = len(first)
 
@@ -116,18 +138,15 @@ def _grouped(rows: pa.Table, union: PartitionUnion, state: TableState, schema: p
         sums += [total(records, where, pa.int64()), total(ones, where, pa.int32())]
         if kind == ContentType.DATA:
             sums.append(total(column("file_size_in_bytes"), where, pa.int64()))
-    at, snapshot, spec = _last_updates(rows, group, count, state)
+    at, snapshot, spec = _last_updates(rows, group, count)
     by = [whole(rows.column("partition")).take(pa.array(first)), spec] if union else []
     return pa.Table.from_arrays([*by, *sums, at, snapshot], schema=schema)
 
 
-def _last_updates(rows: pa.Table, group: np.ndarray, count: int, state: TableState) -> tuple[Any, Any, Any]:
+def _last_updates(rows: pa.Table, group: np.ndarray, count: int) -> tuple[Any, Any, Any]:
     """Time, snapshot and spec of the newest entry of each group; null (spec 0) where all its snapshots are expired."""
-    times = {s.snapshot_id: micros_of(s.timestamp_ms) for s in state.metadata.snapshots}
     snapshots = np.asarray(pc.fill_null(whole(rows.column("snapshot_id")), -1))
-    ids, place = np.unique(snapshots, return_inverse=True)
-    known = [times.get(int(i)) for i in ids]
-    micros = np.array([_NEVER if t is None else t for t in known], dtype=np.int64)[place]
+    micros = np.asarray(pc.fill_null(whole(rows.column("micros")), _NEVER))
     order = np.lexsort((np.arange(len(group)), micros, group))
     # the last of each group in this order has the greatest time; the first of those with that time is Java's
     ends = np.flatnonzero(np.append(group[order][1:] != group[order][:-1], True))

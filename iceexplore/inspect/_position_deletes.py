@@ -12,14 +12,15 @@ from iceexplore.deletes import read_deletion_vector, read_position_deletes
 from iceexplore.errors import IceexploreError, problem
 from iceexplore.formats import field_id
 from iceexplore.graph import TableState
+from iceexplore.inspect._by_leaf import LeafMaker
 from iceexplore.inspect._files import live_position_deletes
 from iceexplore.inspect._partition import partition_union
 from iceexplore.inspect._shown import conform, shown_type
 from iceexplore.inspect._source import in_parallel
-from iceexplore.manifests import whole
+from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import StructType
 
-__all__ = ["MAX_POSITIONS", "build_position_deletes", "position_deletes_schema"]
+__all__ = ["MAX_POSITIONS", "position_deletes_maker", "position_deletes_schema"]
 
 #: Positions of one deletion vector that are spelt out: a few bytes can claim 2**60 of them.
 MAX_POSITIONS = 20_000_000
@@ -44,12 +45,17 @@ def position_deletes_schema(state: TableState) -> pa.Schema:
     )
 
 
-def build_position_deletes(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Every deleted position of the state's snapshot; a delete file that cannot be read is a `Problem`."""
-    for rows in live_position_deletes(state):
+def position_deletes_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
+    """Makes a row of every deleted position; a delete file that cannot be read is a `Problem`."""
+    union = partition_union(state.metadata)
+
+    def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
+        rows = live_position_deletes(leaf, union)
         places = range(rows.num_rows)  # each is a file (or a part of one) to read
         for tables in in_parallel(partial(_read, state, schema, rows), places):
             yield from tables
+
+    return make
 
 
 def _read(state: TableState, schema: pa.Schema, rows: pa.Table, at: int) -> list[pa.Table]:

@@ -11,16 +11,17 @@ import pyarrow.compute as pc
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
+from iceexplore.inspect._by_leaf import ByLeaf
 from iceexplore.inspect._content import (
     MANIFEST_VECTORS_SCHEMA,
-    build_deletion_vectors,
     build_manifest_vectors,
+    deletion_vectors_maker,
     deletion_vectors_schema,
 )
 from iceexplore.inspect._log import rows_table
-from iceexplore.inspect._source import in_parallel
+from iceexplore.inspect._source import DELETES, in_parallel
 
-__all__ = ["PUFFIN_BLOBS_SCHEMA", "build_puffin_blobs"]
+__all__ = ["PUFFIN_BLOBS_SCHEMA", "VECTORS", "build_puffin_blobs"]
 
 PUFFIN_BLOBS_SCHEMA = pa.schema(
     [
@@ -43,6 +44,10 @@ PUFFIN_BLOBS_SCHEMA = pa.schema(
 )
 
 
+#: The live deletion vectors of the snapshot.
+VECTORS = ByLeaf(deletion_vectors_maker, contents=DELETES, parts=("entries", "partition"))
+
+
 def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """The statistics files of the metadata and the deletion-vector files of the snapshot; reads each one's footer."""
     files: list[tuple[str, str, int | None]] = [
@@ -52,7 +57,7 @@ def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
     for table in build_manifest_vectors(state, MANIFEST_VECTORS_SCHEMA):
         found = pc.unique(table.column("file_path")).drop_null().to_pylist()
         places |= dict.fromkeys(found, "manifest deletion vectors")
-    for table in build_deletion_vectors(state, deletion_vectors_schema(state)):
+    for table in VECTORS.build(state, deletion_vectors_schema(state)):
         places |= dict.fromkeys(pc.unique(table.column("file_path")).to_pylist(), "deletion vectors")
     files += [(place, used_as, None) for place, used_as in places.items()]
     yield from in_parallel(lambda file: _blobs(state, schema, *file), files)

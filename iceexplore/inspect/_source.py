@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +14,19 @@ from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import progress
 
-__all__ = ["ALL", "DATA", "DELETES", "every_root", "in_parallel", "reachable_leaves", "snapshot_leaves", "wanted"]
+__all__ = [
+    "ALL",
+    "DATA",
+    "DELETES",
+    "Rows",
+    "every_root",
+    "in_parallel",
+    "reachable_leaves",
+    "reachable_rows",
+    "snapshot_leaves",
+    "snapshot_rows",
+    "wanted",
+]
 
 DATA = frozenset({int(ContentType.DATA_MANIFEST)})
 DELETES = frozenset({int(ContentType.DELETE_MANIFEST)})
@@ -58,26 +70,22 @@ def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
             yield snapshot, root
 
 
-def snapshot_leaves(
-    state: TableState, contents: frozenset[int], parts: Iterable[str]
-) -> Iterator[tuple[Manifest, Manifest]]:
-    """The live leaf manifests of the state's snapshot, each with its root; before them what the root itself holds.
+#: A snapshot, its root, whether the root's own files are among the rows wanted, and rows of the root.
+Rows: TypeAlias = tuple[Snapshot, Manifest, bool, list[int]]
 
-    The files of a V4 root belong to no manifest: they come as one more, of which ``root_row`` is None. It has files of
-    every content: see `wanted`.
-    """
+
+def snapshot_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]:
+    """The live leaf manifests of the state's snapshot, as rows of its root."""
     root = state.root()
-    if root is not None:
+    if root is not None and state.snapshot is not None:
         rows = [row for row, _ in _distinct(root, contents, set())]
-        yield from _read(state, root, rows, contents, parts)
+        yield state.snapshot, root, _has_direct(state, root, contents), rows
 
 
-def reachable_leaves(
-    state: TableState, contents: frozenset[int], parts: Iterable[str]
-) -> Iterator[tuple[Manifest, Manifest]]:
+def reachable_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]:
     """The leaf manifests of every snapshot in the metadata, each once (as Java's ``reachableManifests``).
 
-    A leaf is read as the snapshot has it whose manifest DV removes least of it. A root's own files come with each root.
+    A leaf is in the snapshot whose manifest DV removes least of it. A root's own files come with each root.
     """
     seen: set[str] = set()
     waiting: dict[str, tuple[float, Snapshot, int]] = {}  # leaves with a manifest DV wherever they were met so far
@@ -94,11 +102,31 @@ def reachable_leaves(
             least = float("inf") if gone.entries is None else float(gone.entries)
             if place not in waiting or least < waiting[place][0]:
                 waiting[place] = (least, snapshot, row)
-        yield from _read(state, root, whole_leaves, contents, parts)
+        yield snapshot, root, _has_direct(state, root, contents), whole_leaves
     for _, snapshot, row in waiting.values():
         found = state.root(snapshot)
         if found is not None:
-            yield found, state.reader.leaf(found, row, frozenset(parts))
+            yield snapshot, found, False, [row]
+
+
+def snapshot_leaves(
+    state: TableState, contents: frozenset[int], parts: Iterable[str]
+) -> Iterator[tuple[Manifest, Manifest]]:
+    """The live leaf manifests of the state's snapshot, each with its root; before them what the root itself holds.
+
+    The files of a V4 root belong to no manifest: they come as one more, of which ``root_row`` is None. It has files of
+    every content: see `wanted`.
+    """
+    for _, root, direct, rows in snapshot_rows(state, contents):
+        yield from _read(state, root, direct, rows, parts)
+
+
+def reachable_leaves(
+    state: TableState, contents: frozenset[int], parts: Iterable[str]
+) -> Iterator[tuple[Manifest, Manifest]]:
+    """The leaf manifests of every snapshot in the metadata, each once: see `reachable_rows`."""
+    for _, root, direct, rows in reachable_rows(state, contents):
+        yield from _read(state, root, direct, rows, parts)
 
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:
@@ -120,14 +148,21 @@ def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[
     return [(row, place) for place, row in found.items()]
 
 
-def _read(
-    state: TableState, root: Manifest, rows: list[int], contents: frozenset[int], parts: Iterable[str]
-) -> Iterator[tuple[Manifest, Manifest]]:
+def _has_direct(state: TableState, root: Manifest, contents: frozenset[int]) -> bool:
+    """Whether the root itself holds files of these kinds."""
     direct = state.reader.direct(root)
-    if direct is not None:
-        mask = wanted(direct, contents)
-        if mask is None or pc.any(mask).as_py():
-            yield root, direct
+    if direct is None:
+        return False
+    mask = wanted(direct, contents)
+    return mask is None or bool(pc.any(mask).as_py())
+
+
+def _read(
+    state: TableState, root: Manifest, direct: bool, rows: list[int], parts: Iterable[str]
+) -> Iterator[tuple[Manifest, Manifest]]:
+    own = state.reader.direct(root) if direct else None
+    if own is not None:
+        yield root, own
     if rows:
         for leaf in state.reader.leaves(root, rows, parts=frozenset(parts)):
             yield root, leaf
