@@ -13,8 +13,10 @@ from iceexplore.reading._columns import (
     Output,
     chosen_columns,
     pruned,
+    with_ancestors,
 )
 from iceexplore.reading._columns_convert import arrow_field, arrow_fields
+from iceexplore.reading._columns_ids import has_ids, identified, naming_of
 from iceexplore.reading._count import RowCount, count_rows
 from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file
 from iceexplore.reading._deletes import (
@@ -67,8 +69,11 @@ __all__ = [
     "equality_fields",
     "equality_mask",
     "find_rows",
+    "has_ids",
     "head",
+    "identified",
     "is_made_up",
+    "naming_of",
     "outputs_of",
     "position_index",
     "pruned",
@@ -77,4 +82,5 @@ __all__ = [
     "read_vector",
     "to_arrow",
     "vector_positions",
+    "with_ancestors",
 ]

@@ -237,7 +237,7 @@ class EqualityDeletes:
                     raise FormatError(
                         "an equality delete without columns to go by", location=entry["location"], field="equality_ids"
                     )
-                by_ids.setdefault(ids, []).append(self._values(n, ids, paths))
+                by_ids.setdefault(ids, []).append(self.values(n, ids, paths))
             kept = []
             for ids, tables in by_ids.items():
                 both = pa.concat_tables(tables)
@@ -252,7 +252,14 @@ class EqualityDeletes:
         row: dict[str, Any] = self._matched.deletes.entries.slice(number, 1).to_pylist()[0]
         return row
 
-    def _values(self, number: int, ids: tuple[int, ...], paths: Mapping[int, tuple[NestedField, ...]]) -> pa.Table:
+    def values(self, number: int, ids: tuple[int, ...], paths: Mapping[int, tuple[NestedField, ...]]) -> pa.Table:
+        """The keys of one delete: a column for each id, in the schema's types, named by the id.
+
+        Raises
+        ------
+        FormatError, UnsupportedError, FileMissingError
+            It cannot be read.
+        """
         entry = self._entry(number)
         state, location = self._state, entry["location"]
         types = tuple(str(paths[i][-1].type) for i in ids)
