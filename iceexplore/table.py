@@ -81,6 +81,12 @@ def sample(name: str = "trips") -> Table:
     return Table(graph.open_state(sample_path(name)))
 
 
+def _metadata_frame(*args: Any, **options: Any) -> Any:
+    from iceexplore.on_spark import metadata_frame
+
+    return metadata_frame(*args, **options)
+
+
 class Table(Scans):
     """An Iceberg table as of some state: immutable, and read no further than was asked.
 
@@ -180,10 +186,10 @@ class Table(Scans):
 
     @property
     def inspect(self) -> Inspect:
-        """The metadata tables: ``t.inspect.files()`` and its like."""
+        """The metadata tables: ``t.inspect.files()`` and its like; ``t.inspect.files(spark=spark)`` on Spark."""
         from iceexplore.inspect import Inspect
 
-        return Inspect(self._state)
+        return Inspect(self._state, on_spark=_metadata_frame)
 
     @overload
     def tree(

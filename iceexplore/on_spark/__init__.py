@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.on_spark._metadata import metadata_frame
 from iceexplore.on_spark._register import register
 from iceexplore.on_spark._session import spark
 from iceexplore.on_spark._session_info import SessionInfo
@@ -13,6 +14,7 @@ __all__ = [
     "ShippedState",
     "SparkColumns",
     "check_reach",
+    "metadata_frame",
     "register",
     "ship",
     "spark",

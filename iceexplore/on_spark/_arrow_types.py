@@ -1,0 +1,90 @@
+"""Arrow schemas as Spark's, for tables that are made in Arrow: the metadata tables and the findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from pyspark.sql import types as spark_types
+
+__all__ = ["for_spark", "held_type", "spark_schema"]
+
+
+def held_type(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type that Spark takes for one of ours: what it has no type for is as `spark_schema` says."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, held_type(f.type)) for f in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(held_type(kind.key_type), held_type(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(held_type(kind.value_type))
+    if pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"):
+        return pa.int64()
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.binary()
+    return pa.string() if pa.types.is_null(kind) else kind
+
+
+def for_spark(table: pa.Table) -> pa.Table:
+    """A table of ours in the types that Spark takes."""
+    schema = pa.schema([pa.field(f.name, held_type(f.type)) for f in table.schema])
+    columns = [_cast(column, f.type) for column, f in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    if column.type == target:
+        return column
+    return pa.chunked_array([_cast_array(chunk, target) for chunk in column.chunks], target)
+
+
+def _cast_array(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if array.type == target:
+        return array
+    if pa.types.is_struct(target):  # by position: names may be there twice
+        children = [_cast_array(pc.struct_field(array, [i]), target.field(i).type) for i in range(target.num_fields)]
+        if not children:
+            return array
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+    return array.cast(target)
+
+
+def spark_schema(schema: pa.Schema) -> spark_types.StructType:
+    """The Spark schema of an Arrow schema, every column nullable.
+
+    A timestamp with a zone is ``timestamp``, one without ``timestamp_ntz``. What Spark has no type for is bigint: a
+    time of day (microseconds) and timestamps in nanoseconds; the type ``null`` is a string.
+    """
+    from pyspark.sql import types as t
+
+    return t.StructType([t.StructField(f.name, _spark(held_type(f.type)), True) for f in schema])
+
+
+def _spark(kind: pa.DataType) -> spark_types.DataType:
+    from pyspark.sql import types as t
+
+    if pa.types.is_struct(kind):
+        return t.StructType([t.StructField(f.name, _spark(f.type), True) for f in kind])
+    if pa.types.is_map(kind):
+        return t.MapType(_spark(kind.key_type), _spark(kind.item_type), True)
+    if pa.types.is_list(kind):
+        return t.ArrayType(_spark(kind.value_type), True)
+    if pa.types.is_decimal(kind):
+        return t.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return t.TimestampType() if kind.tz else t.TimestampNTZType()
+    names = {
+        pa.bool_(): t.BooleanType,
+        pa.int32(): t.IntegerType,
+        pa.int64(): t.LongType,
+        pa.float32(): t.FloatType,
+        pa.float64(): t.DoubleType,
+        pa.date32(): t.DateType,
+        pa.string(): t.StringType,
+        pa.binary(): t.BinaryType,
+    }
+    return names[kind]()
