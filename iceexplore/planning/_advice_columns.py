@@ -139,7 +139,8 @@ def _estimates(
         assumes.append(rare)
     have = _transforms(scene.metadata, term.field_id)
     if "identity" in have:
-        out.notes.append(f"{name}: the table is partitioned by its values already")
+        if not _of_older_specs(scene):
+            out.notes.append(f"{name}: the table is partitioned by its values already")
     else:
         out.suggestions.append(
             Suggestion(
@@ -151,7 +152,7 @@ def _estimates(
                 statements=sort(scene.table, name, scene.files, ordered=_sorted_by(scene.metadata, term.field_id)),
             )
         )  # fmt: skip
-        if ordered.cost >= scene.now.cost:
+        if not out.suggestions[-1].helps:
             out.notes.append(_no_order(name, shares, wanted, ordered, scene.now))
     out.suggestions += _partitioning(scene, term, spread, wanted, distinct, have, guessed=guessed)
 

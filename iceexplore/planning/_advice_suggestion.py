@@ -11,6 +11,10 @@ __all__ = ["Kind", "Suggestion", "amount"]
 
 Kind: TypeAlias = Literal["bounds", "deletes", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"]
 
+#: What writes all data anew, and the share of the cost that must be left at most.
+_REWRITES = frozenset(("bounds", "metrics", "old-spec", "partition", "sort"))
+_WORTH = 0.9
+
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -59,8 +63,14 @@ class Suggestion:
 
     @property
     def helps(self) -> bool:
-        """Whether it saves more than the files that it adds would cost to open; true where nothing can be said."""
-        return self.before is None or self.after is None or self.after.cost < self.before.cost
+        """Whether it is worth the work; true where nothing can be said.
+
+        Bytes are weighed with the files to open (`Reading.cost`). To write the table anew for one filter must save a
+        tenth of that.
+        """
+        if self.before is None or self.after is None:
+            return True
+        return self.after.cost < self.before.cost * (_WORTH if self.kind in _REWRITES else 1.0)
 
 
 def amount(count: int, one: str) -> str:
