@@ -34,6 +34,7 @@ from iceexplore.errors import (
 
 if TYPE_CHECKING:
     from iceexplore._figures import figures
+    from iceexplore._lab import Lab, create, lab
     from iceexplore.commits import change_scenarios
     from iceexplore.inspect import LooseFile, open_file
     from iceexplore.on_spark import spark
@@ -47,6 +48,7 @@ __all__ = [
     "FileMissingError",
     "FormatError",
     "IceexploreError",
+    "Lab",
     "LooseFile",
     "MetadataNotFoundError",
     "MissingDependencyError",
@@ -62,8 +64,10 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "change_scenarios",
+    "create",
     "empty",
     "figures",
+    "lab",
     "open",
     "open_file",
     "sample",
@@ -74,12 +78,15 @@ __version__ = "0.1.0"
 
 # The faces stand on pyarrow (0.1 s); the package itself is imported in a few milliseconds.
 _LAZY = {
+    "Lab": "iceexplore._lab",
     "LooseFile": "iceexplore.inspect",
     "Simulation": "iceexplore.simulation",
     "Table": "iceexplore.table",
     "change_scenarios": "iceexplore.commits",
+    "create": "iceexplore._lab",
     "empty": "iceexplore.simulation",
     "figures": "iceexplore._figures",
+    "lab": "iceexplore._lab",
     "open": "iceexplore.table",
     "open_file": "iceexplore.inspect",
     "sample": "iceexplore.table",

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 from iceexplore import commits, graph
-from iceexplore.commits import Cost, LayoutOptions, Sandbox, Saved
-from iceexplore.errors import OptionError
+from iceexplore._committed import CommittedTable
+from iceexplore.commits import Sandbox
 from iceexplore.metadata import Snapshot
-from iceexplore.storage import OverlayStorage, WriteLog
-from iceexplore.table import Table
 
 __all__ = ["Simulation", "empty", "simulate"]
-
-_SCHEMA_PINS = ("schema", "current-schema-id", "last-column-id")
-_SPEC_PINS = (*_SCHEMA_PINS, "partition-spec", "default-spec-id", "last-partition-id")
 
 
 def simulate(
@@ -65,7 +60,7 @@ def empty(
     return simulate(state, format_version, overlay=None, seed=seed, layout=layout)
 
 
-class Simulation(Table):
+class Simulation(CommittedTable):
     """A table on an overlay: commits write real files beside it, and the table itself is never written.
 
     Made by `Table.simulate`. It is a Table of its present state: card, tree, inspect, diff and at show what the table
@@ -76,47 +71,14 @@ class Simulation(Table):
     Methods that add or remove files take ``ref=``, the branch to commit to.
     """
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        super().__init__(sandbox.state)
-        self._sandbox = sandbox
+    _sandbox: Sandbox
 
     # What it is -------------------------------------------------------------------------------------------------------
 
     @property
-    def table(self) -> Table:
-        """The present state as a Table that later commits do not move."""
-        return Table(self._state)
-
-    @property
-    def options(self) -> LayoutOptions:
-        """How new metadata is laid out."""
-        return self._sandbox.options
-
-    def relayout(self, **layout: Any) -> LayoutOptions:
-        """Change layout options from the next commit on; those not named stay. No commit, and no rewriting.
-
-        Raises
-        ------
-        OptionError
-            An unknown option, or a value that makes no sense.
-        """
-        self._sandbox.options = self.options.but(**layout)
-        return self.options
-
-    @property
-    def writes(self) -> WriteLog:
-        """Every file written, by this writer and its forks."""
-        return self._overlay.writes
-
-    @property
     def overlay(self) -> str:
         """The folder in which the simulation's files are."""
-        return self._overlay.overlay_folder
-
-    def refresh(self) -> Table:
-        """Go on from the newest commit of any fork; returns this simulation."""
-        self._state = self._sandbox.refresh()
-        return self
+        return self._sandbox.storage.overlay_folder
 
     def fork(self) -> Simulation:
         """A second writer to the same simulated table: it knows nothing of what this one commits from now on.
@@ -124,24 +86,6 @@ class Simulation(Table):
         Whoever commits second rebases on the other's commit and tries again, or fails with `CommitConflictError`.
         """
         return Simulation(self._sandbox.fork())
-
-    def cost(self) -> Cost:
-        """What the commits so far wrote and read, attempt by attempt, and what a planner now reads."""
-        return commits.cost_of(self._sandbox)
-
-    def save(
-        self,
-        path: str | PathLike[str],
-        *,
-        data: Literal["refer", "copy", "none"] = "refer",
-        location: str | None = None,
-    ) -> Saved:
-        """Write the table as it is now into a new folder, whole or not at all; `iceexplore.open` opens it anywhere.
-
-        See `iceexplore.commits.save`: ``data`` says what becomes of the table's own data files, ``location`` where the
-        written table says that it is (by default ``path``, so that engines on this machine can read it).
-        """
-        return commits.save(self._state, path, data=data, location=location)
 
     def close(self) -> None:
         """Remove the simulation's temporary folder, for all its forks; a folder given as ``overlay=`` stays."""
@@ -212,166 +156,3 @@ class Simulation(Table):
             partition; ``read=False`` puts metadata together without reading data.
         """
         return self._files(lambda w: commits.compact(w.base, w, paths, **how), ref)
-
-    def rewrite_manifests(self, manifests: Any = None, *, ref: str = "main") -> Snapshot:
-        """Write manifests anew without changing the data: those named, or what the layout thinks worth it."""
-        return self._files(lambda w: commits.rewrite_manifests(w.base, w, manifests), ref)
-
-    def rewrite_position_deletes(self, paths: Any = None, *, ref: str = "main") -> Snapshot:
-        """Turn position delete files of version 2 into deletion vectors; ``deletes-need-v2`` below version 3."""
-        return self._files(lambda w: commits.rewrite_position_deletes(w.base, w, paths), ref)
-
-    def cherry_pick(self, snapshot: Any) -> Snapshot:
-        """Apply the changes of a snapshot (id, ref) that is not in ``main``; of the current one's child: go there.
-
-        Raises
-        ------
-        RuleError
-            ``cherry-pick``: it cannot be picked.
-        """
-        found = self._resolve(snapshot).snapshot
-        assert found is not None
-        picked = found.snapshot_id
-        if commits.cherry_pick_summary(self._state.opened.document, snapshot_id=picked) is not None:
-            return self._files(lambda w: commits.cherry_pick(w.base, w, picked), "main")
-        self._document(
-            lambda d, ms: commits.set_current_snapshot(d, snapshot_id=picked, timestamp_ms=ms), "cherry_pick"
-        )
-        return found
-
-    # Commits of metadata alone ----------------------------------------------------------------------------------------
-
-    def expire_snapshots(
-        self, ids: Iterable[int] | None = None, *, older_than: object = None, retain_last: int | None = None
-    ) -> tuple[int, ...]:
-        """Let snapshots expire; returns their ids. No file goes: `retained` says what could.
-
-        Parameters
-        ----------
-        ids
-            Snapshots that go whatever their age.
-        older_than
-            A datetime, ISO text or milliseconds; by default the table's ``history.expire.max-snapshot-age-ms``.
-        retain_last
-            So many snapshots of each branch stay.
-
-        Raises
-        ------
-        RuleError
-            ``expire-referenced``, ``expire-gc``.
-        """
-        wanted = None if ids is None else tuple(ids)
-        before = None if older_than is None else graph.to_ms(older_than)
-        before = 0 if before is None and wanted is not None else before
-        had = {s.snapshot_id: None for s in self._state.metadata.snapshots}
-        self._document(
-            lambda d, ms: commits.expire_snapshots(
-                d, ids=wanted, older_than_ms=before, retain_last=retain_last, now_ms=ms
-            )[0],
-            "expire_snapshots",
-        )
-        left = {s.snapshot_id for s in self._state.metadata.snapshots}
-        return tuple(i for i in had if i not in left)
-
-    def rollback(self, snapshot: int | None = None, *, timestamp: object = None) -> Snapshot | None:
-        """Make an ancestor current again: this snapshot, or the newest older than a time. ``rollback-ancestor``."""
-        before = None if timestamp is None else graph.to_ms(timestamp)
-        return self._document(
-            lambda d, ms: commits.rollback(d, snapshot_id=snapshot, older_than_ms=before, timestamp_ms=ms), "rollback"
-        )
-
-    def branch(self, name: str, at: Any = None, **retention: int) -> Snapshot | None:
-        """Make or move a branch to a snapshot (id, ref; by default the present one).
-
-        Parameters
-        ----------
-        retention
-            ``min_snapshots_to_keep``, ``max_snapshot_age_ms``, ``max_ref_age_ms``.
-        """
-        return self._set_ref(name, "branch", at, retention)
-
-    def tag(self, name: str, at: Any = None, *, max_ref_age_ms: int | None = None) -> Snapshot | None:
-        """Make or move a tag to a snapshot (id, ref; by default the present one)."""
-        return self._set_ref(name, "tag", at, {} if max_ref_age_ms is None else {"max_ref_age_ms": max_ref_age_ms})
-
-    def remove_ref(self, name: str) -> Snapshot | None:
-        """Remove a branch or tag."""
-        return self._document(lambda d, ms: commits.remove_ref(d, name=name), "remove_ref")
-
-    def fast_forward(self, name: str, to: str) -> Snapshot | None:
-        """Move a branch to where another ref is, of which it must be an ancestor. ``fast-forward-ancestor``."""
-        return self._document(lambda d, ms: commits.fast_forward(d, name=name, to=to, timestamp_ms=ms), "fast_forward")
-
-    def set_properties(
-        self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()
-    ) -> Snapshot | None:
-        """Set and remove table properties. ``reserved-property``."""
-        gone = tuple(remove)
-        return self._document(lambda d, ms: commits.set_properties(d, set=properties, remove=gone), "set_properties")
-
-    def evolve_schema(self, **changes: Any) -> Snapshot | None:
-        """Evolve the schema: ``add``, ``drop``, ``rename``, ``update``, ``move``, ``require``, ``doc``, defaults.
-
-        See `iceexplore.commits.evolve_schema`. What the spec forbids is refused with its rule's name.
-        """
-        return self._document(lambda d, ms: commits.evolve_schema(d, **changes), "evolve_schema", _SCHEMA_PINS)
-
-    def evolve_spec(self, **changes: Any) -> Snapshot | None:
-        """Evolve the partition spec: ``add=["day(ts)"]``, ``remove``, ``rename`` (`iceexplore.commits.evolve_spec`)."""
-        return self._document(lambda d, ms: commits.evolve_spec(d, **changes), "evolve_spec", _SPEC_PINS)
-
-    def set_sort_order(self, *fields: str) -> Snapshot | None:
-        """Another default sort order: ``"ts desc"``, ``"bucket(16, id)"``; without fields unsorted."""
-        return self._document(lambda d, ms: commits.set_sort_order(d, fields=fields), "set_sort_order", _SCHEMA_PINS)
-
-    def upgrade(self, format_version: int, **layout: Any) -> Snapshot | None:
-        """Upgrade the table, in a metadata file of its own; from then on commits have the new layout.
-
-        Without this call, the first commit of a simulation with a higher ``format_version`` upgrades in its own
-        metadata file.
-
-        Raises
-        ------
-        RuleError
-            ``format-version-rises``: the table has a higher one.
-        """
-        old = self._sandbox.options
-        if format_version < self.format_version:
-            commits.upgrade(self._state.opened.document, format_version)
-        self._sandbox.options = commits.options_for(self._state, format_version, layout)
-        try:
-            return self._document(None, "upgrade")
-        except BaseException:
-            self._sandbox.options = old
-            raise
-
-    # ------------------------------------------------------------------------------------------------------------------
-
-    @property
-    def _overlay(self) -> OverlayStorage:
-        return self._sandbox.storage
-
-    def _files(self, make: commits.MakeChange, ref: str) -> Snapshot:
-        made = self._sandbox.commit(make, ref=ref)
-        self._state = self._sandbox.state
-        assert made is not None
-        return made
-
-    def _document(
-        self, change: commits.DocumentChange | None, what: str, pins: tuple[str, ...] = ()
-    ) -> Snapshot | None:
-        found = self._sandbox.commit(document_change=change, what=what, pins=pins)
-        self._state = self._sandbox.state
-        return found
-
-    def _set_ref(
-        self, name: str, kind: Literal["branch", "tag"], at: Any, retention: Mapping[str, int]
-    ) -> Snapshot | None:
-        snapshot = self._state.snapshot if at is None else self._resolve(at).snapshot
-        if snapshot is None:
-            raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref names one")
-        made = snapshot.snapshot_id
-        self._document(
-            lambda d, ms: commits.set_ref(d, name=name, snapshot_id=made, type=kind, timestamp_ms=ms, **retention), kind
-        )
-        return snapshot

@@ -11,9 +11,10 @@ from iceexplore.commits._compact import compact
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits._detect import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits._document import next_document
-from iceexplore.commits._empty import empty_state
+from iceexplore.commits._empty import empty_state, new_table
 from iceexplore.commits._expire import expire_snapshots
 from iceexplore.commits._files import new_files
+from iceexplore.commits._frames import arrow_frame, files_of_frame, fit_columns
 from iceexplore.commits._layout_list import apply_to_list
 from iceexplore.commits._layout_root import apply_to_root, bent_rules
 from iceexplore.commits._locate import LOCATED_SCHEMA, locate
@@ -22,6 +23,7 @@ from iceexplore.commits._operations import append, delete_files, delete_where, o
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
 from iceexplore.commits._pointer import FolderFiles, MetadataNames, Pointer, publish_by_rename, publish_by_swap
 from iceexplore.commits._properties import set_properties
+from iceexplore.commits._reachable import snapshot_files
 from iceexplore.commits._refs import (
     cherry_pick_summary,
     fast_forward,
@@ -88,6 +90,7 @@ __all__ = [
     "append",
     "apply_to_list",
     "apply_to_root",
+    "arrow_frame",
     "bent_commit",
     "bent_dv",
     "bent_rules",
@@ -106,9 +109,12 @@ __all__ = [
     "evolve_spec",
     "expire_snapshots",
     "fast_forward",
+    "files_of_frame",
+    "fit_columns",
     "is_made_up",
     "locate",
     "new_files",
+    "new_table",
     "new_table_document",
     "next_document",
     "options_for",
@@ -132,6 +138,7 @@ __all__ = [
     "set_properties",
     "set_ref",
     "set_sort_order",
+    "snapshot_files",
     "snapshot_json",
     "start_sandbox",
     "summary_of",

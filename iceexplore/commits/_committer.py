@@ -183,6 +183,10 @@ class Committer:
         """Whether a metadata file of this name is there that is none of this table's history: the next number is."""
         return False
 
+    def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+        """How a metadata file is compressed: its name says so, and it may replace ``old``."""
+        return str((new.get("properties") or {}).get("write.metadata.compression-codec", "none"))
+
     def check_retry(self, start: TableState, newest: TableState) -> None:
         """Asked before a commit that was begun on ``start`` is tried on a newer state; refuses by an error."""
 

@@ -44,12 +44,15 @@ class DataFile:
         The tuple, an array of one; None where the spec has no fields.
     sequence_number
         A data sequence number that it keeps; by default it inherits the commit's.
+    sort_order_id
+        The order that the rows are in; 0: none.
     """
 
     spec: PartitionSpec
     table: pa.Table
     partition: pa.StructArray | None
     sequence_number: int | None = None
+    sort_order_id: int = 0
 
 
 def file_schema(schema: Schema) -> pa.Schema:
@@ -99,7 +102,7 @@ def write_data_files(
             "location": location,
             "file_format": "parquet",
             "partition_spec_id": file.spec.spec_id,
-            "sort_order_id": 0,
+            "sort_order_id": file.sort_order_id,
             "record_count": file.table.num_rows,
             "file_size_in_bytes": len(data),
             "split_offsets": _split_offsets(info),

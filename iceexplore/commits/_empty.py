@@ -13,12 +13,12 @@ from typing import Any
 
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._schema_evolution import evolve_schema
-from iceexplore.commits._spec_evolution import evolve_spec
+from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, open_state
 from iceexplore.metadata import Type
 
-__all__ = ["empty_state"]
+__all__ = ["empty_state", "new_table"]
 
 #: 2026-01-01, UTC: an empty table is the same each time it is made.
 _CREATED_MS = 1_767_225_600_000
@@ -48,20 +48,14 @@ def empty_state(
     OptionError, RuleError
         The schema or the spec makes no sense.
     """
-    if not schema:
-        raise OptionError("schema={}: a table has a column at least")
-    bare: Any = {"format_version": format_version, "location": location, "timestamp_ms": _CREATED_MS}
-    fields = [partition_by] if isinstance(partition_by, str) else list(partition_by)
-    made = evolve_schema(new_table_document(schema={"fields": []}, **bare, expressions=False), add=schema)
-    columns = next(s for s in made["schemas"] if s["schema-id"] == made["current-schema-id"])
-    plain = new_table_document(schema=columns, **bare, expressions=False)
-    if fields:
-        below = {**plain, "format-version": min(format_version, 3)}
-        made = evolve_spec(below, add=fields)
-        spec = next(s for s in made["partition-specs"] if s["spec-id"] == made["default-spec-id"])
-        document = new_table_document(schema=columns, partition_spec=spec["fields"], properties=properties, **bare)
-    else:
-        document = new_table_document(schema=columns, properties=properties, **bare)
+    document = new_table(
+        schema,
+        partition_by=partition_by,
+        format_version=format_version,
+        location=location,
+        properties=properties,
+        timestamp_ms=_CREATED_MS,
+    )
     folder = Path(tempfile.mkdtemp(prefix="iceexplore-"))
     (folder / "metadata").mkdir()
     (folder / "metadata" / "v1.metadata.json").write_text(json.dumps(document), encoding="utf-8")
@@ -69,3 +63,56 @@ def empty_state(
     weakref.finalize(state.storage, shutil.rmtree, folder, True)
     # Where its one file is for the time being is no news to anybody.
     return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
+
+
+def new_table(
+    schema: Mapping[str, str | Mapping[str, Any] | Type],
+    *,
+    partition_by: str | Iterable[str] = (),
+    sort_by: str | Iterable[str] = (),
+    format_version: int,
+    location: str,
+    properties: Mapping[str, str] | None = None,
+    table_uuid: str | None = None,
+    timestamp_ms: int | None = None,
+    expressions: bool = True,
+) -> dict[str, Any]:
+    """The document of a new, empty table, from its schema, spec and order as people write them.
+
+    Parameters
+    ----------
+    schema, partition_by
+        As for `empty_state`.
+    sort_by
+        Sort fields (`set_sort_order`): ``"ts desc nulls last"``, ``"bucket(16, id)"``.
+    location, properties, table_uuid, timestamp_ms, expressions
+        As for `new_table_document`.
+
+    Raises
+    ------
+    OptionError, RuleError
+        The schema, the spec or the order makes no sense.
+    """
+    if not schema:
+        raise OptionError("schema={}: a table has a column at least")
+    if format_version not in (1, 2, 3, 4):
+        raise OptionError(f"format_version={format_version!r}: 1, 2, 3 or 4")
+    bare: Any = {"format_version": format_version, "location": location, "timestamp_ms": timestamp_ms}
+    fields = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+    order = [sort_by] if isinstance(sort_by, str) else list(sort_by)
+    made = evolve_schema(new_table_document(schema={"fields": []}, **bare, expressions=False), add=schema)
+    columns = next(s for s in made["schemas"] if s["schema-id"] == made["current-schema-id"])
+    spec: list[Any] = []
+    if fields:
+        plain = new_table_document(schema=columns, **bare, expressions=False)
+        made = evolve_spec({**plain, "format-version": min(format_version, 3)}, add=fields)
+        spec = next(s for s in made["partition-specs"] if s["spec-id"] == made["default-spec-id"])["fields"]
+    document = new_table_document(
+        schema=columns,
+        partition_spec=spec,
+        properties=properties,
+        table_uuid=table_uuid,
+        expressions=expressions,
+        **bare,
+    )
+    return set_sort_order(document, fields=order) if order else document

@@ -38,7 +38,7 @@ def new_files(
         A number: so many made-up files, without data behind them (`is_made_up`), of ``rows`` rows each.
         Dictionaries: what a manifest says of each file (`files_of_records`). Paths: Parquet files that are there
         already, below the roots of the table's storage; their footers are read. A pandas data frame or an Arrow
-        table: its rows are written as Parquet, a file per partition.
+        table: its rows are written as Parquet, a file per partition. Entries of files that are written already.
     rows
         Of a number of files: rows of each, or a list of as many numbers.
     partitions
@@ -62,6 +62,8 @@ def new_files(
         return _counted(state, int(files), rows, partitions, bytes_per_row, materialize, writer)
     if rows is not None or partitions is not None or bytes_per_row is not None or materialize:
         raise OptionError("rows, partitions, bytes_per_row and materialize belong to a number of files: files=3")
+    if isinstance(files, EntryBatch):
+        return files
     if isinstance(files, pa.Table) or hasattr(files, "iloc"):
         from iceexplore.commits._frames import files_of_frame
 

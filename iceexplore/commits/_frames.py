@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
+from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._transforms import apply_transform
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import OptionError
@@ -26,8 +27,18 @@ __all__ = ["arrow_frame", "columns_at", "files_of_frame", "fit_columns", "split_
 _TARGET_BYTES = 512 << 20
 
 
-def files_of_frame(state: TableState, frame: Any, writer: CommitWriter) -> EntryBatch:
+def files_of_frame(
+    state: TableState, frame: Any, writer: CommitWriter, *, lineage: pa.Table | None = None
+) -> EntryBatch:
     """Write a frame's rows: a Parquet file per partition, more where one would get too large.
+
+    The rows of a partition are in the table's sort order, if it has one.
+
+    Parameters
+    ----------
+    lineage
+        Columns ``_row_id`` and ``_last_updated_sequence_number`` of the rows, to be written beside the frame's own
+        (spec, "Row Lineage"): rows that are moved keep them.
 
     Raises
     ------
@@ -40,10 +51,21 @@ def files_of_frame(state: TableState, frame: Any, writer: CommitWriter) -> Entry
     table = fit_columns(arrow_frame(frame, state.schema), state.schema, complete=True)
     if not table.num_rows:
         raise OptionError("the frame has no rows: there is nothing to add")
+    if lineage is not None:
+        for column in lineage.schema:
+            table = table.append_column(column, lineage[column.name])
     columns = partition_columns(state.metadata, spec)
     pieces = list(split_by_partition(table, state.schema, columns))
+    order = default_order(state.metadata)
+    if order is not None:
+        pieces = [(partition, sorted_rows(rows, state.schema, order, columns_at)) for partition, rows in pieces]
     target = _target_bytes(state.metadata.properties)
-    made = [DataFile(spec, part, partition) for partition, rows in pieces for part in _in_size(rows, target)]
+    order_id = 0 if order is None else order.order_id
+    made = [
+        DataFile(spec, part, partition, sort_order_id=order_id)
+        for partition, rows in pieces
+        for part in _in_size(rows, target)
+    ]
     return write_data_files(state, writer, made, columns)
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import uuid
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from random import Random
 from typing import Protocol
 
 from iceexplore.commits._writer import WritableStorage
-from iceexplore.storage import ExistsError
+from iceexplore.storage import ExistsError, write_new
 
 __all__ = ["FolderFiles", "MetadataNames", "Pointer", "Publish", "publish_by_rename", "publish_by_swap"]
 
@@ -140,16 +139,7 @@ class FolderFiles:
         tail = location.removeprefix(prefix)
         if tail == location or any(part in ("", ".", "..") for part in tail.split("/")):
             raise ValueError(f"{location} is not a file under {self.location}")
-        path = self.folder / tail
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.parent / f".{uuid.uuid4()}.tmp"
         try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.link(temporary, path)
+            write_new(str(self.folder / tail), data)
         except FileExistsError as e:
             raise ExistsError(f"{location} is there already: files of a table are never written twice") from e
-        finally:
-            temporary.unlink(missing_ok=True)

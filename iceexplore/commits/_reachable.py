@@ -14,7 +14,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest, live
 from iceexplore.metadata import Snapshot
 
-__all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "tree_files"]
+__all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "snapshot_files", "tree_files"]
 
 _LISTED = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)
 _SCHEMA = pa.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
@@ -114,6 +114,22 @@ def _manifests(
 
 def _has_vectors(root: Manifest) -> bool:
     return bool(pc.any(pc.equal(root.entries["content_type"], int(ContentType.MANIFEST_DV))).as_py())
+
+
+def snapshot_files(state: TableState) -> Iterator[str]:
+    """Every file that some snapshot of a table needs, and its statistics files; a location may come more than once.
+
+    Raises
+    ------
+    FormatError, FileMissingError
+        Of a strict state: a root or manifest cannot be read, and what it names is not known.
+    """
+    metadata = state.metadata
+    yield from (s.statistics_path for s in metadata.statistics)
+    yield from (s.statistics_path for s in metadata.partition_statistics)
+    for snapshot in metadata.snapshots:
+        yield from (f.location for f in tree_files(state, snapshot))
+    yield from files_of_leaves(state, metadata.snapshots)["location"].to_pylist()
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:

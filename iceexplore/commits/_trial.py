@@ -207,7 +207,7 @@ class Trial:
     def _publish(self, known: TableState, document: Document) -> TableState | None:
         committer = self.committer
         names = MetadataNames.of(known.metadata_location)
-        codec = str((document.get("properties") or {}).get("write.metadata.compression-codec", "none"))
+        codec = committer.codec_of(known.opened.document, document)
         number = (known.opened.version or 0) + 1
         location = names.location(number, self.names, codec)
         while names.by_version and committer.is_taken(location):

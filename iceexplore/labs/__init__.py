@@ -2,4 +2,33 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter
+from iceexplore.labs._leftovers import (
+    find_leftovers,
+    leftovers_frame,
+    needed_by_snapshots,
+    remove_files,
+    remove_unneeded,
+)
+from iceexplore.labs._merge import merge_rows
+from iceexplore.labs._open import create_lab, open_lab
+from iceexplore.labs._operations import NothingToDo, delete_rows, overwrite_rows, update_rows
+from iceexplore.labs._write import write_rows
+
+__all__ = [
+    "LAB_PROPERTY",
+    "LabCommitter",
+    "NothingToDo",
+    "create_lab",
+    "delete_rows",
+    "find_leftovers",
+    "leftovers_frame",
+    "merge_rows",
+    "needed_by_snapshots",
+    "open_lab",
+    "overwrite_rows",
+    "remove_files",
+    "remove_unneeded",
+    "update_rows",
+    "write_rows",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iceexplore.storage._cache import CACHE, Cache
 from iceexplore.storage._document import parse_document
+from iceexplore.storage._folder import FolderStorage, replace_file, write_new
 from iceexplore.storage._history import list_versions, open_version
 from iceexplore.storage._location import canonical, path_only, same_location
 from iceexplore.storage._open import open_source
@@ -24,6 +25,7 @@ __all__ = [
     "CommitStorage",
     "ExistsError",
     "FileInfo",
+    "FolderStorage",
     "MetadataVersion",
     "Opened",
     "OverlayStorage",
@@ -41,6 +43,8 @@ __all__ = [
     "parse_document",
     "path_only",
     "progress",
+    "replace_file",
     "same_location",
+    "write_new",
     "write_zip",
 ]

@@ -1,0 +1,310 @@
+"""The face of a lab: a real table of iceexplore's own, with real data. Each method is a line or two into `labs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+from iceexplore import commits, labs
+from iceexplore._committed import CommittedTable
+from iceexplore.metadata import Snapshot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Lab", "create", "lab"]
+
+_THREE_DAYS_MS = 3 * 24 * 60 * 60 * 1000
+
+
+def create(
+    path: str | PathLike[str],
+    schema: Mapping[str, Any],
+    *,
+    partition_by: str | Iterable[str] = (),
+    sort_by: str | Iterable[str] = (),
+    format_version: int = 2,
+    properties: Mapping[str, str] | None = None,
+    catalog: Any = None,
+    location: str | None = None,
+    **layout: Any,
+) -> Lab:
+    """Create a lab: an Iceberg table with real data, to try things out on.
+
+    Parameters
+    ----------
+    path
+        A local folder, empty or not there yet; with ``catalog`` the table's name, ``"db.table"``.
+    schema
+        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``.
+    partition_by
+        Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
+    sort_by
+        How the rows of each file are sorted: ``"ts desc nulls last"``, ``"bucket(16, id)"``.
+    format_version
+        1 to 4.
+    properties
+        Of the table: ``write.delete.mode``, ``commit.retry.num-retries`` and so on.
+    catalog
+        A PyIceberg catalog that can check and put a metadata location, or its name: a ``SqlCatalog``. Without one
+        commits are made as the spec's "File System Tables" are: whoever makes ``v<N+1>.metadata.json`` has won.
+    location
+        With ``catalog``, the local folder; by default one in the catalog's warehouse.
+    layout
+        Options of the layout (`iceexplore.commits.LayoutOptions`); the lab keeps them.
+
+    Raises
+    ------
+    OptionError, RuleError
+        The folder is not empty, or the schema, the spec, the order or an option makes no sense.
+    UnsupportedError
+        Neither the storage nor the catalog can tell two writers apart: an object store, a REST catalog.
+    CatalogError
+        There is such a table in the catalog, no such namespace, or it failed.
+    """
+    made = labs.create_lab(
+        path,
+        schema,
+        partition_by=partition_by,
+        sort_by=sort_by,
+        format_version=format_version,
+        properties=properties,
+        catalog=catalog,
+        location=location,
+        layout=layout,
+    )
+    return Lab(made)
+
+
+def lab(source: str | PathLike[str], *, catalog: Any = None) -> Lab:
+    """Go on with a lab that `create` made.
+
+    Parameters
+    ----------
+    source
+        Its folder; with ``catalog`` its name.
+
+    Raises
+    ------
+    OptionError
+        The table there is no lab: only tables that iceexplore has made are ever written.
+    MetadataNotFoundError, CatalogError
+        There is no table.
+    """
+    return Lab(labs.open_lab(source, catalog=catalog))
+
+
+class Lab(CommittedTable):
+    """A table of iceexplore's own in a real folder: commits write real data and metadata.
+
+    Made by `iceexplore.create` and `iceexplore.lab`. It is a Table of its present state: scans, plans, tree, inspect
+    show what is there. Each commit starts from the newest state, whoever made it. If another writer comes first all
+    the same, it is validated and tried again (``commit.retry.*``), or refused by `CommitConflictError`. It returns its
+    snapshot; operations on rows return None, and make no commit, where no row matches.
+
+    Rows are read and written in this process: a commit may write 4 GiB of them anew. ``write.delete.mode``,
+    ``write.update.mode`` and ``write.merge.mode`` say how: ``copy-on-write`` (the default) writes files anew,
+    ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3); version 1 has
+    copy-on-write alone.
+
+    Methods that add or remove files take ``ref=``, the branch to commit to.
+    """
+
+    _sandbox: labs.LabCommitter
+
+    def fork(self) -> Lab:
+        """A second writer to the same table."""
+        return Lab(self._sandbox.fork())
+
+    # Commits of rows --------------------------------------------------------------------------------------------------
+
+    def append(self, rows: Any, *, ref: str = "main") -> Snapshot:
+        """Add rows: a pandas data frame, an Arrow table, or a dictionary of columns.
+
+        A file per partition is written, sorted by the table's order. Columns that are missing get their write default.
+
+        Raises
+        ------
+        OptionError
+            No rows, an unknown column, a required one that is missing, or values that do not fit.
+        """
+        return self._files(lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows)), ref)
+
+    def delete(self, where: Any, *, ref: str = "main") -> Snapshot | None:
+        """Delete the rows that match a filter; ``"true"`` is all. Files that match by metadata go unread.
+
+        Raises
+        ------
+        OptionError
+            The filter makes no sense.
+        """
+        return self._rows(lambda w: labs.delete_rows(w.base, w, where), ref)
+
+    def update(
+        self,
+        set: Mapping[str, Any],  # noqa: A002 (the word of UPDATE)
+        where: Any = None,
+        *,
+        ref: str = "main",
+    ) -> Snapshot | None:
+        """Give columns other values in the rows that match; without a filter in all.
+
+        Parameters
+        ----------
+        set
+            By column a value, an array of as many as rows match, or a function of the rows (an Arrow table) that gives
+            one: ``{"price": lambda rows: pc.multiply(rows["price"], 2)}``. It is called for some rows at a time.
+
+        Raises
+        ------
+        OptionError
+            The filter or a column makes no sense, or a value does not fit.
+        """
+        return self._rows(lambda w: labs.update_rows(w.base, w, set, where), ref)
+
+    def merge(
+        self,
+        rows: Any,
+        on: str | Iterable[str],
+        *,
+        matched: Literal["update", "delete"] | None = "update",
+        not_matched: Literal["insert"] | None = "insert",
+        where: Any = None,
+        ref: str = "main",
+    ) -> Snapshot | None:
+        """Merge rows into the table, by key.
+
+        Parameters
+        ----------
+        rows
+            As for `append`.
+        on
+            Columns whose equal values make a match; null matches nothing.
+        matched
+            What becomes of rows of the table that match: they get the other columns of ``rows``, or go.
+        not_matched
+            What becomes of ``rows`` that match none.
+        where
+            Only rows of the table that match this filter are looked at.
+
+        Raises
+        ------
+        OptionError
+            A column or an option makes no sense; or several of ``rows`` match one row of the table.
+        """
+        keys = [on] if isinstance(on, str) else list(on)
+        return self._rows(
+            lambda w: labs.merge_rows(w.base, w, rows, keys, matched=matched, not_matched=not_matched, where=where), ref
+        )
+
+    def overwrite(self, rows: Any, where: Any = None, *, ref: str = "main") -> Snapshot:
+        """Delete the rows that match a filter, by default all, and add others, in one commit.
+
+        Raises
+        ------
+        OptionError
+            The filter makes no sense, or the rows do not fit.
+        """
+        return self._files(lambda w: labs.overwrite_rows(w.base, w, rows, where), ref)
+
+    def compact(self, where: Any = None, *, ref: str = "main", **how: Any) -> Snapshot:
+        """Write data files anew into fewer, deleted rows left out (operation ``replace``).
+
+        Each file stays in its partition and spec; rows keep the order of their files.
+
+        Parameters
+        ----------
+        where
+            Only files that may have matching rows.
+        how
+            As of `iceexplore.commits.compact`: ``paths``, ``partition``, ``small_than``, ``files`` a partition.
+
+        Raises
+        ------
+        OptionError
+            Nothing to do, or more than 2 GiB to be read.
+        """
+        return self._files(lambda w: commits.compact(w.base, w, where=where, **how), ref)
+
+    # Files that are needed no more ------------------------------------------------------------------------------------
+
+    def expire(
+        self,
+        ids: Iterable[int] | None = None,
+        *,
+        older_than: object = None,
+        retain_last: int | None = None,
+        files: bool = True,
+    ) -> tuple[int, ...]:
+        """Let snapshots expire, and remove the files that they alone needed; returns their ids.
+
+        Parameters
+        ----------
+        ids, older_than, retain_last
+            As for `expire_snapshots`.
+        files
+            False: the files stay, and are among `leftovers`.
+
+        Raises
+        ------
+        RuleError
+            ``expire-referenced``, ``expire-gc``.
+        FormatError, FileMissingError
+            Metadata cannot be read, and so it is not known which files are needed; nothing was done.
+        """
+        self.refresh()
+        before = labs.needed_by_snapshots(self._sandbox.strict()) if files else frozenset()
+        gone = self.expire_snapshots(ids, older_than=older_than, retain_last=retain_last)
+        if files and gone:
+            labs.remove_unneeded(self._sandbox, before)
+        return gone
+
+    def leftovers(self, *, running: bool = False) -> pd.DataFrame:
+        """Files under the table's folder that no metadata file, manifest or vector names.
+
+        Killed and failed commits leave them behind. Files not older than a commit that is going on are left out: of
+        iceexplore's own commits, on this machine; another engine's cannot be told from leftovers.
+
+        Parameters
+        ----------
+        running
+            Name those, too.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``location``, ``kind``, ``size``, ``modified_at``.
+
+        Raises
+        ------
+        FormatError, FileMissingError
+            Metadata cannot be read, and what it names is not known.
+        """
+        return labs.leftovers_frame(labs.find_leftovers(self._sandbox, running=running))
+
+    def remove_leftovers(self, older_than_ms: int = _THREE_DAYS_MS) -> pd.DataFrame:
+        """Remove the files that `leftovers` lists; returns what went.
+
+        Parameters
+        ----------
+        older_than_ms
+            Only files that were last changed so many milliseconds ago or longer; by default three days, as in Iceberg,
+            which another engine's commits should not last. 0: all.
+
+        Raises
+        ------
+        StorageError
+            One could not be removed. Otherwise as `leftovers`.
+        """
+        found = labs.find_leftovers(self._sandbox)
+        return labs.leftovers_frame(labs.remove_files(self._sandbox, found, older_than_ms=older_than_ms))
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _rows(self, make: Callable[[commits.CommitWriter], commits.Change], ref: str) -> Snapshot | None:
+        try:
+            return self._files(make, ref)
+        except labs.NothingToDo:
+            self._state = self._sandbox.state
+            return None

@@ -1,0 +1,181 @@
+"""The pointer of a table in a PyIceberg catalog: check-and-put (spec, "Metastore Tables").
+
+PyIceberg's own way to commit (``Catalog.commit_table``) writes a metadata file of its own, which knows neither version
+4 nor what PyIceberg does not model. What is wanted is the step beneath it: put this location if that one is still
+there. A SQL catalog has it, as a conditional update of one row. The other catalogs of PyIceberg 0.12 have it in no form
+that leaves the metadata file to us: REST catalogs write metadata themselves; of Glue, Hive, DynamoDB and BigQuery it is
+part of private methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iceexplore.commits import Pointer
+from iceexplore.errors import CatalogError, MissingDependencyError, OptionError, UnsupportedError
+from iceexplore.storage import FolderStorage, canonical
+
+__all__ = ["CatalogPointer", "CatalogRow", "loaded_catalog"]
+
+
+def loaded_catalog(catalog: Any) -> Any:
+    """The catalog of a name, or the object itself, if it can check and put.
+
+    Raises
+    ------
+    UnsupportedError
+        It cannot.
+    CatalogError, MissingDependencyError
+        It could not be loaded.
+    """
+    try:
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.catalog.sql import SqlCatalog
+    except ImportError as e:
+        raise MissingDependencyError(f"labs in a catalog need PyIceberg with SQLAlchemy ({e})") from e
+    if isinstance(catalog, str):
+        try:
+            catalog = load_catalog(catalog)
+        except Exception as e:
+            raise CatalogError(f"catalog {catalog!r} could not be loaded: {e}") from e
+    if not isinstance(catalog, SqlCatalog):
+        raise UnsupportedError(
+            f"catalog={type(catalog).__name__}: it offers no check-and-put of a metadata location, without which "
+            "another writer's commit could be lost; a lab takes a SqlCatalog (also InMemoryCatalog), or a folder alone"
+        )
+    return catalog
+
+
+class CatalogRow:
+    """One table's row in a SQL catalog.
+
+    Parameters
+    ----------
+    catalog
+        A ``SqlCatalog``.
+    identifier
+        ``"db.table"``, or its parts.
+    """
+
+    def __init__(self, catalog: Any, identifier: str | Sequence[str]) -> None:
+        parts = tuple(identifier.split(".")) if isinstance(identifier, str) else tuple(identifier)
+        if len(parts) < 2 or not all(parts):
+            raise OptionError(f"{identifier!r} is no table of a catalog: give namespace and name, 'db.table'")
+        self.catalog = catalog
+        self.namespace = ".".join(parts[:-1])
+        self.table = parts[-1]
+
+    @property
+    def name(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}.{self.table}"
+
+    def _mine(self) -> list[Any]:
+        from pyiceberg.catalog.sql import IcebergTables as Tables
+
+        return [
+            Tables.catalog_name == self.catalog.name,
+            Tables.table_namespace == self.namespace,
+            Tables.table_name == self.table,
+        ]
+
+    def find(self) -> str | None:
+        """The metadata location as the catalog has it; None if there is no such table."""
+        from pyiceberg.catalog.sql import IcebergTables
+        from sqlalchemy import select
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with self.catalog.engine.connect() as connection:
+                found = connection.execute(select(IcebergTables.metadata_location).where(*self._mine())).first()
+        except SQLAlchemyError as e:
+            raise CatalogError(f"catalog {self.catalog.name} could not be asked for {self.name}: {_short(e)}") from e
+        return None if found is None else found[0]
+
+    def add(self, location: str) -> None:
+        """Add the table.
+
+        Raises
+        ------
+        CatalogError
+            There is one of this name, or the catalog failed.
+        """
+        from pyiceberg.catalog.sql import IcebergTables
+        from sqlalchemy import insert
+        from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+        row = self.catalog._create_table_row(self.namespace, self.table, location)
+        try:
+            with self.catalog.engine.begin() as connection:
+                connection.execute(insert(IcebergTables).values(**row))
+        except IntegrityError as e:
+            raise CatalogError(f"catalog {self.catalog.name} has a table {self.name} already") from e
+        except SQLAlchemyError as e:
+            raise CatalogError(f"{self.name} could not be added to catalog {self.catalog.name}: {_short(e)}") from e
+
+    def put(self, expected: str, new: str) -> bool:
+        """Put ``new`` if ``expected`` is still there: whether it was.
+
+        Raises
+        ------
+        CatalogError
+            The database failed while it was asked, and it is not known whether the commit was made.
+        """
+        from pyiceberg.catalog.sql import IcebergTables
+        from sqlalchemy import update
+        from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+        change = update(IcebergTables).where(*self._mine(), IcebergTables.metadata_location == expected)
+        try:
+            with self.catalog.engine.begin() as connection:
+                done = connection.execute(change.values(metadata_location=new, previous_metadata_location=expected))
+                return bool(done.rowcount == 1)
+        except SQLAlchemyError as e:
+            if isinstance(e, OperationalError) and "database is locked" in str(e):
+                return False  # SQLite: another writer is at it, and nothing was done
+            if self.find() == new:
+                return True
+            raise CatalogError(
+                f"catalog {self.catalog.name} failed while {self.name} was put to {new} ({_short(e)}): whether the "
+                "commit was made is not known; ix.lab(...) shows what the table is now"
+            ) from e
+
+
+class CatalogPointer(Pointer):
+    """The row of a table in a catalog."""
+
+    def __init__(self, storage: FolderStorage, row: CatalogRow, location: str) -> None:
+        super().__init__(location)
+        self._storage = storage
+        self._row = row
+
+    @property
+    def location(self) -> str:
+        """The current metadata file, as the table spells it.
+
+        Raises
+        ------
+        CatalogError
+            The table was dropped, or the catalog failed.
+        """
+        return self._asked()[1]
+
+    def swap(self, expected: str, new: str) -> bool:
+        """Check and put."""
+        written, location = self._asked()
+        return location == expected and self._row.put(written, new)
+
+    def _asked(self) -> tuple[str, str]:
+        written = self._row.find()
+        if not written:
+            name = self._row.catalog.name
+            raise CatalogError(f"catalog {name} has no table {self._row.name} any more: it was dropped")
+        return written, self._storage.unresolve(self._storage.moves.apply(canonical(written)) or canonical(written))
+
+    def __repr__(self) -> str:
+        return f"<CatalogPointer {self._row.name}>"
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,152 @@
+"""A lab's writer: commits to a real folder, published through the folder or a catalog."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.commits import Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
+from iceexplore.errors import CommitConflictError, OptionError, TableChangedError
+from iceexplore.graph import TableState, state_of
+from iceexplore.labs._running import running
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import FolderStorage
+
+__all__ = ["LAB_PROPERTY", "LabCommitter", "check_lab"]
+
+#: What marks a table as a lab; its value are the options of the layout, as JSON.
+LAB_PROPERTY = "iceexplore.lab"
+_NOTE = "A lab: commits are written to "
+#: Java's ``TableProperties.COMMIT_MIN_RETRY_WAIT_MS`` and so on.
+_WAITS = {"min-wait-ms": 100, "max-wait-ms": 60_000, "total-timeout-ms": 1_800_000}
+
+
+class LabCommitter(Committer):
+    """A writer of commits to a table that iceexplore has made.
+
+    Between attempts it waits as Java does: ``commit.retry.min-wait-ms``, doubled each time up to
+    ``commit.retry.max-wait-ms``, with some jitter, and no longer than ``commit.retry.total-timeout-ms`` in all.
+    """
+
+    storage: FolderStorage
+
+    def __init__(
+        self, state: TableState, options: LayoutOptions, pointer: Pointer, storage: FolderStorage, **how: Any
+    ) -> None:
+        check_lab(state)
+        super().__init__(state, options, storage, pointer, **how)
+
+    @property
+    def metadata_folder(self) -> str:
+        """Where metadata files are written: a real path."""
+        return os.path.dirname(self.storage.resolve(self.state.metadata_location))
+
+    def newest(self) -> TableState:
+        """As `Committer.newest`.
+
+        Raises
+        ------
+        TableChangedError
+            Another table is there now.
+        OptionError
+            The table is a lab no more.
+        """
+        state = super().newest()
+        if state is not self.state:
+            old, new = self.state.metadata.table_uuid, state.metadata.table_uuid
+            if old != new:
+                raise TableChangedError(
+                    f"{state.name}: the table at {state.metadata_location} has table-uuid {new}, this lab has {old}: "
+                    "it was dropped and created again. Go on with it by ix.lab(...)"
+                )
+            check_lab(state)
+        return state
+
+    def strict(self, state: TableState | None = None) -> TableState:
+        """A state, by default its own, of which whatever cannot be read raises."""
+        return state_of((state or self.state).opened, strict=True)
+
+    def refresh(self) -> TableState:
+        """As `Committer.refresh`; where another writer has upgraded the table, commits have its version from now on."""
+        state = super().refresh()
+        if state.metadata.format_version > self.options.format_version:
+            self.options = options_for(state, None, {})
+        return state
+
+    def commit(
+        self,
+        make_change: MakeChange | None = None,
+        *,
+        document_change: DocumentChange | None = None,
+        **how: Any,
+    ) -> Snapshot | None:
+        """As `Committer.commit`, on the newest state; while it lasts `leftovers` leaves its files alone.
+
+        Raises
+        ------
+        OptionError
+            The commit would take the lab's mark away.
+        """
+        with self._lock, running(self.metadata_folder):
+            self.refresh()
+            change = None if document_change is None else _keeping_mark(document_change)
+            return super().commit(make_change, document_change=change, **how)
+
+    def notes(self, location: Any) -> tuple[str, ...]:
+        """That it is a lab, and where it writes."""
+        note = f"{_NOTE}{self.storage.folder}."
+        return (note, *(n for n in self._first_notes if not n.startswith((_NOTE, "Metadata: "))))
+
+    def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+        """Of the file that is replaced: whoever replaces it must want the same name."""
+        return super().codec_of(old, old)
+
+    def check_retry(self, start: TableState, newest: TableState) -> None:
+        """Files were written for a version; in another one their like may be forbidden."""
+        if start.metadata.format_version != newest.metadata.format_version:
+            raise CommitConflictError(
+                "schema-unchanged",
+                f"another commit upgraded the table to version {newest.metadata.format_version} ; do it again",
+            )
+
+    def may_retry(self, attempt: int, seconds: float) -> bool:
+        """Wait before another attempt; False if there is no time left."""
+        waits = {name: _number(self.state, name, default) for name, default in _WAITS.items()}
+        if seconds * 1000 >= waits["total-timeout-ms"]:
+            return False
+        wait = min(waits["min-wait-ms"] * 2.0 ** min(attempt - 1, 30), waits["max-wait-ms"])
+        time.sleep(wait * random.uniform(0.5, 1.1) / 1000)  # noqa: S311 (so that two writers do not wait in step)
+        return True
+
+
+def check_lab(state: TableState) -> None:
+    """Refuse a table that iceexplore has not made.
+
+    Raises
+    ------
+    OptionError
+        The property is not there.
+    """
+    if LAB_PROPERTY not in state.metadata.properties:
+        raise OptionError(
+            f"{state.metadata.location} is no lab: it lacks the table property {LAB_PROPERTY}, and only tables made by "
+            "ix.create(...) are ever written. t.simulate() commits to any table without writing it"
+        )
+
+
+def _keeping_mark(change: DocumentChange) -> DocumentChange:
+    def keeping(document: Mapping[str, Any], timestamp_ms: int) -> Mapping[str, Any]:
+        made = change(document, timestamp_ms)
+        if LAB_PROPERTY not in (made.get("properties") or {}):
+            raise OptionError(f"{LAB_PROPERTY} stays: without it the table would be no lab, and could not be written")
+        return made
+
+    return keeping
+
+
+def _number(state: TableState, name: str, default: int) -> int:
+    text = state.metadata.properties.get(f"commit.retry.{name}", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else default

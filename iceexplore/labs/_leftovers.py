@@ -1,0 +1,192 @@
+"""Files of a lab that nothing names: what commits that were killed, or lost to another writer, have left behind."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iceexplore.commits import MetadataNames, snapshot_files
+from iceexplore.errors import FileMissingError, OutsideRootsError, StorageError
+from iceexplore.graph import TableState
+from iceexplore.labs._committer import LabCommitter
+from iceexplore.labs._pointer import HINT, numbered
+from iceexplore.labs._running import is_mark, oldest_running
+from iceexplore.storage import parse_document
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Leftover", "find_leftovers", "leftovers_frame", "needed_by_snapshots", "remove_files"]
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A file that nothing names.
+
+    Attributes
+    ----------
+    location, real
+        As the table would spell it, and where it is.
+    kind
+        ``data`` (or a delete file), ``manifest`` (also a list or root), ``metadata``, ``puffin``, ``temporary`` (half
+        a file), ``mark`` (of a commit that was killed), ``other``.
+    size
+        Bytes.
+    modified_ms
+        Milliseconds since the epoch.
+    """
+
+    location: str
+    real: str
+    kind: str
+    size: int
+    modified_ms: int
+
+
+def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover]:
+    """Files under the table's folder that no metadata file, manifest or vector of the newest state names.
+
+    Parameters
+    ----------
+    running
+        Files that may be of commits that are going on, too: those not older than the oldest of them.
+
+    Raises
+    ------
+    FormatError, FileMissingError
+        Metadata cannot be read: what it names is not known, and nothing is called left behind.
+    """
+    # In this order: what is listed before it is asked who is running, and that before the table is read, is either
+    # younger than a commit that is going on, or of one that has ended, and then the table names it.
+    storage = lab.storage
+    listed = [e for e in storage.entries(storage.folder, recursive=True) if not e.is_folder]
+    oldest = oldest_running(lab.metadata_folder)
+    state = lab.strict(lab.newest())
+    needed = needed_by_snapshots(state) | set(_metadata_files(state))
+    found = []
+    for entry in listed:
+        modified = entry.modified_ms or 0
+        if entry.real in needed or (oldest is not None and modified >= oldest and not running):
+            continue
+        if _is_checksum_of(entry.real, needed):
+            continue
+        found.append(Leftover(storage.unresolve(entry.real), entry.real, _kind(entry.real), entry.size or 0, modified))
+    return found
+
+
+def remove_files(lab: LabCommitter, files: list[Leftover], *, older_than_ms: int) -> list[Leftover]:
+    """Remove files that were last changed longer ago than so many milliseconds; those that went.
+
+    Raises
+    ------
+    StorageError
+        One could not be removed.
+    """
+    limit = time.time_ns() // 1_000_000 - older_than_ms
+    gone = []
+    for file in files:
+        if file.modified_ms > limit:
+            continue
+        try:
+            os.unlink(file.real)
+        except FileNotFoundError:
+            continue  # another one was faster
+        except OSError as e:
+            raise StorageError(f"{file.real} could not be removed: {e}") from e
+        gone.append(file)
+    return gone
+
+
+def leftovers_frame(files: list[Leftover]) -> pd.DataFrame:
+    """A row per file: ``location``, ``kind``, ``size``, ``modified_at``."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "location": pd.Series([f.location for f in files], dtype="string"),
+            "kind": pd.Series([f.kind for f in files], dtype="string"),
+            "size": pd.Series([f.size for f in files], dtype="int64"),
+            "modified_at": pd.to_datetime([f.modified_ms for f in files], unit="ms", utc=True),
+        }
+    )
+    return frame.sort_values("location", ignore_index=True)
+
+
+def needed_by_snapshots(state: TableState) -> set[str]:
+    """The real places of all files that some snapshot names; those outside the folder are left out."""
+    found = set()
+    for location in snapshot_files(state):
+        with suppress(OutsideRootsError):
+            found.add(state.storage.resolve(location))
+    return found
+
+
+def _metadata_files(state: TableState) -> Iterator[str]:
+    """The metadata file, those before it, and what stands beside them."""
+    storage = state.storage
+    current = storage.resolve(state.metadata_location)
+    folder = os.path.dirname(current)
+    yield current
+    if MetadataNames.of(state.metadata_location).by_version:
+        yield os.path.join(folder, HINT)
+        number = numbered(os.path.basename(current)) or 0
+        # Each was the table's current one: the log names the last hundred alone.
+        older = (n for n in os.listdir(folder) if (its := numbered(n)) is not None and its < number)
+        yield from (os.path.join(folder, n) for n in older)
+        return
+    seen = {current}
+    log = [e.metadata_file for e in state.metadata.metadata_log]
+    while log:
+        places = [storage.resolve(location) for location in log]
+        yield from places
+        oldest, first = log[0], places[0]
+        if first in seen:
+            return
+        seen.update(places)
+        try:
+            document, _ = parse_document(storage.read(oldest, kind="metadata"), oldest)
+        except FileMissingError:
+            return
+        log = [
+            entry["metadata-file"]
+            for entry in document.get("metadata-log") or []
+            if isinstance(entry, dict) and isinstance(entry.get("metadata-file"), str)
+        ]
+
+
+def _is_checksum_of(real: str, needed: set[str]) -> bool:
+    """Hadoop writes ``.x.crc`` beside ``x``."""
+    folder, name = os.path.split(real)
+    return name.startswith(".") and name.endswith(".crc") and os.path.join(folder, name[1:-4]) in needed
+
+
+def _kind(real: str) -> str:
+    folder, name = os.path.split(real)
+    if is_mark(name):
+        return "mark"
+    if name.startswith(".") and name.endswith(".tmp"):
+        return "temporary"
+    if name.endswith(".puffin"):
+        return "puffin"
+    if os.path.basename(folder) == "metadata":
+        if name.endswith((".metadata.json", ".metadata.json.gz")):
+            return "metadata"
+        return "manifest" if name.endswith((".avro", ".parquet")) else "other"
+    return "data" if name.endswith((".parquet", ".avro", ".orc")) else "other"
+
+
+def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:
+    """Remove files of the folder that snapshots needed before, and none of the newest state does.
+
+    What cannot be removed stays, a leftover.
+    """
+    needed = needed_by_snapshots(lab.strict(lab.newest()))
+    root = os.path.realpath(lab.storage.folder)
+    for real in set(before) - needed:
+        if os.path.realpath(os.path.dirname(real)).startswith(root + os.sep):
+            with suppress(OSError):
+                os.unlink(real)

@@ -1,0 +1,172 @@
+"""merge: rows of a source matched with the table's by key, updated, deleted or inserted in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits import Change, CommitWriter
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState
+from iceexplore.labs._operations import NothingToDo, Write, with_columns
+from iceexplore.labs._rewrite import Rewrite, change_of, mode_of, planned, rewritten
+from iceexplore.labs._write import LINEAGE, LINEAGE_FROM, source_rows, write_rows
+from iceexplore.manifests import EntryBatch
+from iceexplore.metadata import type_base
+from iceexplore.planning import FileTasks, bind_filter, expression_pyiceberg, nearest
+from iceexplore.reading import TaskReader, outputs_of
+
+__all__ = ["merge_rows"]
+
+Matched = Literal["update", "delete"]
+Positions = npt.NDArray[np.int64]
+#: Of fewer keys each is looked for in the files' statistics, of more the range that they are in.
+_FEW = 200
+_SOURCE = "\x00source"
+
+
+def merge_rows(
+    state: TableState,
+    writer: CommitWriter,
+    rows: Any,
+    on: str | Iterable[str],
+    *,
+    matched: Matched | None = "update",
+    not_matched: Literal["insert"] | None = "insert",
+    where: Any = None,
+    write: Write = write_rows,
+) -> Change:
+    """Merge rows into the table; see `iceexplore.Lab.merge`.
+
+    Raises
+    ------
+    NothingToDo
+        Nothing matches, and nothing is inserted.
+    OptionError
+        A column is missing, or an option has another value; or several rows of the source match one of the table.
+    """
+    if matched not in ("update", "delete", None) or not_matched not in ("insert", None):
+        raise OptionError(f"matched={matched!r}, not_matched={not_matched!r}: 'update', 'delete', None; 'insert', None")
+    merge_on_read, isolation = mode_of(state, "merge")
+    source = source_rows(state, rows, complete=False)
+    keys = _keys(state, source, on)
+    conflicts, tasks = planned(state, _narrowed(state, source, keys, where))
+    hits, of = _matches(state, tasks, source, keys)
+    rewrite = Rewrite()
+    if hits and matched is not None:
+        values = [name for name in source.column_names if name not in keys]
+
+        def update(row: int, table: pa.Table, at: Positions) -> pa.Table:
+            picked = source.select(values).take(pa.array(of[row][np.searchsorted(hits[row], at)]))
+            return with_columns(state, table, {name: picked[name] for name in values})
+
+        change = update if matched == "update" and values else None
+        if matched == "delete" or change is not None:
+            rewrite = rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=change)
+    parts = [] if rewrite.rows is None else [rewrite.rows]
+    if not_matched is not None:
+        mask = np.ones(source.num_rows, dtype=bool)
+        for found in of.values():
+            mask[found] = False
+        if mask.any():
+            parts.append(_inserted(state, source.filter(pa.array(mask))))
+    if not parts and not rewrite.gone and not rewrite.positions:
+        raise NothingToDo
+    added = EntryBatch.empty()
+    if parts:
+        wanted = parts[0].schema
+        added = write(state, writer, pa.concat_tables([p.cast(wanted) for p in parts]))
+    return change_of(state, writer, rewrite, added, conflicts=conflicts, isolation=isolation)
+
+
+def _keys(state: TableState, source: pa.Table, on: str | Iterable[str]) -> list[str]:
+    keys = [on] if isinstance(on, str) else list(on)
+    if not keys:
+        raise OptionError("on=[]: name a column at least by which rows match")
+    names = [f.name for f in state.schema.fields]
+    for name in keys:
+        if name not in names:
+            raise OptionError(f"on: no column {name!r} in the table; {nearest(str(name), names)}")
+        if name not in source.column_names:
+            raise OptionError(f"on: the rows have no column {name!r}; they have {', '.join(source.column_names)}")
+    return keys
+
+
+def _narrowed(state: TableState, source: pa.Table, keys: list[str], where: Any) -> Any:
+    """The filter with what the keys say: files that can hold none of them are not read."""
+    from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, In, LessThanOrEqual
+
+    found: Any = AlwaysTrue() if where is None else expression_pyiceberg(bind_filter(state.schema, where))
+    types = {f.name: type_base(f.type) for f in state.schema.fields}
+    for name in keys:
+        values = pc.unique(source[name]).drop_null()
+        if types[name] not in ("int", "long", "string", "date", "decimal") or not len(values):
+            continue  # of others the files are read: what is equal would have to be said in several ways
+        if len(values) <= _FEW:
+            found = And(found, In(name, values.to_pylist()))
+        else:
+            ends = pc.min_max(values).as_py()
+            found = And(found, GreaterThanOrEqual(name, ends["min"]), LessThanOrEqual(name, ends["max"]))
+    return found
+
+
+def _matches(
+    state: TableState, tasks: FileTasks, source: pa.Table, keys: list[str]
+) -> tuple[dict[int, Positions], dict[int, Positions]]:
+    """By task the positions of rows that match, ascending, and the rows of the source that they match."""
+    plain = [_plain(source[name]) for name in keys]
+    numbers = pa.array(range(source.num_rows), pa.int64())
+    wanted = pa.table([*plain, numbers], names=[*map(str, range(len(keys))), _SOURCE])
+    wanted = wanted.filter(_all_valid(wanted))
+    reader = TaskReader(state, tasks, outputs_of(state, [*keys, "_pos"]))
+    hits: dict[int, Positions] = {}
+    of: dict[int, Positions] = {}
+    for row in range(len(tasks)):
+        for part in reader.read(row):
+            names = [*map(str, range(len(keys))), "_pos"]
+            here = pa.table([*(_plain(part.table[name]) for name in keys), part.table["_pos"]], names=names)
+            here = here.cast(pa.schema([*(wanted.schema.field(n) for n in names[:-1]), here.schema.field("_pos")]))
+            found = here.join(wanted, names[:-1], join_type="inner", use_threads=False).sort_by("_pos")
+            at = np.asarray(found["_pos"])
+            if not len(at):
+                continue
+            if (at[1:] == at[:-1]).any():
+                twice = found.filter(pc.equal(found["_pos"], at[:-1][at[1:] == at[:-1]][0])).select(names[:-1])
+                key = dict(zip(keys, twice.slice(0, 1).to_pylist()[0].values(), strict=True))
+                raise OptionError(f"several of the rows given match one row of the table, {key}: one may")
+            hits[row] = np.concatenate([hits.get(row, np.zeros(0, np.int64)), at])
+            of[row] = np.concatenate([of.get(row, np.zeros(0, np.int64)), np.asarray(found[_SOURCE])])
+    return hits, of
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without what joins do not take: extension types, and fixed lengths."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    return column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
+
+
+def _all_valid(table: pa.Table) -> Any:
+    """Rows without a null: null matches nothing, as in SQL."""
+    valid = pc.is_valid(table[0])
+    for column in table.columns[1:]:
+        valid = pc.and_(valid, pc.is_valid(column))
+    return valid
+
+
+def _inserted(state: TableState, rows: pa.Table) -> pa.Table:
+    """New rows with every column, as rows that were read have them."""
+    table = source_rows(state, rows)
+    for i, column in enumerate(table.columns):
+        if isinstance(column.type, pa.BaseExtensionType):
+            plain = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+            table = table.set_column(i, table.schema.field(i).with_type(plain.type), plain)
+    if state.metadata.format_version >= LINEAGE_FROM:
+        for name in LINEAGE:
+            table = table.append_column(name, pa.nulls(table.num_rows, pa.int64()))
+    return table

@@ -1,0 +1,168 @@
+"""Labs: created in an empty folder or a catalog, and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from iceexplore.commits import LayoutOptions, MetadataNames, new_table, options_for
+from iceexplore.errors import CatalogError, OptionError, UnsupportedError
+from iceexplore.graph import TableState, open_state
+from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
+from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab
+from iceexplore.labs._pointer import HINT, FolderPointer
+from iceexplore.storage import FolderStorage, canonical, replace_file, write_new
+
+__all__ = ["create_lab", "open_lab"]
+
+
+def create_lab(
+    path: str | os.PathLike[str],
+    schema: Mapping[str, Any],
+    *,
+    partition_by: str | Iterable[str] = (),
+    sort_by: str | Iterable[str] = (),
+    format_version: int = 2,
+    properties: Mapping[str, str] | None = None,
+    catalog: Any = None,
+    location: str | None = None,
+    layout: Mapping[str, Any] | None = None,
+) -> LabCommitter:
+    """Create a table and give its writer; see `iceexplore.create`."""
+    options = LayoutOptions.of(format_version, **(layout or {}))
+    if LAB_PROPERTY in (properties or {}):
+        raise OptionError(f"properties: {LAB_PROPERTY} is set by ix.create itself")
+    row = None
+    if catalog is None:
+        if location is not None:
+            raise OptionError("location= belongs to catalog=: without one, path is where the table is")
+        location = _folder(os.fspath(path))
+    else:
+        row = CatalogRow(loaded_catalog(catalog), os.fspath(path))
+        location = _place(row, location)
+    real = canonical(location)
+    _check_empty(real)
+    document = new_table(
+        schema,
+        partition_by=partition_by,
+        sort_by=sort_by,
+        format_version=format_version,
+        location=location,
+        properties={**(properties or {}), LAB_PROPERTY: json.dumps(_given(options))},
+        table_uuid=str(uuid.uuid4()),
+        expressions=options.has_root_manifest,
+    )
+    data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    if row is None:
+        name = "v1.metadata.json"
+    else:
+        name = f"00000-{uuid.uuid4()}.metadata.json"
+    try:
+        write_new(os.path.join(real, "metadata", name), data)
+        if row is None:
+            replace_file(os.path.join(real, "metadata", HINT), b"1")
+    except FileExistsError as e:
+        raise OptionError(f"{location}: another writer created a table there at the same time") from e
+    except OSError as e:
+        raise OptionError(f"{location}: a table cannot be created there: {e}") from e
+    if row is None:
+        return open_lab(real)
+    row.add(f"{location.rstrip('/')}/metadata/{name}")
+    return open_lab(row.name, catalog=row.catalog)
+
+
+def open_lab(source: Any, *, catalog: Any = None) -> LabCommitter:
+    """The writer of a table that `create_lab` made; see `iceexplore.lab`."""
+    row = None
+    if catalog is not None:
+        catalog = loaded_catalog(catalog)
+        row = CatalogRow(catalog, source)
+    state = open_state(source, catalog=catalog)
+    check_lab(state)
+    storage = FolderStorage(state.storage)
+    if row is not None:
+        pointer: Any = CatalogPointer(storage, row, state.metadata_location)
+    elif MetadataNames.of(state.metadata_location).by_version:
+        pointer = FolderPointer(storage, state.metadata_location)
+    else:
+        raise OptionError(
+            f"{state.metadata_location} is of a lab in a catalog, which alone may move it on: "
+            "ix.lab('db.table', catalog=...)"
+        )
+    lab = LabCommitter(state, _options(state), pointer, storage)
+    lab.refresh()
+    return lab
+
+
+def _folder(path: str) -> str:
+    """A local folder as the table is to spell it."""
+    if not path.strip() or "\0" in path:
+        raise OptionError(f"path={path!r}: give a folder")
+    place = canonical(path)
+    if "://" in place:
+        raise UnsupportedError(
+            f"{path} is no local folder: a commit there can be lost to another writer, as nothing is put only where "
+            "there is nothing yet; use a folder of this machine, or a catalog of PyIceberg (catalog=)"
+        )
+    return os.path.realpath(os.path.expanduser(place))
+
+
+def _place(row: CatalogRow, location: str | None) -> str:
+    """Where a table of a catalog goes."""
+    if row.find() is not None:
+        raise CatalogError(f"catalog {row.catalog.name} has a table {row.name} already; ix.lab(...) goes on with a lab")
+    if not row.catalog.namespace_exists(row.namespace):
+        raise CatalogError(
+            f"catalog {row.catalog.name} has no namespace {row.namespace}; make it by "
+            f"catalog.create_namespace({row.namespace!r})"
+        )
+    if location is None:
+        try:
+            location = str(row.catalog._resolve_table_location(None, row.namespace, row.table))
+        except ValueError as e:
+            raise OptionError(f"{row.name}: the catalog has no warehouse to put it in; give location=") from e
+    place = canonical(location)
+    if "://" in place or not os.path.isabs(place):
+        raise UnsupportedError(f"{location} is no local folder: labs are written to local folders, also with a catalog")
+    return location.rstrip("/")
+
+
+def _check_empty(real: str) -> None:
+    """Refuse a folder in which there is anything."""
+    try:
+        found = sorted(os.listdir(real))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise OptionError(f"{real} is a file: a lab needs a folder") from None
+    except OSError as e:
+        raise OptionError(f"{real} cannot be looked into: {e}") from e
+    if found:
+        is_table = "metadata" in found
+        hint = "; ix.lab(...) goes on with a lab" if is_table else ""
+        raise OptionError(f"{real} is not empty ({', '.join(found[:3])}): a lab is created in an empty folder{hint}")
+
+
+def _given(options: LayoutOptions) -> dict[str, Any]:
+    """What is not the version's own layout."""
+    plain = asdict(LayoutOptions.of(options.format_version))
+    return {k: v for k, v in asdict(options).items() if v != plain[k]}
+
+
+def _options(state: TableState) -> LayoutOptions:
+    """The layout that the table was created with."""
+    text = state.metadata.properties[LAB_PROPERTY]
+    try:
+        given = json.loads(text)
+        if not isinstance(given, dict):
+            raise TypeError("no object")
+        given = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+        return options_for(state, None, given)
+    except (ValueError, TypeError, RecursionError) as e:
+        if isinstance(e, OptionError):
+            return options_for(state, None, {})  # of an older version of the table, before an upgrade
+        raise OptionError(f"the property {LAB_PROPERTY} of {state.metadata.location} is damaged: {text[:80]!r}") from e

@@ -1,0 +1,90 @@
+"""The pointer of a table in a folder: its newest ``v<N>.metadata.json`` (spec, "File System Tables")."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from iceexplore.commits import Pointer
+from iceexplore.errors import FormatError, MetadataNotFoundError
+from iceexplore.metadata import parse_version
+from iceexplore.storage import FolderStorage, replace_file
+
+__all__ = ["FolderPointer", "HINT", "numbered"]
+
+HINT = "version-hint.text"
+
+
+class FolderPointer(Pointer):
+    """Whoever makes ``v<N+1>.metadata.json`` first has committed; the hint comes after, and decides nothing.
+
+    The folder is listed: a reader that only goes forward from a number that it knows would stop where another engine
+    has removed old metadata files.
+    """
+
+    def __init__(self, storage: FolderStorage, location: str) -> None:
+        super().__init__(location)
+        self._storage = storage
+        self._spelled = location.rpartition("/")[0]
+        self.folder = os.path.dirname(storage.resolve(location))
+
+    @property
+    def location(self) -> str:
+        """The newest metadata file.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            There is none any more.
+        FormatError
+            Two metadata files have the newest number.
+        """
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            names = []
+        found = [(number, name) for name in names if (number := numbered(name)) is not None]
+        if not found:
+            raise MetadataNotFoundError(f"{self.folder} has no v<N>.metadata.json any more: the table was removed")
+        newest = max(found)
+        if [n for n, _ in found].count(newest[0]) > 1:
+            twice = " and ".join(sorted(name for n, name in found if n == newest[0]))
+            raise FormatError(
+                f"{twice} have the same number: which of them is the table cannot be told, and no commit is made on "
+                "it; remove the one that is not",
+                location=self._spelled,
+                code="metadata-invalid",
+            )
+        return f"{self._spelled}/{newest[1]}"
+
+    def swap(self, expected: str, new: str) -> bool:
+        """Not how a folder works: a file is made, or not."""
+        raise NotImplementedError("the pointer of a folder moves by a new file: swap_with")
+
+    def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
+        """Make the next metadata file, if the newest one is still ``expected``; `ExistsError` if another was first."""
+        if self.location != expected:
+            return False
+        make()
+        self._write_hint()
+        return True
+
+    def _write_hint(self) -> None:
+        """Say which is the newest. The commit is made already: what goes wrong here is nothing to the table."""
+        with suppress(OSError, MetadataNotFoundError, FormatError):
+            while True:
+                number = numbered(self.location.rpartition("/")[2])
+                replace_file(os.path.join(self.folder, HINT), str(number).encode())
+                # Of two writers the slower one must not leave the older number.
+                if numbered(self.location.rpartition("/")[2]) == number:
+                    return
+
+    def __repr__(self) -> str:
+        return f"<FolderPointer {self.folder}>"
+
+
+def numbered(name: str) -> int | None:
+    """The number of ``v3.metadata.json`` or ``v3.gz.metadata.json``; None of any other name."""
+    is_metadata = name.endswith((".metadata.json", ".metadata.json.gz"))
+    return parse_version(name) if is_metadata and name[:1] == "v" and name[1:].partition(".")[0].isdecimal() else None

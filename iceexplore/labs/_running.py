@@ -1,0 +1,71 @@
+"""Commits that are going on in a folder: whoever looks for files left behind must leave theirs alone.
+
+A commit holds a lock on a file of its own. The system lets go of it when the process ends, however it ends, so that a
+mark without its lock is one of a commit that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows: marks count as held, see `oldest_running`
+    fcntl = None
+
+__all__ = ["MARK", "is_mark", "oldest_running", "running"]
+
+#: Marks are ``metadata/.<uuid>.commit``.
+MARK = ".commit"
+
+
+def is_mark(name: str) -> bool:
+    """Whether a file is a mark, by its name."""
+    return name.startswith(".") and name.endswith(MARK)
+
+
+@contextmanager
+def running(folder: str) -> Iterator[None]:
+    """While this lasts, a commit is going on in a metadata folder."""
+    path = os.path.join(folder, f".{uuid.uuid4()}{MARK}")
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        os.close(descriptor)
+
+
+def oldest_running(folder: str) -> int | None:
+    """When the oldest commit that is still going on began (milliseconds since the epoch); None if none is.
+
+    Where the system has no such locks (Windows) every mark counts.
+    """
+    found = []
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with suppress(FileNotFoundError):
+            if is_mark(name) and _is_held(path):
+                found.append(os.stat(path).st_mtime_ns // 1_000_000)
+    return min(found, default=None)
+
+
+def _is_held(path: str) -> bool:
+    if fcntl is None:
+        return True
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,44 @@
+"""Where the rows of a lab become data files: the one place that another writer of files takes over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch
+from iceexplore.reading import LAST_UPDATED, ROW_ID
+
+__all__ = ["LINEAGE", "LINEAGE_FROM", "source_rows", "write_rows"]
+
+#: Rows that a commit moves keep these (spec, "Row Lineage").
+LINEAGE = (ROW_ID.name, LAST_UPDATED.name)
+LINEAGE_FROM = 3
+
+
+def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch:
+    """Write rows as Parquet files with field ids: split by the default partition spec, in the default sort order.
+
+    Parameters
+    ----------
+    rows
+        A pandas data frame, a dictionary of columns, or an Arrow table; this may have the columns `LINEAGE` besides
+        the table's own.
+
+    Raises
+    ------
+    OptionError
+        They do not fit the schema.
+    """
+    lineage = None
+    if isinstance(rows, pa.Table) and set(LINEAGE) <= set(rows.column_names):
+        lineage = rows.select(LINEAGE) if writer.options.format_version >= LINEAGE_FROM else None
+        rows = rows.drop_columns(list(LINEAGE))
+    return files_of_frame(state, rows, writer, lineage=lineage)
+
+
+def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Table:
+    """Rows that a user gives, as the table has them; with ``complete`` the columns that are missing are filled."""
+    return fit_columns(arrow_frame(rows, state.schema), state.schema, complete=complete)
