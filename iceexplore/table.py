@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from iceexplore import graph
 from iceexplore._samples import sample_path
 from iceexplore._scans import Scans
+from iceexplore._sparks import Sparks
 from iceexplore.errors import OptionError, Problems
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _metadata_frame(*args: Any, **options: Any) -> Any:
     return metadata_frame(*args, **options)
 
 
-class Table(Scans):
+class Table(Scans, Sparks):
     """An Iceberg table as of some state: immutable, and read no further than was asked.
 
     Made by `iceexplore.open`. In a notebook it shows its card.

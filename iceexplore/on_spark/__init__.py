@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iceexplore.on_spark._metadata import metadata_frame
 from iceexplore.on_spark._register import register
+from iceexplore.on_spark._scan import scan
 from iceexplore.on_spark._session import spark
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
@@ -16,6 +17,7 @@ __all__ = [
     "check_reach",
     "metadata_frame",
     "register",
+    "scan",
     "ship",
     "spark",
     "spark_type",

@@ -1,0 +1,145 @@
+"""The rows of any state of any table as a Spark DataFrame: planned here, read by plain Spark where it can."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
+
+from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, Problems
+from iceexplore.graph import TableState
+from iceexplore.on_spark._scan_groups import ScanParts, scan_parts
+from iceexplore.on_spark._scan_iceberg import iceberg_rows, why_not_iceberg
+from iceexplore.on_spark._scan_parquet import group_rows
+from iceexplore.on_spark._scan_workers import worker_rows
+from iceexplore.on_spark._session_info import SessionInfo
+from iceexplore.on_spark._shipped import check_reach
+from iceexplore.on_spark._types import SparkColumns
+from iceexplore.planning import ScanPlan, plan_scan
+from iceexplore.reading import POS, Output, TaskReader, outputs_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Engine", "scan"]
+
+Engine = Literal["auto", "spark", "iceberg"]
+
+
+def scan(
+    state: TableState,
+    session: Any,
+    filter: Any = None,  # noqa: A002  (as Table.scan has it)
+    columns: Any = None,
+    *,
+    partition: Any = None,
+    strict: bool = False,
+    engine: Engine = "auto",
+    plan: ScanPlan | None = None,
+) -> DataFrame:
+    """The rows of a state as a Spark DataFrame; see `iceexplore.Table.scan`.
+
+    Parameters
+    ----------
+    plan
+        A plan of this state that was made before; ``filter`` and ``partition`` are its own then.
+
+    Raises
+    ------
+    OptionError
+        The filter, a column or an option makes no sense.
+    UnsupportedError
+        A file is made up by a simulation, Spark is too old, the workers cannot see the files, or ``engine="iceberg"``
+        cannot read this state.
+    FormatError, FileMissingError
+        With ``strict``: a file is missing or damaged.
+    """
+    if engine not in ("auto", "spark", "iceberg"):
+        raise OptionError(f"engine={engine!r}: 'auto', 'spark' or 'iceberg'")
+    info = SessionInfo.of(session)
+    check_reach(state, info)
+    outputs = outputs_of(state, columns)
+    if plan is None:
+        plan = plan_scan(state, filter, partition=partition)
+    elif filter is not None or partition is not None:
+        raise OptionError("plan= has its filter already: give filter= and partition= where the plan is made")
+    if plan.notes:
+        _incomplete(plan, strict)
+    reader = TaskReader(state, plan.files, outputs)
+    refusal = why_not_iceberg(state, info, plan, outputs) if engine != "spark" else ""
+    if engine == "iceberg":
+        return iceberg_rows(session, info, state, plan, outputs, refusal)
+    parts = scan_parts(state, reader, outputs, info.version)
+    _tell(state, parts, reader, strict)
+    if engine == "auto" and parts.workers and not parts.lost and refusal is None and info.iceberg:
+        return iceberg_rows(session, info, state, plan, outputs, None)
+    return _united(session, info, state, reader, parts, outputs, plan)
+
+
+def _united(
+    session: Any,
+    info: SessionInfo,
+    state: TableState,
+    reader: TaskReader,
+    parts: ScanParts,
+    outputs: Sequence[Output],
+    plan: ScanPlan,
+) -> DataFrame:
+    shown = list(outputs) or [Output(POS.name, (POS,))]
+    frames = [group_rows(session, info, state, reader, parts, group, shown) for group in parts.groups]
+    if parts.workers:
+        frames.append(worker_rows(session, info, state, reader.tasks, shown, parts.workers, plan.options))
+    if not frames:
+        frames = [session.createDataFrame([], SparkColumns(shown, info.version).schema)]
+    made: DataFrame = reduce(lambda a, b: a.union(b), frames)
+    return made if outputs else made.select()
+
+
+def _incomplete(plan: ScanPlan, strict: bool) -> None:
+    """Manifests could not be read."""
+    if strict:
+        state = plan.state
+        where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
+        raise FormatError(" ".join(plan.notes), location=where)
+    for note in plan.notes:
+        warnings.warn(note, stacklevel=5)
+
+
+def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool) -> None:
+    """What is left out: with ``strict`` an error, otherwise problems and one warning."""
+    if not parts.lost:
+        return
+    if strict:
+        raise parts.lost[0][1]
+    counts = reader.tasks.files.entries.select(["location", "record_count"]).to_pydict()
+    rows = dict(zip(counts["location"], counts["record_count"], strict=True))
+    left_out = 0
+    for where, error in parts.lost:
+        item = Problems().add_error(error, where)
+        if where in rows:
+            count = max(0, rows[where] or 0)
+            left_out += count
+            item = replace(item, text=f"{item.text} ({count:,} rows are left out)")
+        state.problems.add(item)
+    missing = [where for where, e in parts.lost if isinstance(e, FileMissingError)]
+    others = [f"{where} ({_reason(e)})" for where, e in parts.lost if not isinstance(e, FileMissingError)]
+    said = []
+    if missing:
+        said.append(f"missing: {_some(missing)}")
+    if others:
+        said.append(f"not readable: {_some(others)}")
+    warnings.warn(
+        f"{state.name}: {left_out:,} rows are left out; {'; '.join(said)}. .problems of the table lists all; "
+        "strict=True raises",
+        stacklevel=4,
+    )
+
+
+def _reason(error: IceexploreError) -> str:
+    return error.reason if isinstance(error, FormatError) else str(error)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -1,0 +1,113 @@
+"""Small things that go with a plan: values as a DataFrame of one row, to be looked up; paths as Spark spells them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from iceexplore.on_spark._session_info import SessionInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import types as spark_types
+
+__all__ = ["FILE_COLUMN", "Lookups", "READ_OPTIONS", "arrow_frame", "hadoop_path", "link_options", "spark_reads"]
+
+#: The partition column that tells files apart; its names are improbable in a table.
+FILE_COLUMN = "_iceexplore_file"
+
+#: Said with each read, for the session's own settings may be anything when the query runs.
+READ_OPTIONS = {
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "__globPaths__": "false",
+}
+
+
+def arrow_frame(session: Any, info: SessionInfo, table: pa.Table, schema: spark_types.StructType) -> DataFrame:
+    """An Arrow table as a DataFrame."""
+    if info.version >= (4, 0):
+        frame: DataFrame = session.createDataFrame(table, schema)
+        return frame
+    rows = list(zip(*[column.to_pylist() for column in table.columns], strict=True))
+    frame = session.createDataFrame(rows, schema)
+    return frame
+
+
+def hadoop_path(session: Any, real: str) -> str:
+    """A real location as Hadoop's file systems spell it."""
+    scheme, found, rest = real.partition("://")
+    if not found:
+        return "file://" + real
+    if scheme in ("s3", "s3n") and not session.conf.get(f"spark.hadoop.fs.{scheme}.impl", None):
+        return f"s3a://{rest}"
+    return real
+
+
+def spark_reads(real: str) -> bool:
+    """Whether Spark takes a file of this name for data, and its name for what it is."""
+    name = real.rpartition("/")[2]
+    if name.startswith((".", "_")) or name.endswith("._COPYING_"):
+        return False  # Spark passes over what it takes for hidden or not complete
+    path = real.partition("://")[2] or real
+    return not re.search(r"[\\:?*{}\[\]\x00-\x1f]|[^\x00-\x7f]", path)
+
+
+def link_options(session: Any, reals: Sequence[str], values: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Options and paths of links to files, each in a folder that tells values of the file.
+
+    A constant of a file costs nothing as a partition value, and much as ``input_file_name()`` or as a join by path. So
+    Hadoop's viewfs has a link for each file, made by options of the read alone: nothing is written anywhere.
+    """
+    targets = [hadoop_path(session, real) for real in reals]
+    # File systems are kept by their name: another set of links is another name.
+    mount = "ix" + hashlib.sha256("\n".join((*targets, *values)).encode()).hexdigest()[:24]
+    links = [f"/{value}/{i}.parquet" for i, value in enumerate(values)]
+    options = {
+        f"fs.viewfs.mounttable.{mount}.link.{link}": quote(target, safe="/:=@!$&'()*+,;~-._")
+        for link, target in zip(links, targets, strict=True)
+    }
+    options["basePath"] = f"viewfs://{mount}/"
+    return options, [f"viewfs://{mount}{link}" for link in links]
+
+
+class Lookups:
+    """Arrays that rows look their file's values up in, each from a scalar subquery: one value in a plan, however long.
+
+    Spark 3.5 has no scalar subqueries in its DataFrames: there the arrays are columns of a row that is joined.
+    """
+
+    def __init__(self, session: Any, info: SessionInfo) -> None:
+        self._session = session
+        self._info = info
+        self._joined: list[tuple[str, DataFrame]] = []
+
+    def array(self, values: pa.Array, kind: spark_types.DataType) -> Column:
+        """An array of values."""
+        from pyspark.sql import functions as f
+        from pyspark.sql import types as t
+
+        name = f"_iceexplore_array_{len(self._joined)}"
+        schema = t.StructType([t.StructField(name, t.ArrayType(kind, True), True)])
+        held = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+        frame = arrow_frame(self._session, self._info, pa.Table.from_arrays([held], names=[name]), schema)
+        if self._info.version >= (4, 0):
+            return frame.scalar()
+        self._joined.append((name, frame))
+        return f.col(name)
+
+    def join(self, frame: DataFrame) -> DataFrame:
+        """The frame in which the arrays are found; what is done with them comes after."""
+        from pyspark.sql import functions as f
+
+        for _, one in self._joined:
+            frame = frame.crossJoin(f.broadcast(one))
+        return frame

@@ -1,0 +1,113 @@
+"""The same rows from Iceberg's own runtime, where a session has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.errors import UnsupportedError
+from iceexplore.graph import TableState
+from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
+from iceexplore.on_spark._scan_frames import hadoop_path
+from iceexplore.on_spark._scan_values import condition_column, speaks
+from iceexplore.on_spark._session_info import SessionInfo
+from iceexplore.planning import ALWAYS, ScanPlan
+from iceexplore.reading import Output, with_ancestors
+from iceexplore.storage import OverlayStorage, canonical
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["iceberg_rows", "why_not_iceberg"]
+
+_REFUSED = frozenset(("time", "timestamp_ns", "timestamptz_ns", "geometry", "geography"))
+
+
+def why_not_iceberg(state: TableState, info: SessionInfo, plan: ScanPlan, outputs: Sequence[Output]) -> str | None:
+    """Why Iceberg's runtime would not give these rows; None if it would, in a session that has it."""
+    if isinstance(state.storage, OverlayStorage):
+        return "it is simulated, and Iceberg does not see the overlay's files"
+    if state.metadata.format_version > 3:
+        return f"format version {state.metadata.format_version} is not among those that it is used for (1 to 3)"
+    if state.storage.moved:
+        return "its files have moved, and Iceberg would look where they were"
+    real = state.storage.resolve(state.metadata_location)
+    if canonical(real) != canonical(state.metadata_location) and not real.startswith("/"):
+        return "its metadata file has moved"
+    if plan.filter.partition:
+        return "it takes no partition="
+    if plan.appends is not None:
+        return "the plan is of appends"
+    if plan.notes:
+        return "its metadata is damaged"
+    if any(len(o.path) > 1 for o in outputs) or not speaks(plan.filter.expression):
+        return "it is asked for fields inside structs, or for a filter that Spark has no words for"
+    if any(_refused(f.type) for f in state.schema.fields):
+        return "it has types that Iceberg's runtime for Spark does not read"
+    return None
+
+
+def _refused(kind: Type) -> bool:
+    match kind:
+        case StructType(fields):
+            return any(_refused(f.type) for f in fields)
+        case ListType(element):
+            return _refused(element.type)
+        case MapType(key, value):
+            return _refused(key.type) or _refused(value.type)
+    return type_base(kind) in _REFUSED
+
+
+def iceberg_rows(
+    session: Any,
+    info: SessionInfo,
+    state: TableState,
+    plan: ScanPlan,
+    outputs: Sequence[Output],
+    refusal: str | None,
+) -> DataFrame:
+    """The rows as Iceberg's runtime reads them.
+
+    Raises
+    ------
+    UnsupportedError
+        It cannot, or the session does not have it.
+    """
+    if refusal is not None:
+        raise UnsupportedError(f"{state.name}: engine='iceberg' cannot read this state: {refusal}; use engine='spark'")
+    if not info.iceberg:
+        raise UnsupportedError(
+            "engine='iceberg' needs Iceberg's runtime in the Spark session: ix.spark(iceberg=True) makes one with it; "
+            "or use engine='spark'"
+        )
+    reader = session.read.format("iceberg")
+    if state.snapshot is not None:
+        reader = reader.option("snapshot-id", str(state.snapshot.snapshot_id))
+    frame: DataFrame = reader.load(hadoop_path(session, state.storage.resolve(state.metadata_location)))
+    names = [f.name for f in state.schema.fields]
+    if frame.columns != names:
+        raise UnsupportedError(
+            f"{state.name}: Iceberg's runtime shows the columns {frame.columns} where this state has {names}: use "
+            "engine='spark'"
+        )
+    if plan.filter.expression != ALWAYS:
+        frame = frame.filter(condition_column(plan.filter.expression, _by_id(state), info.version))
+    return frame.select(*[_column(o.path) for o in outputs])
+
+
+def _by_id(state: TableState) -> Any:
+    def column(number: int) -> Column:
+        path = with_ancestors(state.schema.fields, number)
+        assert path is not None
+        return _column(path)
+
+    return column
+
+
+def _column(path: Sequence[NestedField]) -> Column:
+    from pyspark.sql import functions as f
+
+    made = f.col("`" + path[0].name.replace("`", "``") + "`")
+    for inner in path[1:]:
+        made = made.getField(inner.name)
+    return made

@@ -1,0 +1,124 @@
+"""Values and conditions of Iceberg's types as Spark's columns.
+
+Columns are built, not parsed from SQL: what a text means depends on a session's settings (escapes in literals, reserved
+words, quotes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from iceexplore.metadata import Type, human_value, type_base
+from iceexplore.on_spark._types import spark_type
+from iceexplore.planning import Always, And, Expression, Or, Predicate, predicates
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["condition_column", "literal", "speaks"]
+
+_FLOATS = ("float", "double")
+_NO_VALUES = frozenset(("variant", "geometry", "geography", "unknown"))
+
+
+def literal(value: Any, kind: Type, version: tuple[int, int]) -> Column:
+    """A stored value of a primitive type (see `iceexplore.planning.Predicate`) as Spark shows it; None for null."""
+    from pyspark.sql import functions as f
+
+    base = type_base(kind)
+    target = spark_type(kind, version)
+    if value is None:
+        return f.lit(None).cast(target)
+    match base:
+        case "uuid":
+            return f.lit(str(UUID(bytes=value)) if isinstance(value, bytes) else str(value))
+        case "fixed" | "binary" | "geometry" | "geography":
+            return f.lit(bytearray(value))
+        case "date":
+            return f.date_from_unix_date(f.lit(int(value)))
+        case "timestamptz":
+            return f.timestamp_micros(f.lit(int(value)).cast("bigint"))
+        case "timestamp":
+            return f.lit(str(human_value(kind, "identity", value))).cast("timestamp_ntz")
+        case "string":
+            return f.lit(value)
+    return f.lit(value).cast(target)
+
+
+def speaks(expression: Expression) -> bool:
+    """Whether Spark can ask it of its columns."""
+    return all(_speaks(p) for p in predicates(expression))
+
+
+def _speaks(p: Predicate) -> bool:
+    if p.type is None:
+        return False
+    base = type_base(p.type)
+    if p.op in ("is-null", "not-null"):
+        return base != "variant"
+    if p.op in ("starts-with", "not-starts-with"):
+        return base == "string"
+    return base not in _NO_VALUES
+
+
+def condition_column(expression: Expression, column: Callable[[int], Column], version: tuple[int, int]) -> Column:
+    """An expression as Spark's: it selects the same rows, NaN and null included.
+
+    Parameters
+    ----------
+    column
+        A field's column by its id.
+    """
+    from pyspark.sql import functions as f
+
+    match expression:
+        case Always(value):
+            return f.lit(value)
+        case And(children) | Or(children):
+            parts = [condition_column(c, column, version) for c in children]
+            made = parts[0]
+            for part in parts[1:]:
+                made = made & part if isinstance(expression, And) else made | part
+            return made
+    assert isinstance(expression, Predicate)
+    return _predicate(expression, column(expression.field_id), version)
+
+
+def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column:
+    from pyspark.sql import functions as f
+
+    assert p.type is not None
+    kind = p.type
+    match p.op:
+        case "is-null":
+            return column.isNull()
+        case "not-null":
+            return column.isNotNull()
+        case "is-nan":
+            return f.isnan(column)
+        case "not-nan":
+            return ~f.isnan(column)
+    # A float is compared as the double that the literal is: rounded, other rows would be equal.
+    values = [f.lit(v) if type_base(kind) in _FLOATS else literal(v, kind, version) for v in p.literals]
+    match p.op:
+        case "in":
+            return column.isin(*values)
+        case "not-in":
+            return ~column.isin(*values)
+        case "starts-with":
+            return f.startswith(column, values[0])
+        case "not-starts-with":
+            return ~f.startswith(column, values[0])
+        case "=":
+            return column == values[0]
+        case "!=":
+            return column != values[0]
+        case "<":
+            return column < values[0]
+        case "<=":
+            return column <= values[0]
+    above = column > values[0] if p.op == ">" else column >= values[0]
+    # Spark has NaN above every number.
+    return above & ~f.isnan(column) if type_base(kind) in _FLOATS else above
