@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
 
@@ -50,6 +54,32 @@ def start(warehouse: Path) -> Any:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")  # failures come as exceptions, which say it all
     return session
+
+
+def arrow(frame: Any, seconds: float = 120.0) -> pa.Table:
+    """The rows of a Spark DataFrame, asked for again where no answer comes.
+
+    Of some ten thousand answers one was seen that Spark's socket never gave: the run ended in a timeout, with an idle
+    Spark. Three times is a fault.
+    """
+    for _ in range(3):
+        found: list[Any] = []
+
+        def ask(found: list[Any] = found) -> None:
+            try:
+                found.append(frame.toArrow())
+            except BaseException as e:
+                found.append(e)
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if found and isinstance(found[0], BaseException):
+            raise found[0]
+        if found:
+            return found[0]
+        warnings.warn(f"Spark gave no answer in {seconds} s", stacklevel=2)
+    raise TimeoutError(f"Spark gave no answer in three times {seconds} s")
 
 
 class Spark:

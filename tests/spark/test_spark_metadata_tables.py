@@ -12,7 +12,7 @@ from iceexplore.inspect import DEFINITIONS
 from tests.spark import tables
 from tests.spark.compare import differences
 from tests.spark.conftest import Warehouse
-from tests.spark.session import TABLES
+from tests.spark.session import TABLES, arrow
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
 
@@ -29,7 +29,7 @@ SPARK_FAILS = {
 
 def spark_says(warehouse: Warehouse, name: str, table: str, columns: str = "*", travel: str = "") -> pa.Table:
     """What Spark has."""
-    return warehouse.session.sql(f"SELECT {columns} FROM cat.db.{name}.{table} {travel}").toArrow()
+    return arrow(warehouse.session.sql(f"SELECT {columns} FROM cat.db.{name}.{table} {travel}"))
 
 
 def check(warehouse: Warehouse, t: Any, name: str, table: str, travel: str = "") -> list[str]:
