@@ -21,6 +21,11 @@ __all__ = ["FILE_COLUMN", "Lookups", "READ_OPTIONS", "arrow_frame", "hadoop_path
 #: The partition column that tells files apart; its names are improbable in a table.
 FILE_COLUMN = "_iceexplore_file"
 
+#: Schemes that Hadoop has file systems for; of others it may not know, and Python's do.
+_HADOOP = frozenset(
+    ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "oss", "cosn", "obs", "ofs")
+)
+
 #: Said with each read, for the session's own settings may be anything when the query runs.
 READ_OPTIONS = {
     "mergeSchema": "false",
@@ -57,8 +62,9 @@ def spark_reads(real: str) -> bool:
     name = real.rpartition("/")[2]
     if name.startswith((".", "_")) or name.endswith("._COPYING_"):
         return False  # Spark passes over what it takes for hidden or not complete
-    path = real.partition("://")[2] or real
-    return not re.search(r"[\\:?*{}\[\]\x00-\x1f]|[^\x00-\x7f]", path)
+    scheme, found, rest = real.partition("://")
+    path = rest if found else real
+    return (not found or scheme in _HADOOP) and not re.search(r"[\\:?*{}\[\]\x00-\x1f]|[^\x00-\x7f]", path)
 
 
 def link_options(session: Any, reals: Sequence[str], values: Sequence[str]) -> tuple[dict[str, str], list[str]]:

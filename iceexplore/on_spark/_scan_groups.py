@@ -12,6 +12,7 @@ import numpy as np
 from iceexplore.errors import FileMissingError, IceexploreError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
+from iceexplore.on_spark._scan_frames import spark_reads
 from iceexplore.on_spark._scan_physical import Node, footers_of
 from iceexplore.on_spark._scan_project import Projection, Unreadable, absent, identified_nodes, project
 from iceexplore.on_spark._scan_values import speaks
@@ -42,6 +43,7 @@ _MOST_SETS = 62
 
 _Version = tuple[int, int]
 _Words = Any
+_Found = tuple[Node | None, ...]
 
 
 @dataclass(eq=False)
@@ -50,6 +52,8 @@ class Group:
 
     Attributes
     ----------
+    found
+        The files' columns that are needed; None for what they lack.
     rows
         Tasks.
     columns
@@ -60,7 +64,7 @@ class Group:
         By the columns they go by, rows of the plan's deletes.
     """
 
-    nodes: tuple[Node, ...]
+    found: _Found
     columns: dict[int, Projection | None]
     rows: list[int] = field(default_factory=list)
     words: dict[int, _Words] = field(default_factory=dict)
@@ -138,7 +142,8 @@ def scan_parts(
         if isinstance(footer, IceexploreError):
             lost.append((locations[row], footer))
             continue
-        if footer.nodes is None or twice[locations[row]] > 1 or not sorting.plain(row, equality):
+        named = spark_reads(state.storage.resolve(locations[row])) and twice[locations[row]] == 1
+        if footer.nodes is None or not named or not sorting.plain(row, equality):
             workers.append(row)
             continue
         try:
@@ -241,7 +246,7 @@ class _Sorting:
         self._reader = reader
         self._marks = any(o.field.field_id == DELETED.field_id for o in outputs)
         self._naming = naming_of(state)
-        self._known: dict[tuple[Node, ...], tuple[tuple[Node, ...], dict[int, Projection | None]] | None] = {}
+        self._known: dict[tuple[Node, ...], tuple[_Found, dict[int, Projection | None]] | None] = {}
         self._left = _MOST_WORDS
         self._identity = _identity_sources(state)
         asks = tasks.residuals[0] if tasks.residuals else ALWAYS
@@ -288,22 +293,21 @@ class _Sorting:
     ) -> None:  # fmt: skip
         """Put a task into its group, or leave it to the workers."""
         if nodes not in self._known:
-            self._known[nodes] = self._projected(nodes, row)
+            self._known[nodes] = self._projected(nodes)
         found = self._known[nodes]
         size = 0 if words is None else len(words)
         if found is None or size > self._left or (keys is None and self._reader.equality.numbers(row)):
             workers.append(row)
             return
         self._left -= size
-        key = (nodes, size > 0, keys or ())
+        key = (found[0], size > 0, keys or ())
         group = self.groups.setdefault(key, Group(*found, equality=keys or ()))
         group.rows.append(row)
         if size:
             group.words[row] = words
 
-    def _projected(
-        self, nodes: tuple[Node, ...], row: int
-    ) -> tuple[tuple[Node, ...], dict[int, Projection | None]] | None:
+    def _projected(self, nodes: tuple[Node, ...]) -> tuple[_Found, dict[int, Projection | None]] | None:
+        """The columns that are needed as these files have them, and how they are made."""
         fields = [n.field() for n in nodes]
         if not self._naming.given and fields and not has_ids(fields):
             return None  # reading says what is wrong with them
@@ -319,7 +323,8 @@ class _Sorting:
                     absent(f, self._version)
         except Unreadable:
             return None
-        return mine, columns
+        found = tuple(next((n for n in mine if n.number == f.field_id), None) for f in self._fields)
+        return found, columns
 
 
 #: Ids from here on are reserved for metadata columns (spec, "Reserved Field IDs"); of these, files may hold two.

@@ -1,0 +1,256 @@
+"""Scans on Spark, measured against Iceberg's runtime: 20 million rows, whole, and with one row in 20 deleted.
+
+``python benchmarks/scan.py`` has Spark and Iceberg's runtime write the tables, then reads each both ways in one
+process, in turn, seven times after a first round that is not counted; both must give the same sums. ``sum`` reads one
+column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
+its own. Memory is the most that Spark's Java and Python processes held (Linux: ``VmHWM``), in a process that reads one
+way only. Results go to ``results/scan.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+CASES = {
+    "plain": "no deletes",
+    "vectors": "deletion vectors (version 3)",
+    "positions": "position deletes (version 2)",
+    "equality": "equality deletes (version 2)",
+}
+READS = ("sum", "all")
+WANTED = {"plain": 0.95, "vectors": 0.8, "positions": 0.8, "equality": 1.0}
+MODES = ", ".join(f"'write.{what}.mode'='merge-on-read'" for what in ("delete", "update", "merge"))
+
+
+def session(folder: Path) -> Any:
+    """A local Spark with Iceberg's runtime."""
+    from pyspark.sql import SparkSession
+
+    options = {
+        "spark.jars.packages": RUNTIME,
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.cat": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.cat.type": "hadoop",
+        "spark.sql.catalog.cat.warehouse": str(folder),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "3g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("benchmark")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def make(folder: Path, rows: int) -> None:
+    """Write the tables, each of eight files."""
+    spark = session(folder)
+    for case in CASES:
+        name = f"cat.db.{case}"
+        number = 3 if case == "vectors" else 2
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+        spark.sql(
+            f"CREATE TABLE {name} (id bigint, amount double, name string, at timestamp) USING iceberg "
+            f"TBLPROPERTIES ('format-version'='{number}', 'write.distribution-mode'='none', {MODES})"
+        )
+        spark.range(0, rows, 1, 8).selectExpr(
+            "id", "rand(7) * 1000 AS amount", "concat('name-', id % 100000) AS name",
+            "timestamp_micros(1700000000000000 + id * 1000) AS at",
+        ).writeTo(name).append()  # fmt: skip
+        if case in ("vectors", "positions"):
+            spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        if case == "equality":
+            delete_equal(spark, name, rows)
+    spark.stop()
+
+
+def delete_equal(spark: Any, name: str, rows: int) -> None:
+    """One equality delete file, by Java's library: Spark writes none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    jvm: Any = spark._jvm
+    java = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    path = Path(java.location()) / "data" / "equality.parquet"
+    field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    pq.write_table(pa.table([pa.array(range(3, rows, 20), pa.int64())], schema=pa.schema([field])), path)
+    ids = spark.sparkContext._gateway.new_array(spark.sparkContext._gateway.jvm.int, 1)
+    ids[0] = 1
+    metrics = jvm.org.apache.iceberg.parquet.ParquetUtil.fileMetrics(
+        java.io().newInputFile(str(path)), jvm.org.apache.iceberg.MetricsConfig.forTable(java)
+    )
+    builder = jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(java.spec()).ofEqualityDeletes(ids)
+    builder = builder.withPath(str(path)).withFormat("parquet").withFileSizeInBytes(path.stat().st_size)
+    java.newRowDelta().addDeletes(builder.withMetrics(metrics).build()).commit()
+
+
+def frame(spark: Any, folder: Path, case: str, way: str) -> Any:
+    """A table, read one way."""
+    import iceexplore as ix
+
+    table = ix.open(folder / "db" / case)
+    if way == "iceexplore":
+        return table.scan(spark, engine="spark")
+    return spark.read.format("iceberg").load(table.state.storage.resolve(table.state.metadata_location))
+
+
+def answer(read: str, rows: Any) -> Callable[[], tuple[Any, ...]]:
+    """What is asked of the rows."""
+    from pyspark.sql import functions as f
+
+    asked = [f.sum("id")]
+    if read == "all":
+        asked += [f.count("amount"), f.sum(f.length("name")), f.max("at")]
+    made = rows.select(*asked)
+    return lambda: tuple(made.collect()[0])
+
+
+def timed(folder: Path, case: str, runs: int) -> dict[str, Any]:
+    """Both ways, in turn, in this process."""
+    import iceexplore.on_spark
+
+    assert iceexplore.on_spark
+    spark = session(folder)
+    spark.range(10).count()
+    out: dict[str, Any] = {}
+    ask = {}
+    for way in ("iceberg", "iceexplore"):
+        began = time.perf_counter()
+        rows = frame(spark, folder, case, way)
+        out[f"{way} made"] = time.perf_counter() - began
+        for read in READS:
+            ask[way, read] = answer(read, rows)
+    for read in READS:
+        first = {way: ask[way, read]() for way in ("iceberg", "iceexplore")}
+        assert first["iceberg"] == first["iceexplore"], first
+        times: dict[str, list[float]] = {"iceberg": [], "iceexplore": []}
+        for turn in range(runs):
+            for way in ("iceberg", "iceexplore") if turn % 2 else ("iceexplore", "iceberg"):
+                began = time.perf_counter()
+                ask[way, read]()
+                times[way].append(time.perf_counter() - began)
+        for way, found in times.items():
+            out[f"{way} {read}"] = found
+    spark.stop()
+    return out
+
+
+def held(folder: Path, case: str, way: str) -> dict[str, Any]:
+    """The memory of one way: this process, Java, and Python's workers."""
+    spark = session(folder)
+    rows = frame(spark, folder, case, way)
+    for read in READS:
+        answer(read, rows)()
+    peak = sum(peaks(os.getpid()))
+    spark.stop()
+    return {"memory": peak // 1024}
+
+
+def peaks(process: int) -> Iterator[int]:
+    """The most that a process and those that it started held, in kB (proc(5))."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    yield next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+    for task in Path(f"/proc/{process}/task").iterdir():
+        for started in (task / "children").read_text(encoding="utf-8").split():
+            yield from peaks(int(started))
+
+
+def child(*args: str) -> dict[str, Any]:
+    """A run in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, *args], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr[-4000:])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def report(folder: Path, rows: int, runs: int, only: list[str]) -> str:
+    """Everything, as Markdown."""
+    head = [
+        "| what | read | with | best, s | median, s | times its speed (best, median) | made in, s | memory, MB |",
+        "|---|---|---|--:|--:|--:|--:|--:|",
+    ]
+    lines, verdicts = [], []
+    for case in only:
+        found = child("--case", case, "--data", str(folder), "--runs", str(runs))
+        memory = {w: child("--memory", w, "--case", case, "--data", str(folder)) for w in ("iceberg", "iceexplore")}
+        for read in READS:
+            theirs, ours = found[f"iceberg {read}"], found[f"iceexplore {read}"]
+            ratios = min(theirs) / min(ours), statistics.median(theirs) / statistics.median(ours)
+            for way, times in (("iceberg", theirs), ("iceexplore", ours)):
+                ratio = f"{ratios[0]:.2f}, {ratios[1]:.2f}" if way == "iceexplore" else ""
+                shown = CASES[case] if way == "iceberg" and read == READS[0] else ""
+                lines.append(
+                    f"| {shown} | {read if way == 'iceberg' else ''} | {way} | {min(times):.2f} | "
+                    f"{statistics.median(times):.2f} | {ratio} | {found[f'{way} made']:.2f} | {memory[way]['memory']} |"
+                )
+            wanted = WANTED[case]
+            met = "met" if min(ratios) >= wanted else "**missed**"
+            verdicts.append(
+                f"- {met}: {CASES[case]}, {read}: {ratios[0]:.2f} (best) and {ratios[1]:.2f} (median) times the "
+                f"runtime's speed (wanted: {wanted})"
+            )
+        most = memory["iceexplore"]["memory"] / memory["iceberg"]["memory"]
+        verdicts.append(f"- {'met' if most <= 1 else '**missed**'}: {CASES[case]}: {most:.2f} times its memory")
+        print(*lines[-4:], sep="\n", flush=True)
+    machine = (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"PySpark {version('pyspark')}, {RUNTIME.rpartition(':')[0].rpartition(':')[2]} {RUNTIME.rpartition(':')[2]}"
+    )
+    about = f"{rows:,} rows of four columns in eight files; deletes take one row in 20. {machine}. {runs} runs each."
+    return "\n".join(["<!-- table -->", about, "", *head, *lines, "", *verdicts, "<!-- end -->"])
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=HERE / "data" / "scan")
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--case", choices=list(CASES))
+    parser.add_argument("--memory", choices=["iceberg", "iceexplore"])
+    parser.add_argument("--make", action="store_true")
+    given = parser.parse_args()
+    folder = given.data.absolute()
+    if given.make:
+        make(folder, given.rows)
+        print("{}")
+        return
+    if given.memory:
+        print(json.dumps(held(folder, given.case, given.memory)))
+        return
+    if given.case:
+        print(json.dumps(timed(folder, given.case, given.runs)))
+        return
+    marker = folder / f"rows-{given.rows}"
+    if not marker.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        child("--make", "--data", str(folder), "--rows", str(given.rows))
+        marker.touch()
+    table = report(folder, given.rows, given.runs, given.only)
+    target = HERE / "results" / "scan.md"
+    text = target.read_text(encoding="utf-8") if target.exists() else "# Scans on Spark\n\n<!-- table --><!-- end -->\n"
+    before, _, rest = text.partition("<!-- table -->")
+    target.write_text(before + table + rest.partition("<!-- end -->")[2], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
