@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from iceexplore import graph
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame
 
     from iceexplore.planning import ScanPlan
@@ -90,3 +91,51 @@ class Sparks:
 
         state = self._state if snapshot is None else self._resolve(snapshot)
         return scan(state, spark, filter, columns, partition=partition, strict=strict, engine=engine, plan=plan)
+
+    @overload
+    def verify(self, spark: None = ..., *, level: Literal["footers", "data"] = ...) -> pd.DataFrame: ...
+
+    @overload
+    def verify(self, spark: Any, *, level: Literal["footers", "data"] = ...) -> DataFrame: ...
+
+    def verify(self, spark: Any = None, *, level: Literal["footers", "data"] = "footers") -> pd.DataFrame | DataFrame:
+        """Open every live data and delete file, and say where metadata is not true of it; nothing found: no rows.
+
+        Parameters
+        ----------
+        spark
+            A Spark session: its workers open the files, when the data frame that comes back is run (and again each
+            time). Without one it is done here, in threads.
+        level
+            ``"footers"``: whether each file is there, can be opened, has the size, format, row count, row groups and
+            field ids that the table says; delete files and deletion vectors are read: CRC, counts, positions within
+            their data file, the data files that they name, the columns of equality deletes. ``"data"``: besides, every
+            row is read: whether bounds and counts of columns hold, whether each row is in its file's partition, and
+            rows in the sort order that the file claims.
+
+        Returns
+        -------
+        pandas or Spark DataFrame
+            A row per finding: ``code`` and ``severity`` (`iceexplore.errors.PROBLEM_KINDS`), ``location``, ``content``
+            (0 data, 1 position deletes and vectors, 2 equality deletes, null: a manifest), ``manifest``, ``entry`` (its
+            ordinal there), ``snapshot_id`` (of the entry), ``field``, ``found``, ``expected``, ``text``.
+
+        Raises
+        ------
+        OptionError
+            No Spark session, or an unknown level.
+        UnsupportedError
+            Spark's workers cannot see the files, or the storage cannot go to them.
+
+        Notes
+        -----
+        Only the state shown is verified: snapshots that are older by ``t.at(...)``. Not compared are bounds of columns
+        inside lists and maps, of variants and geometries; the offsets of row groups in ORC and Avro; whether a position
+        delete's data file was live once; encrypted files. Delete files that apply to nothing are no finding while the
+        data file that they name is there.
+        """
+        from iceexplore.on_spark import verify, verify_here
+
+        if spark is None:
+            return graph.to_frame(verify_here(self._state, level=level))
+        return verify(self._state, spark, level=level)

@@ -45,6 +45,7 @@ from iceexplore.commits._selection import Selection, select
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
 from iceexplore.commits._summary import partition_path, summary_of
+from iceexplore.commits._transforms import apply_transform
 from iceexplore.commits._trial import CommitRecord, DocumentChange, MakeChange
 from iceexplore.commits._upgrade_document import upgrade
 from iceexplore.commits._writer import CommitWriter, WritableStorage
@@ -90,6 +91,7 @@ __all__ = [
     "append",
     "apply_to_list",
     "apply_to_root",
+    "apply_transform",
     "arrow_frame",
     "bent_commit",
     "bent_dv",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.on_spark._findings import FINDING_SCHEMA
 from iceexplore.on_spark._metadata import metadata_frame
 from iceexplore.on_spark._register import register
 from iceexplore.on_spark._scan import scan
@@ -9,8 +10,10 @@ from iceexplore.on_spark._session import spark
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
 from iceexplore.on_spark._types import SparkColumns, spark_type
+from iceexplore.on_spark._verify import verify, verify_here
 
 __all__ = [
+    "FINDING_SCHEMA",
     "SessionInfo",
     "ShippedState",
     "SparkColumns",
@@ -22,4 +25,6 @@ __all__ = [
     "spark",
     "spark_type",
     "taken",
+    "verify",
+    "verify_here",
 ]
