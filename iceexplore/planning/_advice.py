@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from iceexplore.graph import to_frame
-from iceexplore.manifests import EntryBatch, concat_batches, whole
+from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.planning._advice_columns import Scene, column_advice
 from iceexplore.planning._advice_shown import advice_html, advice_text
 from iceexplore.planning._advice_spread import Files, Mask, Reading
@@ -19,7 +18,7 @@ from iceexplore.planning._advice_suggestion import Suggestion
 from iceexplore.planning._advice_upkeep import deletes, scattered_manifests, small_files
 from iceexplore.planning._advice_wanted import by_column
 from iceexplore.planning._expression import ALWAYS, all_of, predicates
-from iceexplore.planning._layout_groups import partition_codes
+from iceexplore.planning._layout_groups import counted, partition_codes
 from iceexplore.planning._plan_leaves import leaves_of, parts_of
 from iceexplore.planning._plan_roots import candidates
 
@@ -115,12 +114,8 @@ def _scene(plan: ScanPlan) -> Scene:
         for leaf in leaves_of(plan.state, scan, parts_of(ids), scan.rows.tolist()):
             found.append(EntryBatch.of(leaf, ids).filter(candidates(scan, leaf)))
     batch = concat_batches(found)
-    rows, sizes = (
-        np.maximum(np.asarray(pc.fill_null(whole(batch.entries[n]), 0)).astype(np.float64), 0.0)
-        for n in ("record_count", "file_size_in_bytes")
-    )
+    rows, sizes = (counted(batch, name).astype(np.float64) for name in ("record_count", "file_size_in_bytes"))
     bare = EntryBatch(batch.entries, {}, batch.partition)
-    size = pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
     return Scene(
         metadata=plan.state.metadata,
         table=plan.state.name,
@@ -129,7 +124,7 @@ def _scene(plan: ScanPlan) -> Scene:
         left=_judged(plan, bare),
         kept=_judged(plan, batch),
         tasks=plan.files,
-        now=Reading(len(plan.files), int(size)),
+        now=Reading(len(plan.files), int(counted(plan.files.files, "file_size_in_bytes").sum())),
     )
 
 

@@ -11,8 +11,8 @@ from iceexplore.planning._advice_spread import Spread
 
 __all__ = ["distinct_by_bytes", "distinct_by_statistics"]
 
-#: Of a column chunk in Parquet: bytes of the headers of its pages, and what zstd leaves of a dictionary: of a long one a
-#: share, of a short one hardly less than it was. All are rough, measured on a few files, and so is the guess.
+#: Of a column chunk in Parquet: bytes of the headers of its pages; and what zstd leaves of a dictionary: of a long one
+#: a share, of a short one most. All are rough, measured on a few files, and so is the guess.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17

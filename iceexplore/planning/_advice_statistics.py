@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import human_bytes
-from iceexplore.manifests import EntryBatch, whole
+from iceexplore.manifests import EntryBatch
 from iceexplore.planning._advice_axis import cut_length
 from iceexplore.planning._advice_spread import Mask, Reading
 from iceexplore.planning._advice_sql import call, options, set_property
 from iceexplore.planning._advice_suggestion import Suggestion
 from iceexplore.planning._expression import Predicate
+from iceexplore.planning._layout_groups import counted
 
 __all__ = ["cut_bounds", "missing_bounds"]
 
@@ -42,7 +43,7 @@ def missing_bounds(
     hit = missing & kept
     if not hit.any():
         return
-    sizes = np.asarray(pc.fill_null(whole(files.entries["file_size_in_bytes"]), 0)).astype(np.int64)
+    sizes = counted(files, "file_size_in_bytes")
     pool = left & known
     share = float((pool & kept).sum()) / float(pool.sum()) if pool.any() else None
     gone, lost = int(hit.sum()), int(sizes[hit].sum())
@@ -93,7 +94,7 @@ def cut_bounds(
     hit &= kept
     if not hit.any():
         return
-    sizes = np.asarray(pc.fill_null(whole(files.entries["file_size_in_bytes"]), 0)).astype(np.int64)
+    sizes = counted(files, "file_size_in_bytes")
     gone, lost = int(hit.sum()), int(sizes[hit].sum())
     yield Suggestion(
         "bounds",

@@ -14,7 +14,7 @@ from iceexplore.planning._advice_spread import Reading
 from iceexplore.planning._advice_sql import call, options
 from iceexplore.planning._advice_suggestion import Suggestion, amount
 from iceexplore.planning._layout_deletes import deleted_rows
-from iceexplore.planning._layout_groups import partition_codes
+from iceexplore.planning._layout_groups import counted, partition_codes
 from iceexplore.planning._table_layout import small_limit
 from iceexplore.planning._tasks import FileTasks
 
@@ -29,7 +29,7 @@ _DELETED = 0.3
 
 def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Suggestion]:
     """Files below the size that ``rewrite_data_files`` calls small, in partitions that have five or more."""
-    sizes = np.asarray(pc.fill_null(whole(tasks.files.entries["file_size_in_bytes"]), 0)).astype(np.int64)
+    sizes = counted(tasks.files, "file_size_in_bytes")
     limit = small_limit(properties)
     small = sizes < limit
     codes = partition_codes(tasks.files)
@@ -62,10 +62,7 @@ def deletes(table: str, format_version: int, tasks: FileTasks) -> Iterator[Sugge
     own = pc.coalesce(pc.struct_field(vector, "size_in_bytes"), whole(entries["file_size_in_bytes"]), 0)
     size, count = int(pc.sum(own).as_py() or 0), len(entries)
     gone, touched = deleted_rows(tasks)
-    rows, bytes_ = (
-        np.asarray(pc.fill_null(whole(tasks.files.entries[n]), 0)).astype(np.float64)
-        for n in ("record_count", "file_size_in_bytes")
-    )
+    rows, bytes_ = (counted(tasks.files, name) for name in ("record_count", "file_size_in_bytes"))
     dead = float((bytes_ * np.minimum(gone / np.maximum(rows, 1), 1.0)).sum())
     equality = pc.sum(pc.equal(entries["content_type"], 2)).as_py() or 0
     share = float(gone.sum()) / max(1.0, float(rows[touched].sum()))

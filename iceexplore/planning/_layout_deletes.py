@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.manifests import whole
+from iceexplore.planning._layout_groups import counted
 from iceexplore.planning._list_views import Stretches
 from iceexplore.planning._tasks import FileTasks
 
@@ -27,9 +26,8 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
     rows are removed than it has.
     """
     matched = tasks.matched
-    entries = matched.deletes.entries
-    removes = _counts(entries["record_count"])
-    rows = _counts(tasks.files.entries["record_count"])
+    removes = counted(matched.deletes, "record_count")
+    rows = counted(tasks.files, "record_count")
     positions, equality = Stretches.of(matched.positions), Stretches.of(matched.equality)
     each = removes / np.maximum(positions.uses(len(removes)), 1)
     before = np.concatenate([[0.0], np.cumsum(each[positions.values])])
@@ -38,11 +36,6 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
     with_vector = vector >= 0
     deleted[with_vector] += removes[vector[with_vector]]
     return np.minimum(deleted, rows), with_vector | (positions.size > 0) | (equality.size > 0)
-
-
-def _counts(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    """Numbers of rows; what is not known, or cannot be, counts as none."""
-    return np.maximum(np.asarray(pc.fill_null(whole(column), 0)).astype(np.float64), 0.0)
 
 
 @dataclass(frozen=True)

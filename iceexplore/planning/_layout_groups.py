@@ -16,7 +16,7 @@ from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata, format_spec, human_value
 from iceexplore.planning._partition_values import partition_columns
 
-__all__ = ["GROUPINGS", "Groups", "partition_codes"]
+__all__ = ["GROUPINGS", "Groups", "counted", "partition_codes"]
 
 _DAY = 86_400_000
 #: Up to so many milliseconds before the snapshot shown.
@@ -26,6 +26,8 @@ _AGES = (
 )  # fmt: skip
 _OLDER = "a year and more"
 _UNKNOWN = "snapshot no longer kept"
+#: No file has more bytes or rows: a larger number is damage, and would not add up.
+_MOST = 2**50
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ def _by_partition(state: TableState, files: EntryBatch) -> Groups:
 def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
     """The number of each file's partition, from 0: the same for the same spec and tuple."""
     return _distinct(_tuples(files))[0]
+
+
+def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
+    """Bytes or rows of each file. What is not known or below 0 counts as none, and no file as more than 2⁵⁰."""
+    return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
 
 
 def _tuples(files: EntryBatch) -> dict[str, pa.Array]:
@@ -150,7 +157,7 @@ def _by_age(state: TableState, files: EntryBatch) -> Groups:
 
 def _by_size(state: TableState, files: EntryBatch) -> Groups:
     """Powers of two from the smallest file's to the largest's; empty ranges between them stay: it is a histogram."""
-    sizes = np.asarray(pc.fill_null(whole(files.entries["file_size_in_bytes"]), 0)).astype(np.int64)
+    sizes = counted(files, "file_size_in_bytes")
     powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1].astype(np.int64) - 1
     low, high = (int(powers.min()), int(powers.max())) if len(powers) else (0, -1)
     every = range(low, high + 1)

@@ -13,10 +13,9 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, human_bytes, to_frame
-from iceexplore.manifests import whole
 from iceexplore.planning._bar_picture import BarPicture
 from iceexplore.planning._layout_deletes import Reached, deleted_rows
-from iceexplore.planning._layout_groups import GROUPINGS
+from iceexplore.planning._layout_groups import GROUPINGS, counted
 from iceexplore.planning._tasks import FileTasks
 from iceexplore.render import Bar, BarChart, BarRow
 
@@ -50,7 +49,7 @@ class TableLayout(BarPicture):
         name; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below `small`;
         ``files_with_deletes``; ``delete_files``, each counted once in each group that it reaches; ``deleted_rows``,
         by deletion vectors and position deletes, one that reaches several files being shared out evenly among them;
-        ``equality_deletes``, files whose rows nobody can count without reading data.
+        ``equality_deletes``, files whose rows nobody can count without reading data. Damaged numbers count as 0.
     small
         Bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as ``rewrite_data_files``
         has it.
@@ -145,9 +144,8 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
     groups = GROUPINGS[by](state, tasks.files)
     count = groups.columns.num_rows
     small = small_limit(state.metadata.properties)
-    entries = tasks.files.entries
-    sizes, rows = (pc.fill_null(whole(entries[name]), 0) for name in ("file_size_in_bytes", "record_count"))
-    is_small = np.asarray(pc.less(sizes, small)).astype(np.bool_)
+    sizes, rows = (counted(tasks.files, name) for name in ("file_size_in_bytes", "record_count"))
+    is_small = sizes < small
     deleted, touched = deleted_rows(tasks)
     reached = Reached(tasks, groups.codes, count)
     summed = {
@@ -155,7 +153,7 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
         "bytes": _sum(groups.codes, sizes, count),
         "rows": _sum(groups.codes, rows, count),
         "small_files": np.bincount(groups.codes[is_small], minlength=count),
-        "small_bytes": _sum(groups.codes[is_small], sizes.filter(pa.array(is_small)), count),
+        "small_bytes": _sum(groups.codes[is_small], sizes[is_small], count),
         "files_with_deletes": np.bincount(groups.codes[touched], minlength=count),
         "delete_files": reached.deletes,
         "deleted_rows": np.bincount(groups.codes, weights=deleted, minlength=count),
@@ -168,11 +166,11 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
     return TableLayout(state.name, by, table, small)
 
 
-def _sum(codes: npt.NDArray[np.int64], values: pa.Array, count: int) -> npt.NDArray[np.int64]:
+def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
     """Whole numbers added up by group, exactly."""
     out = np.zeros(count, dtype=np.int64)
     order = np.argsort(codes, kind="stable")
     if len(order):
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        out[codes[order][starts]] = np.add.reduceat(np.asarray(values).astype(np.int64)[order], starts)
+        out[codes[order][starts]] = np.add.reduceat(values[order], starts)
     return out
