@@ -92,13 +92,15 @@ def decode_bulk(
     """
     wanted = pa.schema([layout.arrow.field(name) for name in columns])
     mark = _sentinel(layout.avro)
-    tables = [wanted.empty_table()]
+    tables = []
     for rows, plain in _groups(data, header, index, layout, location):
         table = _decode_group(layout, columns, wanted, rows, plain, mark)
         if table is None:
             return None
         tables.append(table)
-    return pa.concat_tables(tables).combine_chunks()
+    if len(tables) == 1:  # the usual case: not copied once more
+        return tables[0]
+    return pa.concat_tables([wanted.empty_table(), *tables]).combine_chunks()
 
 
 def _groups(

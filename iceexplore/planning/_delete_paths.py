@@ -41,12 +41,16 @@ def named_files(
         state has the location as the delete spells it, and only one has the path.
     """
     locations = pc.fill_null(locations, "")
-    codes = np.asarray(
-        pa.concat_arrays([locations, referenced]).dictionary_encode(null_encoding="encode").indices
-    ).astype(np.int64)
-    ours, theirs = codes[: len(locations)], codes[len(locations) :].copy()
-    theirs[bool_array(referenced.is_null())] = -1
-    lost = np.flatnonzero((theirs >= 0) & ~np.isin(theirs, ours))
+    coded = referenced.dictionary_encode()  # the deletes' names are hashed, usually the fewer and shorter list
+    theirs = np.asarray(pc.fill_null(coded.indices, -1)).astype(np.int64)
+    ours = np.asarray(pc.fill_null(pc.index_in(locations, value_set=coded.dictionary), -1)).astype(np.int64)
+    met = np.zeros(len(coded.dictionary), dtype=bool)
+    met[ours[ours >= 0]] = True
+    lost = np.flatnonzero(theirs >= 0)
+    lost = lost[~met[theirs[lost]]]
+    # A data file that no delete spells has a number of its own.
+    other = ours < 0
+    ours[other] = len(met) + np.flatnonzero(other)
     stripped = np.zeros(len(referenced), dtype=bool)
     if len(lost):
         _by_meaning(state, locations, referenced, lost, ours, theirs, stripped)
@@ -68,9 +72,12 @@ def _by_meaning(
     """Give deletes whose spelling no data file has the code of the file they mean; equal file names are compared."""
     names = referenced.take(pa.array(lost))
     near, lost = _alike(locations, names, lost)
+    first: dict[str, int] = {}
     if not len(near) or not len(lost):
         return
     texts = locations.take(pa.array(near)).to_pylist()
+    for text, row in zip(texts, near.tolist(), strict=True):  # a file that stands twice has one code
+        ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
     bare: list[tuple[int, str]] = []
     for row, text in zip(lost.tolist(), referenced.take(pa.array(lost)).to_pylist(), strict=True):
