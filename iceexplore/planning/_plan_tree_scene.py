@@ -223,7 +223,8 @@ class _Drawing:
         marks: frozenset[Mark] = frozenset()
         why = record["why"]
         if why is not None:
-            lines += [line for line in (why["term"], evidence(why)) if line]
+            gone = record["row_groups"] - record["row_groups_read"]
+            lines += [f"{gone:,} skipped by {why['term']}" if why["term"] else f"{gone:,} skipped", evidence(why)]
             marks = frozenset({"pruned"}) if not record["row_groups_read"] else marks
         path = record["file_path"]
         self.nodes.append(
