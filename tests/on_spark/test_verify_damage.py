@@ -1,0 +1,418 @@
+"""Each kind of damage to a healthy table is found, as what it is, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.transforms import BucketTransform
+from pyiceberg.types import StringType
+
+import iceexplore as ix
+from iceexplore.deletes import encode_deletion_vector, read_deletion_vector
+from iceexplore.errors import PROBLEM_KINDS, OptionError
+from iceexplore.manifests import EntryBatch, write_manifest, write_manifest_list
+
+SCHEMA = {"id": "long", "kind": "string", "price": "double", "at": "timestamp"}
+ROWS = 40
+
+
+def frame(start: int = 0) -> pa.Table:
+    """Some rows, with a null and a NaN."""
+    price = np.linspace(-2.5, 9.5, ROWS)
+    price[3] = np.nan
+    at = np.datetime64("2024-01-01", "us") + np.arange(ROWS) * np.timedelta64(37, "h")
+    return pa.table(
+        {
+            "id": pa.array(np.arange(start, start + ROWS)),
+            "kind": [f"kind {i % 4}" for i in range(ROWS)],
+            "price": pa.array(price, from_pandas=False),
+            "at": pa.array(at, mask=np.arange(ROWS) == 5),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Tables with every kind of delete, saved with their data."""
+    folder = tmp_path_factory.mktemp("healthy")
+    out = {}
+    for name, version, by in (("v2", 2, ()), ("v2-parts", 2, ("kind", "month(at)")), ("v3", 3, ()), ("v4", 4, "kind")):
+        s = ix.empty(SCHEMA, partition_by=by, format_version=version, location=f"/warehouse/{name}", seed=name)
+        s.append(frame())
+        s.append(frame(ROWS))
+        path = s.inspect.data_files()["file_path"][0]
+        s.row_delta(deletes={path: [0, 2]})
+        if name == "v2":
+            s.row_delta(equality=pd.DataFrame({"id": [7, 8]}))
+        s.save(folder / name, data="copy")
+        out[name] = folder / name
+    return out
+
+
+@pytest.fixture
+def copied(healthy: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A table of one's own to break."""
+
+    def copy(name: str) -> Path:
+        shutil.copytree(healthy[name], tmp_path / name)
+        return tmp_path / name
+
+    return copy
+
+
+def real(folder: Path, content: int) -> Path:
+    """Where a file of a content really is: the first."""
+    t = ix.open(folder)
+    files = t.inspect.files.arrow()
+    rows = files.filter(pc.equal(files["content"], content))
+    return Path(t.state.storage.resolve(rows["file_path"][0].as_py()))
+
+
+def found(folder: Path, level: str = "footers") -> list[tuple[str, str | None]]:
+    """Codes and fields of what is found; the latter without the column's name."""
+    rows = ix.open(folder).verify(level=level).to_dict("records")  # type: ignore[call-overload]
+    for row in rows:
+        assert row["severity"] in ("error", "warning", "info")
+        assert row["code"] in PROBLEM_KINDS
+        assert row["text"]
+    return sorted((row["code"], None if pd.isna(row["field"]) else row["field"]) for row in rows)
+
+
+def rewritten(folder: Path, content: int, change: Callable[[EntryBatch], EntryBatch]) -> None:
+    """Let a manifest of data (3) or deletes (4) say something else; its length in the list stays right."""
+    t = ix.open(folder)
+    state = t.state
+    root = state.root()
+    assert root is not None
+    rows = EntryBatch.of(root, ())
+    row = rows.entries["content_type"].to_pylist().index(content)
+    leaf = state.reader.leaf(root, row, {"entries", "partition", "stats"})
+    data = write_manifest(
+        change(EntryBatch.of(leaf)), content="data" if content == 3 else "delete", metadata=state.metadata,
+        spec_id=leaf.entries["partition_spec_id"][0].as_py(), dialect=leaf.dialect,
+    )  # fmt: skip
+    Path(state.storage.resolve(leaf.location)).write_bytes(data)
+    sizes = rows.entries["file_size_in_bytes"].to_pylist()
+    sizes[row] = len(data)
+    made = rows.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64()))
+    snapshot = state.snapshot
+    assert snapshot is not None
+    listed = write_manifest_list(
+        made, metadata=state.metadata, dialect=root.dialect, snapshot_id=snapshot.snapshot_id,
+        parent_snapshot_id=snapshot.parent_snapshot_id, sequence_number=snapshot.sequence_number or 0,
+    )  # fmt: skip
+    Path(state.storage.resolve(root.location)).write_bytes(listed)
+
+
+def columns(**values: Any) -> Callable[[EntryBatch], EntryBatch]:
+    """Entries that say other values."""
+    return lambda batch: batch.with_columns(**values)
+
+
+def stats(field_id: int, **values: Any) -> Callable[[EntryBatch], EntryBatch]:
+    """Statistics of a column that say other values."""
+
+    def change(batch: EntryBatch) -> EntryBatch:
+        old = batch.stats[field_id]
+        arrays = [
+            pa.array([values[f.name]] * len(old), f.type) if f.name in values else pc.struct_field(old, [i])
+            for i, f in enumerate(old.type)
+        ]
+        made = pa.StructArray.from_arrays(arrays, fields=list(old.type))
+        return EntryBatch(batch.entries, {**batch.stats, field_id: made}, batch.partition)
+
+    return change
+
+
+@pytest.mark.parametrize("name", ["v2", "v2-parts", "v3", "v4"])
+def test_healthy_tables_have_no_findings(healthy: dict[str, Path], name: str) -> None:
+    assert found(healthy[name]) == []
+    assert found(healthy[name], "data") == []
+
+
+@pytest.mark.parametrize("content", [0, 1, 2])
+@pytest.mark.parametrize("damage", ["missing", "truncated", "longer", "other"])
+def test_files_that_are_not_as_they_were(copied: Callable[[str], Path], content: int, damage: str) -> None:
+    folder = copied("v2")
+    file = real(folder, content)
+    data = file.read_bytes()
+    expected: list[tuple[str, str | None]]
+    match damage:
+        case "missing":
+            file.unlink()
+            expected = [("file-missing", None)]
+        case "truncated":
+            file.write_bytes(data[: len(data) // 2])
+            expected = [("file-truncated", "file_size_in_bytes")]
+        case "longer":
+            file.write_bytes(data[:4] + b"\0" * 10 + data[4:])
+            expected = [("count-mismatch", "file_size_in_bytes")]
+        case _:
+            file.write_bytes(b"PK\3\4" + data[4:])
+            expected = [("file-corrupt", None)]
+    if damage == "longer":  # every column chunk moved: what is in the file shows when it is read
+        assert expected[0] in found(folder)
+        return
+    assert found(folder) == expected
+
+
+def test_one_files_fault_does_not_stop_the_others(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+    for content in (0, 1, 2):
+        real(folder, content).unlink()
+    assert found(folder) == [("file-missing", None)] * 3
+
+
+def test_a_manifest_that_is_gone(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+    t = ix.open(folder)
+    Path(t.state.storage.resolve(t.inspect.manifests()["path"][0])).unlink()
+    assert ("file-missing", None) in found(folder)
+
+
+def test_a_record_count(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+    rewritten(folder, 3, columns(record_count=ROWS + 1))
+    assert found(folder) == [("count-mismatch", "record_count")]
+
+
+@pytest.mark.parametrize("offsets", [[4, 4], [10**9], [5], [-4]])
+def test_split_offsets(copied: Callable[[str], Path], offsets: list[int]) -> None:
+    folder = copied("v2")
+    rewritten(folder, 3, columns(split_offsets=pa.array([offsets], pa.list_(pa.int64()))))
+    assert found(folder) == [("split-offsets-invalid", "split_offsets")]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (stats(1, lower=1000), [("bounds-untrue", "lower_bound of id (1)")]),
+        (stats(1, upper=5), [("bounds-untrue", "upper_bound of id (1)")]),
+        (stats(1, lower=-5, upper=10**6), []),
+        (stats(2, lower="kind 1"), [("bounds-untrue", "lower_bound of kind (2)")]),
+        (stats(2, lower="k", upper="l"), []),
+        (stats(3, lower=0.0), [("bounds-untrue", "lower_bound of price (3)")]),
+        (stats(3, nan_count=0), [("count-mismatch", "nan_count of price (3)")]),
+        (stats(4, null_count=0), [("count-mismatch", "null_count of at (4)")]),
+        (stats(4, value_count=1), [("count-mismatch", "value_count of at (4)")]),
+        (stats(4, value_count=None, null_count=None, lower=None, upper=None), []),
+    ],
+)
+def test_statistics(copied: Callable[[str], Path], change: Any, expected: list[Any]) -> None:
+    folder = copied("v2")
+    rewritten(folder, 3, change)
+    assert found(folder, "data") == expected
+    assert found(folder) == [], "that takes reading"
+
+
+@pytest.mark.parametrize(("at", "value", "field"), [(0, "kind 9", "kind"), (0, None, "kind"), (1, 640, "at_month")])
+def test_partition_values(copied: Callable[[str], Path], at: int, value: Any, field: str) -> None:
+    folder = copied("v2-parts")
+
+    def change(batch: EntryBatch) -> EntryBatch:
+        tuples = batch.partition
+        assert tuples is not None
+        arrays = [pc.struct_field(tuples, [i]) for i in range(tuples.type.num_fields)]
+        first = np.arange(len(batch)) == 0
+        arrays[at] = pc.if_else(pa.array(first), pa.scalar(value, arrays[at].type), arrays[at])
+        return EntryBatch(batch.entries, batch.stats, pa.StructArray.from_arrays(arrays, fields=list(tuples.type)))
+
+    rewritten(folder, 3, change)
+    assert ("partition-untrue", f"partition.{field}") in found(folder, "data")
+    assert {code for code, _ in found(folder, "data")} == {"partition-untrue"}
+
+
+@pytest.mark.parametrize(("direction", "nulls"), [("asc", "nulls-first"), ("desc", "nulls-last")])
+def test_a_sort_order_that_is_only_claimed(tmp_path: Path, direction: str, nulls: str) -> None:
+    s = ix.empty(SCHEMA, format_version=2, location="/warehouse/sorted")
+    s.append(frame())
+    s.save(tmp_path / "t", data="copy")
+    metadata = max((tmp_path / "t" / "metadata").glob("*.metadata.json"))
+    document = json.loads(metadata.read_text())
+    fields = [
+        {"transform": "bucket[2]", "source-id": 2, "direction": "asc", "null-order": "nulls-first"},
+        {"transform": "day", "source-id": 4, "direction": direction, "null-order": nulls},
+        {"transform": "identity", "source-id": 3, "direction": direction, "null-order": nulls},
+    ]
+    document["sort-orders"].append({"order-id": 1, "fields": fields})
+    metadata.write_text(json.dumps(document))
+    rewritten(tmp_path / "t", 3, columns(sort_order_id=1))
+    claim = ("sort-order-untrue", "sort_order_id")
+    assert found(tmp_path / "t", "data") == [claim]
+    file = real(tmp_path / "t", 0)
+    table = pq.read_table(file)
+
+    def key(i: int) -> tuple[Any, ...]:
+        """As the spec has it: NaN above all numbers."""
+        row = table.slice(i, 1).to_pylist()[0]
+        bucket = BucketTransform(2).transform(StringType())(row["kind"])
+        sign, null = (1 if direction == "asc" else -1), (-1 if nulls == "nulls-first" else 1)
+        day = (null, 0) if row["at"] is None else (0, sign * row["at"].toordinal())
+        price = (sign, 0.0) if math.isnan(row["price"]) else (0, sign * row["price"])
+        return bucket, day, price
+
+    order = sorted(range(table.num_rows), key=key)
+    pq.write_table(table.take(order), file)
+    assert claim not in found(tmp_path / "t", "data")
+    pq.write_table(table.take([*order[:-2], order[-1], order[-2]]), file)
+    assert claim in found(tmp_path / "t", "data")
+
+
+def test_field_ids(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+    file = real(folder, 0)
+    table = pq.read_table(file)
+
+    def with_ids(ids: list[int] | None) -> None:
+        fields = [
+            pa.field(f.name, f.type, metadata=None if ids is None else {"PARQUET:field_id": str(ids[i])})
+            for i, f in enumerate(table.schema)
+        ]
+        pq.write_table(pa.table(table.columns, schema=pa.schema(fields)), file)
+
+    with_ids(None)
+    assert ("data-no-field-ids", "schema.name-mapping.default") in found(folder)
+    with_ids([1, 2, 3, 77])
+    assert ("field-id-unknown", "last-column-id") in found(folder)
+
+
+def test_a_position_delete_past_the_end_and_one_of_no_file(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+    file = real(folder, 1)
+    table = pq.read_table(file)
+    named = table["file_path"][0].as_py()
+
+    def says(paths: list[str], positions: list[int]) -> list[tuple[str, str | None]]:
+        columns = [pa.array(paths), pa.array(positions, pa.int64())]
+        pq.write_table(pa.table(columns, schema=table.schema), file)
+        return [f for f in found(folder) if f[1] != "file_size_in_bytes"]
+
+    assert says([named, named], [0, 2]) == []
+    assert says([named, named], [0, ROWS]) == [("delete-position", "pos")]
+    assert ("delete-position", "pos") in says([named, named], [-1, 2])
+    gone = named.rsplit("/", 1)[0] + "/gone.parquet"
+    assert ("delete-dangling", "file_path") in says([gone, named], [0, 2])
+    assert ("delete-path", "file_path") in says(["file:" + named, named], [0, 2])
+
+
+def vector(folder: Path) -> tuple[Path, int, int, Any]:
+    """A deletion vector: file, offset, size, bitmap."""
+    t = ix.open(folder)
+    row = t.inspect.deletion_vectors.arrow().to_pylist()[0]
+    at = row["content_offset"], row["content_size_in_bytes"]
+    bitmap = read_deletion_vector(t.state.storage, row["file_path"], *at)
+    return Path(t.state.storage.resolve(row["file_path"])), *at, bitmap
+
+
+@pytest.mark.parametrize("name", ["v3", "v4"])
+def test_deletion_vectors(copied: Callable[[str], Path], name: str) -> None:
+    folder = copied(name)
+    file, offset, size, bitmap = vector(folder)
+    data = file.read_bytes()
+
+    def with_blob(blob: bytes) -> list[tuple[str, str | None]]:
+        assert len(blob) == size
+        file.write_bytes(data[:offset] + blob + data[offset + size :])
+        return found(folder)
+
+    assert with_blob(encode_deletion_vector(bitmap)) == []
+    flipped = bytearray(encode_deletion_vector(bitmap))
+    flipped[-1] ^= 1
+    assert with_blob(bytes(flipped)) == [("file-corrupt", "deletion-vector-v1")]
+    past = type(bitmap)([0, 5000])
+    assert with_blob(encode_deletion_vector(past)) == [("delete-position", "pos")]
+    file.write_bytes(data[:-30])
+    assert found(folder) == [("file-truncated", "file_size_in_bytes")]
+    file.unlink()
+    assert found(folder) == [("file-missing", None)]
+
+
+def test_what_a_vectors_entry_says(copied: Callable[[str], Path]) -> None:
+    folder = copied("v3")
+    rewritten(folder, 4, columns(record_count=7))
+    assert ("count-mismatch", "record_count") in found(folder)
+    assert ("puffin-blob-invalid", "cardinality") in found(folder)
+    rewritten(folder, 4, columns(record_count=2, referenced_file="/warehouse/v3/data/gone.parquet"))
+    assert set(found(folder)) == {
+        ("delete-dangling", "referenced_data_file"),
+        ("puffin-blob-invalid", "referenced-data-file"),
+    }
+
+
+@pytest.mark.parametrize("ids", [[], [99], [3]])
+def test_equality_ids(copied: Callable[[str], Path], ids: list[int]) -> None:
+    folder = copied("v2")
+
+    def change(batch: EntryBatch) -> EntryBatch:
+        old = batch.entries["equality_ids"].to_pylist()
+        return batch.with_columns(equality_ids=pa.array([ids if o else o for o in old], pa.list_(pa.int32())))
+
+    t = ix.open(folder)
+    assert t.inspect.manifests.arrow().num_rows >= 3
+    root = t.state.root()
+    assert root is not None
+    for row, content in enumerate(root.entries["content_type"].to_pylist()):
+        leaf = t.state.reader.leaf(root, row)
+        if content == 4 and 2 in leaf.entries["content_type"].to_pylist():
+            break
+    else:
+        pytest.fail("a table with equality deletes")
+    _rewrite_row(folder, row, change)
+    assert found(folder) == [("equality-ids-invalid", "equality_ids")]
+
+
+def _rewrite_row(folder: Path, row: int, change: Callable[[EntryBatch], EntryBatch]) -> None:
+    """As `rewritten`, of the manifest in this row; its length may change."""
+    state = ix.open(folder).state
+    root = state.root()
+    assert root is not None
+    leaf = state.reader.leaf(root, row, {"entries", "partition", "stats"})
+    data = write_manifest(
+        change(EntryBatch.of(leaf)), content="delete", metadata=state.metadata, spec_id=0, dialect=leaf.dialect
+    )
+    Path(state.storage.resolve(leaf.location)).write_bytes(data)
+    made = EntryBatch.of(root, ())
+    sizes = made.entries["file_size_in_bytes"].to_pylist()
+    sizes[row] = len(data)
+    snapshot = state.snapshot
+    assert snapshot is not None
+    listed = write_manifest_list(
+        made.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64())), metadata=state.metadata,
+        dialect=root.dialect, snapshot_id=snapshot.snapshot_id, parent_snapshot_id=snapshot.parent_snapshot_id,
+        sequence_number=snapshot.sequence_number or 0,
+    )  # fmt: skip
+    Path(state.storage.resolve(root.location)).write_bytes(listed)
+
+
+def test_a_file_that_is_live_twice(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+
+    def change(batch: EntryBatch) -> EntryBatch:
+        return batch.take([0, 0])
+
+    rewritten(folder, 3, change)
+    assert {code for code, _ in found(folder)} == {"file-twice", "count-mismatch"}  # the list counts entries
+
+
+def test_an_unknown_level(healthy: dict[str, Path]) -> None:
+    with pytest.raises(OptionError, match="level='all': choose 'footers' or 'data'"):
+        ix.open(healthy["v2"]).verify(level="all")  # type: ignore[call-overload]
+
+
+def test_made_up_files_are_said_to_be() -> None:
+    s = ix.empty({"id": "long"}, format_version=2)
+    s.append(files=2, rows=10)
+    rows = s.verify()
+    assert list(rows["code"]) == ["file-missing"] * 2
+    assert "made up by a simulation" in rows["text"][0]

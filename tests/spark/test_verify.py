@@ -1,0 +1,72 @@
+"""t.verify on Spark's workers: nothing is found in what Spark wrote, and what is found here is found there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import iceexplore as ix
+from tests.spark import tables
+from tests.spark.conftest import Warehouse
+from tests.spark.session import TABLES
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    """Findings in an order of their own."""
+    return sorted((tuple(row.values()) for row in frame.to_pylist()), key=repr)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_nothing_is_wrong_with_what_spark_wrote(warehouse: Warehouse, name: str) -> None:
+    """Every snapshot, every value: here, in threads."""
+    assert tables.__name__  # importing it registers the tables
+    t = ix.open(warehouse.path(name))
+    for snapshot in t.snapshots:
+        then = t.at(snapshot=snapshot.snapshot_id)
+        found = then.verify(level="data")
+        # expiry took away files that only this snapshot had: it is not in the metadata then
+        assert found.empty, found.to_string()
+
+
+@pytest.mark.parametrize("name", ["upgraded", "equality_deletes", "orc_files", "avro_files", "v4_java", "empty"])
+def test_nor_is_on_workers(warehouse: Warehouse, name: str) -> None:
+    t = ix.open(warehouse.path(name))
+    assert t.verify(warehouse.session, level="data").collect() == []
+
+
+def test_findings_are_the_same_on_workers(warehouse: Warehouse, tmp_path: Path) -> None:
+    copy = tmp_path / "v2_pos_file"
+    shutil.copytree(warehouse.path("v2_pos_file"), copy)
+    t = ix.open(copy)
+    first, second, third, *_ = [t.state.storage.resolve(p) for p in t.inspect.data_files()["file_path"]]
+    Path(first).unlink()
+    Path(second).write_bytes(Path(second).read_bytes()[:-20])
+    shutil.copyfile(warehouse.path("v1_plain") / "data" / next(iter_names(warehouse.path("v1_plain") / "data")), third)
+    for level in ("footers", "data"):
+        here = ix.open(copy).verify(level=level)  # type: ignore[call-overload]
+        there = ix.open(copy).verify(warehouse.session, level=level).toArrow()
+        assert {"file-missing", "file-truncated", "count-mismatch"} <= set(here["code"])
+        assert rows(there) == sorted((tuple(r) for r in here.itertuples(index=False)), key=repr) or rows(
+            there
+        ) == sorted((tuple(None if pd.isna(v) else v for v in r) for r in here.itertuples(index=False)), key=repr)
+
+
+def iter_names(folder: Path) -> Any:
+    """Parquet files of a folder."""
+    return (p.name for p in sorted(folder.glob("*.parquet")))
+
+
+def test_a_simulation_of_v4(warehouse: Warehouse) -> None:
+    s = ix.empty({"id": "long", "kind": "string"}, partition_by="kind", format_version=4)
+    for _ in range(4):
+        s.append(pd.DataFrame({"id": range(40), "kind": ["a", "b", "c", "d"] * 10}))
+    paths = s.inspect.data_files()["file_path"].tolist()
+    s.delete_files(paths[:2])
+    s.row_delta(deletes={paths[5]: [0, 1]})
+    assert s.verify(warehouse.session, level="data").collect() == []
