@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import card_html, card_text, human_bytes, to_frame
 from iceexplore.manifests import whole
+from iceexplore.planning._compare_alone import absent_from
+from iceexplore.planning._compare_words import asked, snapshot_words, told
 from iceexplore.render import Card, CardTable
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ _WORDS = {
 #: Of a plan's tasks what may differ between two plans that read the same file.
 _ASKED = ("residual", "whole", "deletes", "delete_bytes")
 _SHOWN = 8
+_NAMES = ("read_by", "file_path", "partition", "rows", "bytes")
+_DIFFERENCES = pa.schema([(name, pa.string()) for name in ("what", "a", "b")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +88,47 @@ class PlanComparison:
         """A row per data file of either: ``read_by`` ("both", "a", "b"), and what each plan says of it (``whole_a``,
         ``whole_b``, ``residual_a``, ...; null where it does not read the file)."""
         return to_frame(self.files_arrow)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """What the plans were asked, where it is not the same: ``what`` (filter, columns, table, snapshot, from
+        snapshot, format version, schema, partition spec, row groups, split size), ``a``, ``b``."""
+        rows = [{"what": what, "a": x, "b": y} for what, x, y in self._asked]
+        return to_frame(pa.Table.from_pylist(rows, schema=_DIFFERENCES))
+
+    @cached_property
+    def alone_arrow(self) -> pa.Table:
+        """`alone` as Arrow."""
+        parts = []
+        for who, other in (("a", self.b), ("b", self.a)):
+            mine = self.files_arrow.filter(pc.equal(self.files_arrow["read_by"], who)).select(_NAMES)
+            reasons = absent_from(other, whole(mine["file_path"]))
+            for name in reasons.column_names:
+                mine = mine.append_column(name, reasons[name])
+            parts.append(mine)
+        return pa.concat_tables(parts)
+
+    @cached_property
+    def alone(self) -> pd.DataFrame:
+        """A row per data file that one of them reads alone, and why the other does not: ``absent`` ("skipped", or "not
+        in its snapshot"), and of what is skipped the term that decided, ``by`` what, its bounds, and ``why``, a
+        sentence. Manifests that the other plan pruned are read."""
+        return to_frame(self.alone_arrow)
+
+    @cached_property
+    def summary(self) -> str:
+        """What differs, in a few sentences."""
+        more = dict(zip(*(self.numbers_arrow[n].to_pylist() for n in ("number", "difference")), strict=True))
+        return told(self._asked, self._counts, more)
+
+    @cached_property
+    def _asked(self) -> list[tuple[str, str, str]]:
+        return asked(self.a, self.b)
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        found = {r["values"]: r["counts"] for r in pc.value_counts(self.files_arrow["read_by"]).to_pylist()}
+        return {who: found.get(who, 0) for who in ("both", "a", "b")}
 
     @cached_property
     def numbers_arrow(self) -> pa.Table:
@@ -145,6 +190,9 @@ def _card(comparison: PlanComparison) -> Card:
         CardTable("Data files that are read", ("by", "files", "rows", "bytes"), lines, right=frozenset({1, 2, 3})),
         CardTable("In numbers", ("", "a", "b", "b − a"), numbers, right=frozenset({1, 2, 3})),
     ]
+    if comparison._asked:
+        shown = tuple((what, x, y) for what, x, y in comparison._asked)
+        tables.insert(0, CardTable("What differs", ("", "a", "b"), shown))
     alone = comparison.files_arrow.filter(pc.not_equal(comparison.files_arrow["read_by"], "both"))
     if len(alone):
         shown = tuple(
@@ -152,12 +200,13 @@ def _card(comparison: PlanComparison) -> Card:
             for r in alone.select(["read_by", "file_path", "partition"]).slice(0, _SHOWN).to_pylist()
         )
         left = len(alone) - len(shown)
-        note = f"{left:,} more in .files" if left > 0 else ""
+        note = f"{left:,} more in .files; why, in .alone" if left > 0 else "why, in .alone"
         tables.append(
             CardTable("Read by one alone", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1}))
         )
     return Card(
         title="Two plans",
+        subtitle=comparison.summary,
         facts=(("a", _label(a)), ("b", _label(b))),
         tables=tuple(tables),
         notes=tuple(dict.fromkeys((*a.notes, *b.notes))),
@@ -166,7 +215,7 @@ def _card(comparison: PlanComparison) -> Card:
 
 def _label(plan: ScanPlan) -> str:
     state = plan.state
-    snapshot = "no snapshot" if state.snapshot is None else state.travel or f"snapshot {state.snapshot.snapshot_id}"
+    snapshot = state.travel or f"snapshot {snapshot_words(state)}"
     return f"{plan.filter.text} · {state.name}, v{state.metadata.format_version}, {snapshot}"
 
 
