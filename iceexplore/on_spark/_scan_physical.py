@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Footer", "Node", "children_of", "collides", "footers_of", "read_type"]
 
 _THREADS = 16
+_MOST_SEEN = 64
 #: Of files that these wrote, Spark would shift days before 1582 (and Iceberg would not).
 _OLD_SPARK = re.compile(r"[0-2]\.")
 
@@ -72,27 +73,47 @@ class Footer:
 
 def footers_of(state: TableState, locations: Sequence[str]) -> list[Footer | IceexploreError]:
     """The footers of files; where one cannot be read, why. They are read in threads, and kept."""
-    same: dict[tuple[Node, ...] | None, tuple[Node, ...] | None] = {}
+    seen = _Seen()
 
     def one(location: str) -> Footer | IceexploreError:
         storage = state.storage
         try:
             key = (storage.key(location), location, storage.fingerprint(location), "physical-schema")
-            return CACHE.get_or_load(key, lambda: _read(state, location), lambda found: 4096)
+            return CACHE.get_or_load(key, lambda: _read(state, location, seen), lambda found: 512)
         except IceexploreError as e:
             return e
 
     out: list[Footer | IceexploreError] = []
     with ThreadPoolExecutor(_THREADS, "iceexplore-footer") as pool, progress(len(locations), "footers") as step:
         for found in pool.map(one, locations):
-            if isinstance(found, Footer):
-                found = Footer(same.setdefault(found.nodes, found.nodes), found.rows)
             out.append(found)
             step()
     return out
 
 
-def _read(state: TableState, location: str) -> Footer:
+class _Seen:
+    """Schemas that were met: the files of a table share a few, and making nodes of one costs more than all the rest."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes | None], tuple[Node, ...] | None] = {}
+
+    def nodes(self, metadata: Any) -> tuple[Node, ...] | None:
+        """The columns; None where plain Spark would not read them as Iceberg does."""
+        schema = metadata.schema
+        # As text, that is with ids; ParquetSchema.equals overlooks those of groups. Its first line is an address.
+        key = str(schema).partition("\n")[2], (metadata.metadata or {}).get(b"ARROW:schema")
+        if key in self._known:
+            return self._known[key]
+        leaves = iter([schema.column(i) for i in range(len(schema))])
+        made = [_node(f, leaves, f.name) for f in schema.to_arrow_schema()]
+        whole = None not in made and next(leaves, None) is None
+        found = tuple(n for n in made if n is not None) if whole else None
+        if len(self._known) < _MOST_SEEN:
+            self._known[key] = found
+        return found
+
+
+def _read(state: TableState, location: str, seen: _Seen) -> Footer:
     import pyarrow.parquet as pq
 
     with state.storage.open(location, kind="footer") as file:
@@ -101,18 +122,13 @@ def _read(state: TableState, location: str) -> Footer:
             return Footer(None, 0)
         file.seek(0)
         with foreign("the Parquet file", location):
-            opened = pq.ParquetFile(file)
-            metadata = opened.metadata
+            metadata = pq.read_metadata(file)
             rows = int(metadata.num_rows)
             about = metadata.metadata or {}
             written = about.get(b"org.apache.spark.version", b"").decode("utf-8", "replace")
             if b"org.apache.spark.legacyDateTime" in about or _OLD_SPARK.match(written):
                 return Footer(None, rows)
-            leaves = iter([opened.schema.column(i) for i in range(len(opened.schema))])
-            nodes = [_node(f, leaves, f.name) for f in opened.schema_arrow]
-            if None in nodes or next(leaves, None) is not None:
-                return Footer(None, rows)
-            return Footer(tuple(n for n in nodes if n is not None), rows)
+            return Footer(seen.nodes(metadata), rows)
 
 
 def _node(f: pa.Field, leaves: Iterator[Any], path: str) -> Node | None:
