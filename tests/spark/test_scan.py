@@ -1,0 +1,320 @@
+"""Scans on Spark against Iceberg's runtime and against our own reading: every snapshot, every row."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import iceexplore as ix
+from iceexplore.errors import FileMissingError, OptionError, UnsupportedError
+from iceexplore.on_spark import SparkColumns, _scan_groups
+from iceexplore.reading import outputs_of
+from tests.spark.compare import differences
+from tests.spark.conftest import Warehouse
+from tests.spark.session import TABLES
+
+pytestmark = pytest.mark.spark
+
+NAMES = sorted(TABLES)
+METADATA = ["_file", "_pos", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"]
+
+
+@pytest.fixture(autouse=True)
+def loud() -> Iterator[None]:
+    """A scan that leaves rows out warns; here none may, unless the test says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        yield
+
+
+def own(t: ix.Table, where: Any = None, columns: Any = None) -> pa.Table:
+    """The rows as our own reading has them, in Spark's types."""
+    shown = SparkColumns(outputs_of(t.state, columns), (4, 1))
+    return shown.of(t.to_arrow(where, columns))
+
+
+def same(frame: Any, expected: pa.Table) -> None:
+    """The same rows, whatever their order."""
+    assert not differences(frame.toArrow(), expected)
+
+
+def theirs(warehouse: Warehouse, t: ix.Table, snapshot: int) -> pa.Table:
+    """The rows of a snapshot as Iceberg's runtime reads them."""
+    where = t.state.storage.resolve(t.state.metadata_location)
+    reader = warehouse.session.read.format("iceberg").option("snapshot-id", str(snapshot))
+    table: pa.Table = reader.load(where).toArrow()
+    return table
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_snapshot_as_icebergs_runtime(warehouse: Warehouse, name: str) -> None:
+    t = ix.open(warehouse.path(name))
+    for snapshot in t.snapshots:
+        shown = t.at(snapshot=snapshot.snapshot_id)
+        same(shown.scan(warehouse.session, engine="spark"), theirs(warehouse, t, snapshot.snapshot_id))
+    if not t.snapshots:
+        assert t.scan(warehouse.session).count() == 0
+
+
+@pytest.mark.parametrize("name", ["v3_dv", "equality_deletes", "evolved", "orc_files", "transforms", "v4_java"])
+def test_metadata_columns(warehouse: Warehouse, name: str) -> None:
+    t = ix.open(warehouse.path(name))
+    columns = [*METADATA, "*"]
+    same(t.scan(warehouse.session, columns=columns), own(t, columns=columns))
+    same(t.scan(warehouse.session, columns=["_deleted", "_pos"]), own(t, columns=["_deleted", "_pos"]))
+
+
+FILTERS = [
+    ("types", "f > 0"), ("types", "not (d < 1)"), ("types", "m9 >= -1 and day is not null"),
+    ("types", "at >= '1969-12-31T23:59:59.999999+00:00'"), ("types", "local < '2025-01-01'"), ("types", "bin = X''"),
+    ("types", "s like 'a%' or st.a is null"), ("types", "l in (9007199254740993, 5)"), ("types", "f is nan"),
+    ("java_types", "uid > '00000000-0000-0000-0000-0000000000fe'"), ("evolved", "point.why = 2"),
+    ("partition_types", "day < '1000-01-01' or s = '日本'"), ("avro_files", "id > 2"), ("orc_files", "kind = 'a'"),
+    ("equality_deletes", "note is null"), ("v3_dv", "kind = 'b' and id <> 5"), ("hostile_names", "id = 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "where"), FILTERS)
+def test_filters(warehouse: Warehouse, name: str, where: str) -> None:
+    t = ix.open(warehouse.path(name))
+    same(t.scan(warehouse.session, where), own(t, where))
+
+
+@pytest.mark.parametrize("name", ["types", "evolved", "equality_deletes", "v3_new_types", "java_types", "v3_dv"])
+def test_workers_read_the_same(warehouse: Warehouse, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_scan_groups, "_MOST_GROUPS", 0)
+    t = ix.open(warehouse.path(name))
+    frame = t.scan(warehouse.session, engine="spark")
+    assert "MapInArrow" in plan_of(frame)
+    same(frame, theirs(warehouse, t, t.state.snapshot.snapshot_id))  # type: ignore[union-attr]
+
+
+def plan_of(frame: Any) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+SETTINGS = {
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "America/Los_Angeles",
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96TimestampConversion": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
+    "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.parquet.int96AsTimestamp": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+    "spark.sql.parquet.enableVectorizedReader": "false",
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.parquet.mergeSchema": "true",
+    "spark.sql.sources.useV1SourceList": "",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
+    "spark.sql.codegen.wholeStage": "true",
+}
+
+
+@pytest.mark.parametrize("name", ["types", "evolved", "v3_dv", "equality_deletes", "java_types", "avro_files"])
+def test_settings_that_change_afterwards(warehouse: Warehouse, name: str) -> None:
+    session = warehouse.session
+    t = ix.open(warehouse.path(name))
+    expected = own(t)
+    first = expected.column_names[0]
+    before = {key: session.conf.get(key, None) for key in SETTINGS}
+    frame = t.scan(session, f"{first} is not null", engine="spark")
+    expected = own(t, f"{first} is not null")
+    try:
+        for key, value in SETTINGS.items():
+            session.conf.set(key, value)
+        same(frame.select("*"), expected)
+        for key, value in SETTINGS.items():
+            session.conf.set(key, before[key]) if before[key] is not None else session.conf.unset(key)
+            same(frame.select("*"), expected) if key.startswith("spark.sql.parquet.field") else None
+            session.conf.set(key, value)
+    finally:
+        for key, value in before.items():
+            session.conf.set(key, value) if value is not None else session.conf.unset(key)
+
+
+def test_missing_files_are_never_passed_over(warehouse: Warehouse, tmp_path: Path) -> None:
+    session = warehouse.session
+    folder = tmp_path / "v1_plain"
+    shutil.copytree(warehouse.path("v1_plain"), folder)
+    t = ix.open(folder)
+    frame = t.scan(session, engine="spark")
+    files = t.inspect.files()["file_path"].tolist()
+    Path(t.state.storage.resolve(files[0])).unlink()
+    for key in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
+        session.conf.set(key, "true")
+    try:
+        with pytest.raises(Exception, match=r"not exist|No such|FileNotFound"):
+            frame.collect()
+        with pytest.warns(UserWarning, match="rows are left out; missing") as found:
+            rest = t.scan(session)
+        assert files[0] in str(found[0].message)
+        same(rest, own_skipping(t))
+        with pytest.raises(FileMissingError):
+            t.scan(session, strict=True)
+    finally:
+        for key in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
+            session.conf.unset(key)
+    Path(t.state.storage.resolve(files[1])).write_bytes(b"PAR1 no such thing")
+    with pytest.warns(UserWarning, match="not readable"):
+        t.scan(session)
+
+
+def own_skipping(t: ix.Table) -> pa.Table:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SparkColumns(outputs_of(t.state, None), (4, 1)).of(t.to_arrow(on_error="skip"))
+
+
+def test_missing_deletes_leave_their_files_out(warehouse: Warehouse, tmp_path: Path) -> None:
+    folder = tmp_path / "v2"
+    shutil.copytree(warehouse.path("v2_pos_file"), folder)
+    t = ix.open(folder)
+    deletes = t.inspect.delete_files()["file_path"].tolist()
+    Path(t.state.storage.resolve(deletes[0])).unlink()
+    with pytest.warns(UserWarning, match="missing"):
+        frame = t.scan(warehouse.session)
+    same(frame, own_skipping(t))
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_simulated(warehouse: Warehouse, version: int) -> None:
+    import pandas as pd
+
+    s = ix.empty(
+        {"id": "long", "kind": "string", "at": "timestamptz", "t": "time", "u": "uuid"},
+        partition_by=["kind"],
+        format_version=version,
+    )
+    ids = list(range(200))
+    rows = pd.DataFrame(
+        {
+            "id": ids,
+            "kind": [f"k {i % 3}%/=" for i in ids],
+            "at": pd.to_datetime([i * 10**9 for i in ids], utc=True),
+            "t": pa.array([i * 1000 for i in ids], pa.time64("us")).to_pandas(),
+            "u": [i.to_bytes(16, "big") for i in ids],
+        }
+    )
+    s.append(rows)
+    s.append(rows.head(50))
+    path = s.inspect.files()["file_path"].tolist()[0]
+    s.row_delta(deletes={path: [0, 7, 64]})
+    same(s.scan(warehouse.session), own(s))
+    same(
+        s.scan(warehouse.session, "id < 40", ["id", "_file", "_pos"]),
+        own(s, "id < 40", columns=["id", "_file", "_pos"]),
+    )
+    same(s.scan(warehouse.session, columns=["_deleted", "id"]), own(s, columns=["_deleted", "id"]))
+    first = s.snapshots[0]
+    same(s.scan(warehouse.session, snapshot=first.snapshot_id), own(s.at(snapshot=first.snapshot_id)))
+
+
+def test_made_up_files_have_no_rows(warehouse: Warehouse) -> None:
+    s = ix.empty({"id": "long"})
+    s.append(files=2, rows=10)
+    with pytest.raises(UnsupportedError, match="made up"):
+        s.scan(warehouse.session)
+
+
+def test_moved_and_zipped(warehouse: Warehouse, tmp_path: Path) -> None:
+    expected = own(ix.open(warehouse.path("hostile_names")))
+    moved = tmp_path / "else where"
+    shutil.copytree(warehouse.path("hostile_names"), moved)
+    t = ix.open(moved)
+    same(t.scan(warehouse.session), expected)
+    same(t.scan(warehouse.session, columns="_file"), own(t, columns="_file"))
+    with pytest.raises(UnsupportedError, match="moved"):
+        t.scan(warehouse.session, engine="iceberg")
+    zipped = ix.open(shutil.make_archive(str(tmp_path / "z"), "zip", warehouse.path("v3_dv")))
+    same(zipped.scan(warehouse.session), own(ix.open(warehouse.path("v3_dv"))))
+
+
+def test_columns_and_filters_reach_the_files(warehouse: Warehouse) -> None:
+    t = ix.open(warehouse.path("types"))
+    one = plan_of(t.scan(warehouse.session, columns=["id"]))
+    assert "ReadSchema: struct<id:bigint>" in one
+    later = t.scan(warehouse.session)
+    plan = plan_of(later.filter("l > 3").select("id"))
+    assert "ReadSchema: struct<id:bigint,l:bigint>" in plan
+    assert "GreaterThan(l,3)" in plan
+    assert "GreaterThan(l,3)" in plan_of(t.scan(warehouse.session, "l > 3", "id"))
+    nested = plan_of(later.select("st.b.c"))
+    assert "ReadSchema: struct<st:struct<b:struct<c:string>>>" in nested
+    deleted = ix.open(warehouse.path("v3_dv")).scan(warehouse.session).filter("id = 3").select("kind")
+    assert "EqualTo(id,3)" in plan_of(deleted)
+
+
+def test_thousands_of_files_make_a_small_plan(warehouse: Warehouse, tmp_path: Path) -> None:
+    import time
+
+    import pandas as pd
+
+    s = ix.empty({"id": "long", "note": "string"})
+    s.append(pd.DataFrame({"id": range(10), "note": [str(i) for i in range(10)]}))
+    saved = tmp_path / "many"
+    s.save(saved, data="copy")
+    source = next(saved.rglob("*.parquet"))
+    t = ix.open(saved).simulate()
+    for i in range(3000):
+        shutil.copyfile(source, source.with_name(f"copy-{i}.parquet"))
+    entries = [
+        {
+            "location": f"{source.parent}/copy-{i}.parquet",
+            "record_count": 10,
+            "file_size_in_bytes": source.stat().st_size,
+        }
+        for i in range(3000)
+    ]
+    t.append(entries)
+    t.row_delta(deletes={f"{source.parent}/copy-{i}.parquet": [i % 10] for i in range(0, 3000, 10)})
+    began = time.perf_counter()
+    frame = t.scan(warehouse.session, columns=["id", "_file"])
+    plan = plan_of(frame)
+    planned = time.perf_counter() - began
+    assert len(plan) < 20_000
+    assert frame.count() == t.count()
+    taken = time.perf_counter() - began
+    assert planned < 30, planned
+    assert taken < 60, taken
+
+
+def test_engines(warehouse: Warehouse) -> None:
+    session = warehouse.session
+    t = ix.open(warehouse.path("v3_dv"))
+    mine, iceberg = t.scan(session, "id > 2", engine="spark"), t.scan(session, "id > 2", engine="iceberg")
+    assert "BatchScan" in plan_of(iceberg)
+    assert "BatchScan" not in plan_of(mine)
+    assert "BatchScan" not in plan_of(t.scan(session))
+    same(iceberg, own(t, "id > 2"))
+    avro = ix.open(warehouse.path("avro_files"))
+    assert "BatchScan" in plan_of(avro.scan(session))
+    assert "MapInArrow" in plan_of(avro.scan(session, engine="spark"))
+    with pytest.raises(UnsupportedError, match="simulated"):
+        t.simulate().scan(session, engine="iceberg")
+    with pytest.raises(UnsupportedError, match="format version 4"):
+        ix.open(warehouse.path("v4_java")).scan(session, engine="iceberg")
+    with pytest.raises(OptionError, match="engine="):
+        t.scan(session, engine="java")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="spark="):
+        t.scan(None)
+
+
+def test_a_plan_that_was_made_before(warehouse: Warehouse) -> None:
+    t = ix.open(warehouse.path("v3_dv"))
+    plan = t.plan("id > 2")
+    same(t.scan(warehouse.session, plan=plan), own(t, "id > 2"))
+    with pytest.raises(OptionError, match="plan="):
+        t.scan(warehouse.session, "id > 3", plan=plan)
