@@ -37,7 +37,15 @@ class Advice:
     """What would help, the best first. Shows itself as a list.
 
     An estimate takes values to be spread evenly between the bounds of each file, and as many files as now of about the
-    same size. It knows nothing of other queries: what helps one filter may cost another.
+    same size. Columns are looked at one by one. It knows nothing of other queries: what helps one filter may cost
+    another.
+
+    The tests write the same rows again as advised and plan the same filter: the files read are what was estimated
+    within a factor of two, or two files (shuffled, clustered, half null; numbers, times, texts with long common
+    beginnings, few values). The estimate is further off, ten times and more, where bounds do not show what matters: one
+    value is far more frequent than others; values are dense in the middle of a range that every file spans; few texts
+    have the beginning that is asked for. `Suggestion.assumes` says what was taken for granted. Bytes go with rows: rows
+    of nulls or of one value take less than that, a third at times.
 
     Attributes
     ----------
@@ -52,6 +60,8 @@ class Advice:
         A row per column of the filter that has bounds: ``column``; ``files`` and ``with_bounds``; ``depth``, how many
         files' ranges lie over one another on average, and ``deepest``; ``reads``, files that the conditions on this
         column leave alone, and ``sorted``, what they would leave if each partition were sorted by it.
+    notes
+        What does not help, and why.
     """
 
     filter: str

@@ -211,7 +211,8 @@ class ScanPlan:
         return to_frame(table.add_column(1, "file_path", names))
 
     def compare(self, other: ScanPlan) -> PlanComparison:
-        """This plan beside another: of another filter, state, layout or version; files are told by location.
+        """This plan beside another: of another filter, state, layout or version; files are told by location. In words
+        (``summary``), what they were asked (``differences``), numbers, files, and why a file is read by one alone.
 
         Raises
         ------
@@ -256,7 +257,8 @@ class ScanPlan:
 
     def advice(self) -> Advice:
         """What would help this filter: order, partition fields, statistics, compaction, each with what it reads now and
-        would read then, by estimates from statistics alone. Every manifest of data files is read; no data file is."""
+        would read then, by estimates from statistics alone (how far they are off: `Advice`), or why nothing helps.
+        Every manifest of data files is read; no data file is."""
         from iceexplore.planning._advice import advise
 
         return advise(self)
