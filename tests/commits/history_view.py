@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import iceexplore as ix
 from iceexplore.deletes import FILE_PATH_ID, read_deletion_vector, read_position_deletes
@@ -75,8 +76,11 @@ def view(t: ix.Table, snapshot: Snapshot | None, *, deletes: bool = True) -> See
         assert row["record_count"] == len(positions)
         assert row["place"] == seen.data[name]["place"]
         seen.gone[name] = positions
+    spelled = {urlsplit(name).path: name for name in seen.data}
     for row in loose:
-        for name, positions in _positions(state.storage, row["location"]).items():
+        for written, positions in _positions(state.storage, row["location"]).items():
+            # Tables that were moved have deletes that spell their files without the scheme, or with another.
+            name = written if written in seen.data else spelled.get(urlsplit(written).path, written)
             file = seen.data.get(name)
             if file is None or name in vectors or row["place"] != file["place"]:
                 continue
