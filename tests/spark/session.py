@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 import warnings
@@ -48,6 +50,7 @@ def start(warehouse: Path) -> Any:
         "spark.sql.ui.retainedExecutions": "10",
         "spark.sql.codegen.wholeStage": "false",  # hundreds of small, different plans: compiling each costs more
     }
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what the workers run
     builder = SparkSession.builder.master("local[2]").appName("iceexplore")
     for key, value in options.items():
         builder = builder.config(key, value)
