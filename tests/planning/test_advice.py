@@ -95,6 +95,8 @@ def test_of_a_partitioned_table(where: str, by: tuple[str, ...], said: set[str])
     schema = {"id": "long", "region": "string", "t": "timestamp"}
     ids, times = lab.column("shuffled")[1], lab.column("times")[1]
     rows = pa.table({"id": ids, "region": pa.array(list("abcd") * (lab.ROWS // 4)), "t": times})
+    rows = rows.select([name for name in schema if name in where or any(name in b for b in by)])
+    schema = {name: schema[name] for name in rows.column_names}
     plan = lab.written(schema, rows, by=by).plan(where)
     advice = plan.advice()
     assert {s.title for s in movers(advice)} == said
@@ -274,9 +276,9 @@ def test_hostile_names_stay_text(name: str) -> None:
     table = ix.empty(
         {text: "long"}, format_version=2, seed=1, location=place, properties={"write.target-file-size-bytes": "16"}
     )
-    table.append(pa.table({text: [0, 100, 1, 99, 2, 98, 3, 97]}))
+    table.append(pa.table({text: [0, 100, 1, 99]}))
     quoted = "`" + text.replace("`", "``") + "`"
-    advice = table.plan(f"{quoted} = 50").advice()
+    advice = table.plan(f"{quoted} = 30").advice()
     assert advice.suggestions
     shown = advice._repr_mimebundle_()
     assert_harmless(shown)
