@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, Problem, Problems, Severity, problem
-from iceexplore.storage import canonical
+from iceexplore.storage import path_only
 
 __all__ = ["CHECKED_SCHEMA", "Checked", "FINDING_SCHEMA", "Place", "Role"]
 
@@ -37,7 +37,8 @@ class Role:
 
 
 #: What checking one file gives: findings, and what can be judged only next to other files. ``key`` is the data file
-#: that a row is about (canonical), ``named`` the same as it is spelled there, ``rows`` how many rows the data file has,
+#: that a row is about, without scheme and host, which tables that were moved by editing their metadata have in some
+#: places only; ``named`` the same as it is spelled there, ``rows`` how many rows the data file has,
 #: or, of a claim, how many it must have.
 CHECKED_SCHEMA = pa.schema(
     [
@@ -113,7 +114,7 @@ class Checked:
         self._claim(role, place, named, rows)
 
     def _claim(self, role: int, place: Place, named: str, rows: int | None) -> None:
-        self.rows.append({"role": role, "key": canonical(named), "named": named, "rows": rows, **_columns(place)})
+        self.rows.append({"role": role, "key": path_only(named), "named": named, "rows": rows, **_columns(place)})
 
     def table(self) -> pa.Table:
         """All of it."""

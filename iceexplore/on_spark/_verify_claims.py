@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["JUDGED_SCHEMA", "beside", "judged", "suspects"]
 
-#: `CHECKED_SCHEMA` with what all rows of one key say: the data file's rows, how it is spelled, how often it is live,
-#: how many vectors it has.
+#: `CHECKED_SCHEMA` with what all rows of one key say: the data file's rows, how it is spelled (least and greatest: two
+#: spellings are two files, in two buckets say, of which nothing can be said), how often it is live, its vectors.
 JUDGED_SCHEMA = pa.schema(
     [
         *CHECKED_SCHEMA,
         pa.field("data_rows", pa.int64()),
         pa.field("data_named", pa.string()),
+        pa.field("data_named_too", pa.string()),
         pa.field("data_count", pa.int64()),
         pa.field("vector_count", pa.int64()),
     ]
@@ -35,9 +36,16 @@ def beside(checked: pa.Table) -> pa.Table:
     data, vector = pc.equal(role, Role.DATA), pc.equal(role, Role.VECTOR)
     table = checked.append_column("data_rows", pc.if_else(data, checked["rows"], pa.scalar(None, pa.int64())))
     table = table.append_column("data_named", pc.if_else(data, checked["named"], pa.scalar(None, pa.string())))
+    table = table.append_column("data_named_too", table["data_named"])
     table = table.append_column("data_count", pc.cast(data, pa.int64()))
     table = table.append_column("vector_count", pc.cast(vector, pa.int64()))
-    wanted = [("data_rows", "max"), ("data_named", "min"), ("data_count", "sum"), ("vector_count", "sum")]
+    wanted = [
+        ("data_rows", "max"),
+        ("data_named", "min"),
+        ("data_named_too", "max"),
+        ("data_count", "sum"),
+        ("vector_count", "sum"),
+    ]
     sums = table.group_by("key").aggregate(wanted)
     place = pc.index_in(checked["key"], value_set=sums["key"].combine_chunks())
     columns = [sums[f"{name}_{how}"].take(place) for name, how in wanted]
@@ -56,6 +64,7 @@ def suspects(checked: DataFrame) -> DataFrame:
         "*",
         f.max(f.when(data, f.col("rows"))).over(same).alias("data_rows"),
         f.min(f.when(data, f.col("named"))).over(same).alias("data_named"),
+        f.max(f.when(data, f.col("named"))).over(same).alias("data_named_too"),
         f.sum(f.when(data, 1).otherwise(0)).over(same).alias("data_count"),
         f.sum(f.when(f.col("role") == Role.VECTOR, 1).otherwise(0)).over(same).alias("vector_count"),
     )
@@ -81,6 +90,8 @@ def judged(state: TableState, rows: pa.Table) -> pa.Table:
     doubled: set[str] = set()
     for row in rows.filter(pc.invert(plain)).to_pylist():
         place = Place(row["location"], row["content"], row["manifest"], row["entry"], row["snapshot_id"])
+        if row["data_named"] != row["data_named_too"]:
+            continue
         if row["role"] == Role.DATA:
             if row["key"] not in doubled:
                 doubled.add(row["key"])

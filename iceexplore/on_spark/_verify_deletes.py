@@ -15,7 +15,7 @@ from iceexplore.manifests import EntryBatch
 from iceexplore.on_spark._findings import Checked, Place, Role
 from iceexplore.on_spark._verify_footers import Footer
 from iceexplore.reading import read_vector
-from iceexplore.storage import same_location
+from iceexplore.storage import path_only, same_location
 
 __all__ = ["Puffins", "check_equality", "check_positions", "check_vector"]
 
@@ -132,23 +132,24 @@ def check_positions(state: TableState, place: Place, file: EntryBatch, entry: Ma
 
 
 def _check_path_bounds(place: Place, stats: pa.StructArray, paths: pa.ChunkedArray, out: Checked) -> None:
-    """Readers find the data files of a delete file by the bounds of its paths."""
-    real = pc.min_max(paths)
-    for name, edge, outside in (("lower", real["min"], pc.greater), ("upper", real["max"], pc.less)):
-        bound = pc.struct_field(stats, [stats.type.get_field_index(name)])[0]
-        if not bound.is_valid:
+    """Readers find the data files of a delete file by the bounds of its paths. Where scheme and host make the
+    difference, the path is what is wrong, which is said of it."""
+    spelled = [str(path) for path in paths.to_pylist()]
+    for name, edge in (("lower", min), ("upper", max)):
+        value = pc.struct_field(stats, [stats.type.get_field_index(name)])[0].as_py()
+        if value is None:
             continue
         # of a column in no schema the bounds stay binary
-        held = pa.scalar(_raw(bound), pa.binary())
-        if outside(held, pa.scalar(_raw(edge), pa.binary())).as_py():
+        bound = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
+        real = edge(spelled)
+        if _outside(bound, real, name) and _outside(path_only(bound), path_only(real), name):
             text = f"The {name} bound of file_path leaves out paths of the file: readers do not apply these deletes."
             where = f"{name}_bound of file_path ({FILE_PATH_ID})"
-            out.say(place, "bounds-untrue", text, field=where, found=bound, expected=edge)
+            out.say(place, "bounds-untrue", text, field=where, found=bound, expected=real)
 
 
-def _raw(value: pa.Scalar) -> bytes:
-    plain = value.as_py()
-    return plain.encode("utf-8", "surrogatepass") if isinstance(plain, str) else bytes(plain)
+def _outside(bound: str, value: str, name: str) -> bool:
+    return value < bound if name == "lower" else value > bound
 
 
 def check_equality(state: TableState, place: Place, entry: Mapping[str, Any], found: Footer, out: Checked) -> None:

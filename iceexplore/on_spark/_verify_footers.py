@@ -150,7 +150,9 @@ def check_columns(state: TableState, place: Place, found: Footer, out: Checked) 
             out.say(place, "data-no-field-ids", text, field="schema.name-mapping.default")
         return
     last = state.metadata.last_column_id
-    unknown = sorted(i for i in found.ids if last is not None and last < i < _RESERVED)
+    # Some writers put columns of the partition into the file, under the partition field's id.
+    partition = {f.field_id for spec in state.metadata.partition_specs for f in spec.fields}
+    unknown = sorted(i for i in found.ids - partition if last is not None and last < i < _RESERVED)
     if unknown:
         text = "The file has columns with field ids above the table's last-column-id: another table's, or lost changes."
         out.say(place, "field-id-unknown", text, field="last-column-id", found=unknown, expected=f"at most {last}")
