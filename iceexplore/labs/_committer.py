@@ -6,12 +6,12 @@ import os
 import random
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from iceexplore.commits import Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
 from iceexplore.errors import CommitConflictError, OptionError, TableChangedError
 from iceexplore.graph import TableState, state_of
-from iceexplore.labs._running import running
+from iceexplore.labs._running import Turn, running
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import FolderStorage
 
@@ -21,13 +21,15 @@ __all__ = ["LAB_PROPERTY", "LabCommitter", "check_lab"]
 LAB_PROPERTY = "iceexplore.lab"
 _NOTE = "A lab: commits are written to "
 #: Java's ``TableProperties.COMMIT_MIN_RETRY_WAIT_MS`` and so on.
+_LONGEST_TURN = 10.0
 _WAITS = {"min-wait-ms": 100, "max-wait-ms": 60_000, "total-timeout-ms": 1_800_000}
 
 
 class LabCommitter(Committer):
     """A writer of commits to a table that iceexplore has made.
 
-    Between attempts it waits as Java does: ``commit.retry.min-wait-ms``, doubled each time up to
+    A commit that another one has come before waits for its turn among the writers of this machine (`Turn`). If that
+    does not help, it waits between attempts as Java does: ``commit.retry.min-wait-ms``, doubled each time up to
     ``commit.retry.max-wait-ms``, with some jitter, and no longer than ``commit.retry.total-timeout-ms`` in all.
     """
 
@@ -38,6 +40,13 @@ class LabCommitter(Committer):
     ) -> None:
         check_lab(state)
         super().__init__(state, options, storage, pointer, **how)
+        self._turn = Turn()
+
+    def fork(self) -> Self:
+        """As `Committer.fork`."""
+        other = super().fork()
+        other._turn = Turn()
+        return other
 
     @property
     def metadata_folder(self) -> str:
@@ -93,7 +102,10 @@ class LabCommitter(Committer):
         with self._lock, running(self.metadata_folder):
             self.refresh()
             change = None if document_change is None else _keeping_mark(document_change)
-            return super().commit(make_change, document_change=change, **how)
+            try:
+                return super().commit(make_change, document_change=change, **how)
+            finally:
+                self._turn.end()
 
     def notes(self, location: Any) -> tuple[str, ...]:
         """That it is a lab, and where it writes."""
@@ -117,6 +129,8 @@ class LabCommitter(Committer):
         waits = {name: _number(self.state, name, default) for name, default in _WAITS.items()}
         if seconds * 1000 >= waits["total-timeout-ms"]:
             return False
+        if not self._turn.taken and self._turn.take(self.metadata_folder, _LONGEST_TURN):
+            return True
         wait = min(waits["min-wait-ms"] * 2.0 ** min(attempt - 1, 30), waits["max-wait-ms"])
         time.sleep(wait * random.uniform(0.5, 1.1) / 1000)  # noqa: S311 (so that two writers do not wait in step)
         return True

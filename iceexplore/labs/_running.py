@@ -7,6 +7,7 @@ mark without its lock is one of a commit that was killed.
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,10 +19,11 @@ try:
 except ImportError:  # Windows: marks count as held, see `oldest_running`
     fcntl = None
 
-__all__ = ["MARK", "is_mark", "oldest_running", "running"]
+__all__ = ["MARK", "Turn", "is_mark", "oldest_running", "running"]
 
 #: Marks are ``metadata/.<uuid>.commit``.
 MARK = ".commit"
+_POLL_SECONDS = 0.005
 
 
 def is_mark(name: str) -> bool:
@@ -69,3 +71,46 @@ def _is_held(path: str) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+class Turn:
+    """A queue of the writers of one machine: a lock on the metadata folder itself.
+
+    Commits are right without it. But a writer that was second once takes its turn, so that not every one of many
+    writers does all its work for nothing each time another one is first.
+    """
+
+    def __init__(self) -> None:
+        self._descriptor: int | None = None
+
+    @property
+    def taken(self) -> bool:
+        """Whether it is this writer's turn."""
+        return self._descriptor is not None
+
+    def take(self, folder: str, seconds: float) -> bool:
+        """Wait for the turn, at most so long; False if it did not come, or there is no such lock here."""
+        if fcntl is None:
+            return False
+        descriptor = os.open(folder, os.O_RDONLY)
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < end:
+                    time.sleep(_POLL_SECONDS)
+                    continue
+                os.close(descriptor)
+                return False
+            except OSError:  # a file system without locks on folders
+                os.close(descriptor)
+                return False
+            self._descriptor = descriptor
+            return True
+
+    def end(self) -> None:
+        """Let the next one have its turn."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
