@@ -20,6 +20,7 @@ from iceexplore.graph._tree_source import NodeSource
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Mark, SceneEdge, share
+from iceexplore.storage import path_only
 
 __all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
 
@@ -333,29 +334,39 @@ class _Builder:
 
         Spec, "Scan Planning": the data file's sequence number is the delete's or less, and position deletes are
         ignored for a file that has a deletion vector. In V4 a manifest DV is for a leaf, and so is a delete manifest
-        that is affiliated to one.
+        that is affiliated to one. A data file that is spelled with another scheme or host is meant if no shown one is
+        spelled as the delete has it, and only one has the path: as `iceexplore.planning.match_deletes` applies deletes.
         """
         live = [n for n in self.shown.nodes.values() if n.id[:5] in ("file:", "manif") and "removed" not in n.marks]
         files: dict[str, dict[str, TreeNode]] = {}
         manifests: dict[str, dict[str, TreeNode]] = {}
-        vectors: set[tuple[str, str]] = set()
+        bare: dict[str, set[str]] = {}
         for node in live:
-            snapshot = node.id.split(":")[1]
-            if node.kind == "deletion-vector":
-                vectors.add((snapshot, str(node.fields.get("referenced_file"))))
-            elif node.location:
+            if node.kind != "deletion-vector" and node.location:
                 places = files if node.kind == "data-file" else manifests if node.id.startswith("manif") else {}
-                places.setdefault(node.location, {})[snapshot] = node
+                places.setdefault(node.location, {})[_snapshot(node)] = node
+                if node.kind == "data-file":
+                    bare.setdefault(path_only(node.location), set()).add(node.location)
+
+        def meant(node: TreeNode) -> str:
+            path = applies_to(node) or ""
+            alike = bare.get(path_only(path), ()) if path and path not in files else ()
+            return next(iter(alike)) if len(alike) == 1 else path
+
+        vectors = {(_snapshot(node), meant(node)) for node in live if node.kind == "deletion-vector"}
         for node in live:
-            path = applies_to(node)
-            snapshot = node.id.split(":")[1]
-            found = (files if node.kind in ("deletion-vector", "position-delete") else manifests).get(path or "")
-            if not path or not found or (node.kind == "position-delete" and (snapshot, path) in vectors):
+            path, snapshot = meant(node), _snapshot(node)
+            found = (files if node.kind in ("deletion-vector", "position-delete") else manifests).get(path)
+            if not found or (node.kind == "position-delete" and (snapshot, path) in vectors):
                 continue
             # The same snapshot's node of the file; another's where this one's is folded as carried over.
             target = found.get(snapshot) or next(iter(found.values()))
             if target.kind != "data-file" or _sequence(target) <= _sequence(node):
                 self.shown.edges.append(SceneEdge(node.id, target.id, "applies-to", f"applies to {basename(path)}"))
+
+
+def _snapshot(node: TreeNode) -> str:
+    return node.id.split(":")[1]
 
 
 def applies_to(node: TreeNode) -> str | None:

@@ -16,7 +16,7 @@ from iceexplore.deletes import decode_deletion_vector, read_deletion_vector, rea
 from iceexplore.errors import FormatError, problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, decode_manifest_dv
-from iceexplore.planning import MatchedDeletes
+from iceexplore.planning import MatchedDeletes, live_places
 from iceexplore.storage import CACHE, canonical, path_only
 
 __all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_index", "read_vector", "vector_positions"]
@@ -143,8 +143,13 @@ class PositionDeletes:
         self._matched = matched
 
     @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(map(canonical, self._files.entries["location"].to_pylist()))
+    def _live(self) -> dict[str, list[str]]:
+        """What live data files mean, by their paths: all of the state's that have the path of one of the scan's."""
+        paths = {path_only(name) for name in self._files.entries["location"].to_pylist()}
+        out: dict[str, list[str]] = {}
+        for place, name in live_places(self._state, paths).items():
+            out.setdefault(path_only(name), []).append(place)
+        return out
 
     def any(self, row: int) -> bool:
         """Whether some delete by position may apply to this data file of the scan."""
@@ -188,18 +193,19 @@ class PositionDeletes:
 
     def _find(self, index: PositionIndex, location: str, where: str) -> Positions:
         """Positions of a data file: by the path as written, by what it means, or by the path alone, for tables that
-        were moved by editing their metadata (delete files keep the old paths)."""
+        were moved by editing their metadata (delete files keep the old paths). That counts as in `match_deletes`: if no
+        live data file is spelled as the delete has it, and only one has the path."""
         place = canonical(location)
         at = index.places.get(place)
         if at is not None:
             return _united([p for path, p in zip(index.paths, index.positions, strict=True) if canonical(path) == place]
                            if len(index.places) < len(index.paths) else [index.positions[at]])  # fmt: skip
-        rows = [i for i in index.bare.get(path_only(location), ()) if canonical(index.paths[i]) not in self._known]
-        if not rows:
+        rows = index.bare.get(path_only(location), [])
+        if not rows or len(self._live.get(path_only(location), ())) > 1:
             return _NONE
-        text = "Its deletes name data files by other schemes or hosts than the manifests: they are taken to be meant."
+        text = "Its deletes spell data files with other schemes or authorities; they are applied by their paths."
         self._state.problems.add(
-            problem("location-invalid", where, text, field="file_path", found=index.paths[rows[0]], expected=location)
+            problem("delete-path", where, text, field="file_path", found=index.paths[rows[0]], expected=location)
         )
         return _united([index.positions[i] for i in rows])
 

@@ -339,6 +339,21 @@ def test_a_delete_older_than_the_file_or_replaced_by_a_vector_has_no_edge(writer
     assert [tree.node(e.source).label for e in tree.edges if e.kind == "applies-to"] == ["dv.puffin"]
 
 
+def test_a_delete_that_spells_its_file_with_another_scheme_has_an_edge(writer: Writer) -> None:
+    writer.commit([*data(2), File("s3://one/data/x.parquet"), File("s3://two/data/x.parquet")])
+    writer.commit(
+        [
+            File("/data/dv.puffin", content=1, referenced="hdfs://localhost:20500/data/f000001.parquet", offset=4),
+            File("/data/old-pos.parquet", content=1, referenced="/data/f000001.parquet"),
+            File("/data/pos.parquet", content=1, referenced="s3://bucket/data/f000000.parquet"),
+            File("/data/none-of-both.parquet", content=1, referenced="s3://three/data/x.parquet"),
+        ]
+    )
+    tree = build_tree(open_state(writer.write()), depth="files")
+    applies = {(tree.node(e.source).label, tree.node(e.target).label) for e in tree.edges if e.kind == "applies-to"}
+    assert applies == {("dv.puffin", "f000001.parquet"), ("pos.parquet", "f000000.parquet")}
+
+
 def test_carried_over_manifests_are_folded_and_named(writer: Writer) -> None:
     for i in range(4):
         writer.commit(data(2, 2 * i))

@@ -265,3 +265,17 @@ def test_the_deletes_of_real_tables_are_in_scope_and_none_is_lost(corpus: Path) 
     assert seen > 100
     assert applied > 50
     assert skipped > 10
+
+
+@pytest.mark.corpus
+def test_positions_of_files_spelled_with_another_scheme_apply_and_are_reported(corpus: Path) -> None:
+    """Impala's table was moved by editing its metadata: inside, the delete file has ``hdfs://localhost:20500/...``; its
+    bounds are cut off, so that only who reads it knows."""
+    t = ix.open(corpus / "impala" / "iceberg_v2_delete_positional")
+    (name,) = names(t)
+    assert name.startswith("/")
+    assert matched(t) == {name: (None, 1, 0)}
+    assert reasons(t) == []
+    assert t.count() == 2
+    (item,) = (p for p in t.problems if p.code == "delete-path")
+    assert (item.found, item.expected) == (f"hdfs://localhost:20500{name}", name)

@@ -199,4 +199,18 @@ def test_position_deletes_are_read_once_and_by_what_paths_mean(
     assert [r["id"] for r in rows_of(t, file, matched(rows, positions=[0, 1]))] == [0, 3, 4, 6, 7, 8, 9]
     assert not t.problems
     assert [r["id"] for r in rows_of(t, file, matched(rows, positions=[2]))] == list(range(9))
-    assert [(p.code, p.where) for p in t.problems] == [("location-invalid", names[2])]
+    assert [(p.code, p.where) for p in t.problems] == [("delete-path", names[2])]
+
+
+def test_of_several_files_of_one_path_none_is_taken_for_what_a_delete_names(
+    tmp_path: Path, ten: tuple[ix.Table, EntryBatch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As deletes are matched: whichever of the files a scan has, the others are live as well."""
+    t, file = ten
+    location = file.entries["location"][0].as_py()
+    name = str(tmp_path / "data" / "moved.parquet")
+    Path(name).write_bytes(write_position_deletes([f"hdfs://host:8020{location}"], np.array([9])))
+    places = {location: location, f"s3://other{location}": f"s3://other{location}"}
+    monkeypatch.setattr("iceexplore.reading._deletes.live_places", lambda state, paths: places)
+    assert [r["id"] for r in rows_of(t, file, matched([{"location": name}], positions=[0]))] == list(range(10))
+    assert not t.problems
