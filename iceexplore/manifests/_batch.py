@@ -118,12 +118,20 @@ def concat_batches(batches: Iterable[EntryBatch]) -> EntryBatch:
     parts = [b for b in batches if len(b)]
     if not parts:
         return EntryBatch.empty()
-    if len(parts) == 1:
-        made = parts[0]
-    else:
-        entries = pa.concat_tables([b.entries for b in parts]).combine_chunks()
-        made = EntryBatch(entries, _united_stats(parts), _united_partition(parts))
-    return made.with_columns(ordinal=pa.array(np.arange(len(made), dtype=np.int64)))
+    if len(parts) > 1:
+        return EntryBatch(_united_entries(parts), _united_stats(parts), _united_partition(parts))
+    return parts[0].with_columns(ordinal=pa.array(np.arange(len(parts[0]), dtype=np.int64)))
+
+
+def _united_entries(parts: list[EntryBatch]) -> pa.Table:
+    """One chunk per column. Many columns are null throughout, and ordinals are counted anew: these are not copied."""
+    rows = sum(len(b) for b in parts)
+    given = [n for n in ENTRY_SCHEMA.names if any(b.entries.column(n).null_count < len(b) for b in parts)]
+    names = [n for n in given if n != "ordinal"]
+    found = pa.concat_tables([b.entries.select(names) for b in parts]).combine_chunks()
+    columns = {name: found.column(name) for name in names} | {"ordinal": pa.array(np.arange(rows, dtype=np.int64))}
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ENTRY_SCHEMA]
+    return pa.Table.from_arrays(arrays, schema=ENTRY_SCHEMA)
 
 
 def _united_stats(parts: list[EntryBatch]) -> dict[int, pa.StructArray]:

@@ -49,14 +49,18 @@ def proposal_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa
     counts = [source.get(f"521_{i}", pa.int64()) for i in COUNT_IDS]
     out["manifest_stats"] = or_null(counts, MANIFEST_STATS)
     # An inline manifest DV has no file: its location may be null or empty.
-    nowhere = pc.equal(pc.fill_null(out["location"], ""), "")
     of_leaf = pc.equal(pc.fill_null(out["content_type"], -1), int(ContentType.MANIFEST_DV))
-    out["location"] = pc.if_else(pc.and_(nowhere, of_leaf), out["referenced_file"], out["location"])
+    if of_leaf.true_count:
+        nowhere = pc.equal(pc.fill_null(out["location"], ""), "")
+        out["location"] = pc.if_else(pc.and_(nowhere, of_leaf), out["referenced_file"], out["location"])
     return entry_table(len(source), out), source.problems
 
 
 def or_null(children: list[pa.Array], kind: pa.StructType) -> pa.StructArray:
     """A struct of these children; null where all of them are."""
+    rows = len(children[0])
+    if all(child.null_count == rows for child in children):
+        return pa.nulls(rows, kind)
     absent = children[0].is_null()
     for child in children[1:]:
         absent = pc.and_(absent, child.is_null())

@@ -57,6 +57,8 @@ def residuals(
         codes = codes * 3 + (told[p] + 1)
         if len(told) % _TERMS_AT_ONCE == 0:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    if not told:
+        return pa.array(np.zeros(n, np.int32)), (wanted.expression,)
     _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
     places: dict[Expression, int] = {wanted.expression: 0}
     number = np.zeros(len(first), np.int32)
