@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -49,6 +49,8 @@ class ByLeaf:
         Of manifests, what is decoded at once.
     root
         The root has rows of its own: the maker is given it as a leaf, first.
+    statistics
+        Columns that need the part ``stats``, where the maker can leave out columns; else it makes all.
     """
 
     maker: Callable[[TableState, pa.Schema], LeafMaker]
@@ -56,6 +58,15 @@ class ByLeaf:
     contents: frozenset[int] = ALL
     parts: tuple[str, ...] = ("entries", "partition", "stats")
     root: bool = False
+    statistics: frozenset[str] = frozenset()
+
+    def narrowed(self, schema: pa.Schema, columns: Collection[str]) -> tuple[ByLeaf, pa.Schema]:
+        """What makes these columns alone, and the schema to give to its maker; that may be of more than these."""
+        if not self.statistics:
+            return self, schema
+        kept = pa.schema([f for f in schema if f.name in columns])
+        parts = self.parts if self.statistics.intersection(columns) else tuple(p for p in self.parts if p != "stats")
+        return replace(self, parts=parts), kept
 
     def build(self, state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
         """All of it, in this process."""

@@ -18,6 +18,7 @@ from iceexplore.manifests import ContentType, Manifest, Status, live, whole
 __all__ = [
     "ENTRIES",
     "FILES",
+    "STATISTICS",
     "entries_maker",
     "entries_schema",
     "files_maker",
@@ -30,6 +31,10 @@ _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.binary())
 _MAPS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 
+_METRICS = "readable_metrics"
+
+#: Columns of ``files`` that are made of statistics.
+STATISTICS = frozenset((*_MAPS, _METRICS))
 #: The tables of files: whether of every snapshot, and of which manifests.
 FILES: dict[str, tuple[bool, frozenset[int]]] = {
     "files": (False, ALL),
@@ -67,7 +72,7 @@ def _file_fields(state: TableState) -> list[pa.Field]:
 
 
 def _metrics_field(state: TableState) -> pa.Field:
-    return pa.field("readable_metrics", metrics_type(metrics_of(state.metadata.schema())))
+    return pa.field(_METRICS, metrics_type(metrics_of(state.metadata.schema())))
 
 
 def files_schema(state: TableState) -> pa.Schema:
@@ -111,8 +116,8 @@ def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
 class _Builder:
     """Makes the columns of one manifest after another."""
 
-    def __init__(self, state: TableState) -> None:
-        self.fields = _file_fields(state)
+    def __init__(self, state: TableState, fields: list[pa.Field] | None = None) -> None:
+        self.fields = _file_fields(state) if fields is None else fields
         self.union = partition_union(state.metadata)
         self.metrics = metrics_of(state.metadata.schema())
         self.problems = state.problems
@@ -124,7 +129,7 @@ class _Builder:
         def own(name: str) -> pa.Array:
             return whole(entries.column(name))
 
-        maps = leaf.stat_maps()
+        names = {f.name for f in self.fields}
         vector = own("deletion_vector")
         columns: dict[str, pa.Array] = {
             "content": own("content_type"),
@@ -135,8 +140,10 @@ class _Builder:
             "content_offset": pc.struct_field(vector, "offset"),
             "content_size_in_bytes": pc.struct_field(vector, "size_in_bytes"),
         }
-        columns |= {name: whole(maps.column(name)) for name in _MAPS}
-        if self.union:
+        if names.intersection(_MAPS):
+            maps = leaf.stat_maps()
+            columns |= {name: whole(maps.column(name)) for name in _MAPS}
+        if self.union and "partition" in names:
             columns["partition"] = self.union.struct(leaf)
         return [columns[f.name] if f.name in columns else own(f.name) for f in self.fields]
 
@@ -146,11 +153,16 @@ class _Builder:
 
 
 def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) -> LeafMaker:
-    """Makes the rows of live files of a manifest."""
-    builder = _Builder(state)
+    """Makes the rows of live files of a manifest; of the columns those that the schema has, which ends with metrics."""
+    wanted_fields = [f for f in schema if f.name != _METRICS]
+    builder = _Builder(state, wanted_fields)
+    metrics = _METRICS in schema.names
 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
-        made = pa.Table.from_arrays([*builder.file(leaf), builder.readable(leaf)], schema=schema)
+        columns = builder.file(leaf)
+        if metrics:
+            columns.append(builder.readable(leaf))
+        made = pa.Table.from_arrays(columns, schema=schema)
         mask = live_rows(leaf, contents)
         yield made if mask is None else made.filter(mask)
 

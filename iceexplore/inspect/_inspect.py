@@ -38,7 +38,7 @@ def _by_leaf(name: str, doc: str, schema: Any, made: ByLeaf, *, spark: bool = Tr
 
 def _files_table(name: str, doc: str) -> Definition:
     every, contents = _files.FILES[name]
-    made = ByLeaf(partial(_files.files_maker, contents=contents), every, contents)
+    made = ByLeaf(partial(_files.files_maker, contents=contents), every, contents, statistics=_files.STATISTICS)
     return _by_leaf(name, doc, _files.files_schema, made)
 
 

@@ -67,6 +67,26 @@ def test_flat_columns(warehouse: Warehouse) -> None:
     assert not same(ix.open(warehouse.path("hostile_names")), warehouse.session, "files", flat=True)
 
 
+def test_chosen_columns(warehouse: Warehouse) -> None:
+    t = ix.open(warehouse.path("types"))
+    for table, columns in (
+        ("files", ["file_path", "record_count"]),
+        ("data_files", ["readable_metrics", "content"]),
+        ("all_files", ["lower_bounds"]),
+        ("entries", ["status"]),
+        ("partitions", ["file_count"]),
+        ("snapshots", ["operation", "snapshot_id"]),
+    ):
+        ours = t.inspect[table].arrow()
+        names = [n for n in ours.column_names if n in columns]
+        made = t.inspect[table](spark=warehouse.session, columns=columns).toArrow()
+        assert not differences(shown(ours.select(names)), made)
+    with pytest.raises(OptionError, match=r"columns=\['path'\]: files has content, file_path"):
+        t.inspect.files(spark=warehouse.session, columns=["path"])
+    with pytest.raises(OptionError, match="columns= is for Spark"):
+        t.inspect.files(columns=["file_path"])  # type: ignore[call-overload]
+
+
 def test_a_travelled_table(warehouse: Warehouse) -> None:
     t = ix.open(warehouse.path("v3_dv"))
     then = t.at(snapshot=t.snapshots[1].snapshot_id)
