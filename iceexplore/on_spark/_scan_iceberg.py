@@ -82,7 +82,7 @@ def iceberg_rows(
         )
     reader = session.read.format("iceberg")
     if state.snapshot is not None:
-        reader = reader.option("snapshot-id", str(state.snapshot.snapshot_id))
+        reader = reader.option("versionAsOf", str(state.snapshot.snapshot_id))
     frame: DataFrame = reader.load(hadoop_path(session, state.storage.resolve(state.metadata_location)))
     names = [f.name for f in state.schema.fields]
     if frame.columns != names:

@@ -15,12 +15,14 @@ import iceexplore as ix
 from iceexplore.errors import FileMissingError, OptionError, UnsupportedError
 from iceexplore.on_spark import SparkColumns, _scan_groups
 from iceexplore.reading import outputs_of
+from tests.spark import tables
 from tests.spark.compare import differences
 from tests.spark.conftest import Warehouse
-from tests.spark.session import TABLES
+from tests.spark.session import TABLES, arrow
 
 pytestmark = pytest.mark.spark
 
+assert tables  # fills TABLES
 NAMES = sorted(TABLES)
 METADATA = ["_file", "_pos", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"]
 
@@ -41,14 +43,14 @@ def own(t: ix.Table, where: Any = None, columns: Any = None) -> pa.Table:
 
 def same(frame: Any, expected: pa.Table) -> None:
     """The same rows, whatever their order."""
-    assert not differences(frame.toArrow(), expected)
+    assert not differences(arrow(frame), expected)
 
 
 def theirs(warehouse: Warehouse, t: ix.Table, snapshot: int) -> pa.Table:
     """The rows of a snapshot as Iceberg's runtime reads them."""
     where = t.state.storage.resolve(t.state.metadata_location)
-    reader = warehouse.session.read.format("iceberg").option("snapshot-id", str(snapshot))
-    table: pa.Table = reader.load(where).toArrow()
+    reader = warehouse.session.read.format("iceberg").option("versionAsOf", str(snapshot))
+    table: pa.Table = arrow(reader.load(where))
     return table
 
 

@@ -1,0 +1,53 @@
+"""Scans on Spark of the real tables: the rows that are expected, and every value as our own reading has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from tests.spark.compare import differences
+from tests.spark.conftest import Warehouse
+from tests.spark.session import arrow
+from tests.spark.test_scan import own
+
+pytestmark = [pytest.mark.spark, pytest.mark.corpus]
+
+_MOST = 20_000
+
+
+def _tables() -> dict[str, dict[str, Any]]:
+    folder = os.environ.get("ICEEXPLORE_CORPUS")
+    return json.loads((Path(folder) / "expected.json").read_text()) if folder else {}
+
+
+def _open(corpus: Path, name: str, metadata: str) -> ix.Table:
+    if name == "duckdb/column_mapping":  # its data stands beside the table's folder
+        place = str(corpus / name)
+        return ix.open(corpus / name / metadata, moved={"data/persistent/column_mapping": place}, allow=[place])
+    return ix.open(corpus / name / metadata)
+
+
+@pytest.mark.parametrize("group", sorted({name.partition("/")[0] for name in _tables()}))
+def test_newest_snapshots(warehouse: Warehouse, corpus: Path, group: str) -> None:
+    wrong = []
+    for name, expected in sorted(_tables().items()):
+        counts = expected["rows_by_snapshot"]
+        if name.partition("/")[0] != group:
+            continue
+        t = _open(corpus, name, expected["metadata"])
+        rows = None if t.state.snapshot is None else counts.get(str(t.state.snapshot.snapshot_id))
+        if rows is None or rows > _MOST:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            found = arrow(t.scan(warehouse.session, engine="spark"))
+        if found.num_rows != rows:
+            wrong.append(f"{name}: {found.num_rows} rows, not {rows}")
+        wrong += [f"{name}: {line}" for line in differences(found, own(t))[:2]]
+    assert wrong == []
