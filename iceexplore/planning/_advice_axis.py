@@ -93,7 +93,7 @@ class Axis:
         else:
             there[:] = 1
         ranks = np.cumsum(there) - there  # of a byte that does not occur the next one's
-        base = int(there.sum()) + 1  # 0 is the end of a text
+        base = int(there.sum()) + 2  # 0 is the end of a text, the highest what is beyond all
         digits = max(1, int(_BITS / np.log2(base)))
         return cls(0.0, shared, tuple((ranks + 1).tolist()), digits, bool((seen < 128).all()), cut)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import TableMetadata
+from iceexplore.metadata import TableMetadata, type_base
 from iceexplore.planning._advice_distinct import distinct_by_bytes, distinct_by_statistics
 from iceexplore.planning._advice_partition import candidates, replaced
 from iceexplore.planning._advice_spread import Files, Mask, Reading, Shares, Spread, sorted_reading
@@ -100,7 +100,8 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)
     guessed = None if distinct else distinct_by_bytes(stats, spread)
-    _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
+    with np.errstate(over="ignore", invalid="ignore"):  # bounds as far apart as floats go
+        _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
     if any(s.helps for s in out.suggestions):
         return out
     for p in terms:
@@ -176,7 +177,8 @@ def _partitioning(
     ):
         made = found.transform.format(term.name)
         assumes = _EVEN + (f"; {found.assumes}" if found.assumes else "")
-        if found.name in have:
+        text = type_base(term.type) == "string"
+        if found.name in have or any(replaced(there, found.name, text=text) for there in have):
             if old:
                 yield Suggestion(
                     "old-spec", "rewrite files of older specs",
@@ -187,7 +189,7 @@ def _partitioning(
                     ),
                 )  # fmt: skip
             continue
-        coarser = next((name for transform, name in have.items() if replaced(found.name, transform)), None)
+        coarser = next((name for transform, name in have.items() if replaced(found.name, transform, text=text)), None)
         yield Suggestion(
             "partition", f"partition by {made}",
             f"partitioned by {made} this filter would read {amount(found.after.files, 'file')} instead of "

@@ -134,17 +134,25 @@ def candidates(
                 break
 
 
-def replaced(new: str, old: str) -> bool:
-    """Whether a transform of a column makes another one of it needless: it is finer, and tells what that one tells."""
+def replaced(new: str, old: str, *, text: bool = False) -> bool:
+    """Whether a transform of a column makes another one of it needless: it is finer, and tells what that one tells.
+
+    Parameters
+    ----------
+    text
+        The column's values are texts: a longer ``truncate`` is the finer one.
+    """
     times = [t.removesuffix("s") for t in TIMES]
     if new in times and old in times:
         return times.index(new) < times.index(old)
     if new == "identity":
-        return True
+        return old != "identity"
     for kind in ("bucket[", "truncate["):
         if new.startswith(kind) and old.startswith(kind):
             a, b = int(new[len(kind) : -1]), int(old[len(kind) : -1])
-            return a != b and (a % b == 0 if kind == "bucket[" else True)
+            if kind == "bucket[":
+                return a > b and a % b == 0
+            return a > b if text else a < b and b % a == 0
     return False
 
 

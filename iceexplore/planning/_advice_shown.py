@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from iceexplore.graph import human_bytes
 from iceexplore.planning._advice_spread import Reading
-from iceexplore.planning._advice_suggestion import Suggestion
+from iceexplore.planning._advice_suggestion import Suggestion, amount
 from iceexplore.render import Html, details, escape, html_table
 
 __all__ = ["advice_html", "advice_text"]
@@ -20,7 +20,7 @@ def advice_text(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
     """The suggestions as lines; nothing in them can drive a terminal."""
-    out = [f"What would help {_cut(filter_text)}, which reads {now.files:,} files, {human_bytes(now.bytes)}"]
+    out = [f"What would help {_cut(filter_text)}, which reads {amount(now.files, 'file')}, {human_bytes(now.bytes)}"]
     for row in clustering.to_pylist():
         out.append("  " + _clustered(row))
     if not suggestions:

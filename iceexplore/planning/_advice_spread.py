@@ -115,7 +115,7 @@ class Spread:
         if unknown.all():
             return None
         values, nulls, nans = (
-            np.asarray(pc.fill_null(pc.struct_field(stats, name), 0)).astype(np.float64)
+            np.maximum(np.asarray(pc.fill_null(pc.struct_field(stats, name), 0)).astype(np.float64), 0.0)
             for name in ("value_count", "null_count", "nan_count")
         )
         share = np.clip(nulls + nans, 0.0, values) / np.maximum(values, 1.0)
@@ -164,10 +164,10 @@ class Shares:
     def around(self, span: Span) -> tuple[Floats, Floats]:
         """Per group the share of values before a span, and up to its end."""
         own, files = self.spread, self.files
-        low, width = own.low, own.high - own.low + own.axis.step
-        with np.errstate(invalid="ignore", divide="ignore"):
-            before = np.clip((span.low - low) / width, 0.0, 1.0)
-            until = np.clip((span.high + own.axis.step - low) / width, 0.0, 1.0)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            low, width = own.low, own.high - own.low + own.axis.step
+            before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
+            until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
         point = width == 0  # one value: before the span, in it or after
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
