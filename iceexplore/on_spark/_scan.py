@@ -104,7 +104,7 @@ def _incomplete(plan: ScanPlan, strict: bool) -> None:
         where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         raise FormatError(" ".join(plan.notes), location=where)
     for note in plan.notes:
-        warnings.warn(note, stacklevel=5)
+        warnings.warn(note, stacklevel=4)
 
 
 def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool) -> None:

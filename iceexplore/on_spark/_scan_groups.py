@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from iceexplore.errors import FileMissingError, IceexploreError, UnsupportedError
 from iceexplore.graph import TableState
-from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
+from iceexplore.metadata import NestedField
+from iceexplore.on_spark._scan_fields import (
+    RESERVED,
+    STORED,
+    identity_sources,
+    inside,
+    names_collide,
+    walked,
+    wanted_fields,
+)
 from iceexplore.on_spark._scan_frames import spark_reads
-from iceexplore.on_spark._scan_physical import Node, footers_of
+from iceexplore.on_spark._scan_physical import Footer, Node, footers_of
 from iceexplore.on_spark._scan_project import Projection, Unreadable, absent, identified_nodes, project
 from iceexplore.on_spark._scan_values import speaks
-from iceexplore.planning import ALWAYS, FileTasks, partition_columns
+from iceexplore.planning import ALWAYS, FileTasks
 from iceexplore.reading import (
     DELETED,
     Output,
@@ -27,7 +38,6 @@ from iceexplore.reading import (
     identified,
     is_made_up,
     naming_of,
-    pruned,
 )
 
 __all__ = ["Group", "ScanParts", "scan_parts"]
@@ -40,6 +50,7 @@ _MOST_WORDS = 1 << 22
 _MOST_KEYS = 8_000_000
 #: Different sets of equality deletes in a group: bits of a mask.
 _MOST_SETS = 62
+_THREADS = 16
 
 _Version = tuple[int, int]
 _Words = Any
@@ -119,18 +130,13 @@ def scan_parts(
             "that can be read"
         )
     lost: list[tuple[str, IceexploreError]] = []
-    equality: dict[int, tuple[int, ...]] = {}
-    rows = []
-    for row in range(len(tasks)):
-        if entries["file_format"][row] == "puffin" and not reader.is_data(row):
-            continue
-        rows.append(row)
-        numbers = reader.equality.numbers(row)
-        if numbers:
-            equality[row] = numbers
+    rows = [r for r in range(len(tasks)) if entries["file_format"][r] != "puffin" or reader.is_data(r)]
+    some = np.flatnonzero(np.asarray(pc.list_value_length(tasks.matched.equality)) > 0).tolist()
+    equality = {row: reader.equality.numbers(row) for row in some}
     used = sorted({n for numbers in equality.values() for n in numbers})
     paths = equality_fields(state, reader.equality.ids(used)) if used else {}
     fields = wanted_fields(state, outputs, tasks, paths)
+    native = native and len({f.field_id for f in fields}) == len(fields)
     rows = _present_deletes(state, tasks, rows, equality, lost)
     chosen = [r for r in rows if native and entries["file_format"][r] == "parquet"]
     told = footers_of(state, [locations[r] for r in chosen])
@@ -138,6 +144,7 @@ def scan_parts(
     twice = Counter(locations)
     own = sorting.own(equality)
     workers = []
+    words = sorting.words({r: f.rows for r, f in zip(chosen, told, strict=True) if isinstance(f, Footer)})
     for row, footer in zip(chosen, told, strict=True):
         if isinstance(footer, IceexploreError):
             lost.append((locations[row], footer))
@@ -146,12 +153,11 @@ def scan_parts(
         if footer.nodes is None or not named or not sorting.plain(row, equality):
             workers.append(row)
             continue
-        try:
-            words = sorting.words(row, footer.rows)
-        except IceexploreError as e:
-            lost.append((locations[row], e))
-            continue
-        sorting.add(row, footer.nodes, words, own.get(row), workers)
+        bits = words.get(row)
+        if isinstance(bits, IceexploreError):
+            lost.append((locations[row], bits))
+        else:
+            sorting.add(row, footer.nodes, bits, own.get(row), workers)
     done = set(chosen)
     for row in rows:
         if row not in done:
@@ -160,23 +166,6 @@ def scan_parts(
     for group in groups[_MOST_GROUPS:]:
         workers += group.rows
     return ScanParts(fields, paths, groups[:_MOST_GROUPS], sorted(workers), lost)
-
-
-def wanted_fields(
-    state: TableState, outputs: Iterable[Output], tasks: FileTasks, paths: dict[int, tuple[NestedField, ...]]
-) -> list[NestedField]:
-    """What is read of the files: columns, cut down to what is needed, and metadata columns."""
-    from iceexplore.planning import predicates
-
-    asked = [tasks.residuals[0]] if tasks.residuals and not all(tasks.whole.to_pylist()) else []
-    wanted = {o.field.field_id for o in outputs} | {p.field_id for e in asked for p in predicates(e)} | set(paths)
-    fields = pruned(state.schema.fields, wanted)
-    known = {f.field_id for f in state.schema.fields}
-    fields += [o.path[0] for o in outputs if o.path[0].field_id not in known]
-    for path in paths.values():  # of columns that were dropped since
-        if not pruned(state.schema.fields, {path[-1].field_id}):
-            fields += pruned([path[0]], {path[-1].field_id})
-    return list({f.field_id: f for f in fields}.values())
 
 
 def _look(
@@ -202,15 +191,19 @@ def _present_deletes(
     if not len(matched):
         return rows
     names = matched.deletes.entries["location"].to_pylist()
-    gone: set[int] = set()
-    for number in range(len(names)):
-        if names[number] is None:
-            continue  # inline in a manifest
+
+    def fault(name: str) -> FileMissingError | None:
         try:
-            state.storage.stat(names[number])
+            state.storage.stat(name)
         except FileMissingError as e:
-            gone.add(number)
-            lost.append((names[number], e))
+            return e
+        return None
+
+    files = sorted({name for name in names if name is not None})  # an inline vector has none, a Puffin file several
+    with ThreadPoolExecutor(_THREADS, "iceexplore-deletes") as pool:
+        faults = {name: e for name, e in zip(files, pool.map(fault, files), strict=True) if e is not None}
+    lost += faults.items()
+    gone = {i for i, name in enumerate(names) if name in faults}
     if not gone:
         return rows
     locations = tasks.files.entries["location"]
@@ -241,17 +234,16 @@ class _Sorting:
         self.groups: dict[Any, Group] = {}
         self._state = state
         self._tasks = tasks
-        self._fields = [f for f in fields if f.field_id < _RESERVED or f.field_id in _STORED]
+        self._fields = [f for f in fields if f.field_id < RESERVED or f.field_id in STORED]
         self._version = version
         self._reader = reader
         self._marks = any(o.field.field_id == DELETED.field_id for o in outputs)
         self._naming = naming_of(state)
         self._known: dict[tuple[Node, ...], tuple[_Found, dict[int, Projection | None]] | None] = {}
-        self._left = _MOST_WORDS
-        self._identity = _identity_sources(state)
+        self._identity = identity_sources(state)
         asks = tasks.residuals[0] if tasks.residuals else ALWAYS
         self._speaks = speaks(asks)
-        self._clear = not _collide(state.schema.fields)
+        self._clear = not names_collide(state.schema.fields)
 
     def plain(self, row: int, equality: dict[int, tuple[int, ...]]) -> bool:
         """Whether plain Spark may read it, as far as its entry tells."""
@@ -276,16 +268,34 @@ class _Sorting:
             out[row] = keys if fits and numbers in most and all(keys) else None
         return out
 
-    def words(self, row: int, rows: int) -> _Words:
-        """The bits of a file's deleted rows."""
+    def words(self, rows: Mapping[int, int]) -> dict[int, _Words | IceexploreError]:
+        """The bits of the deleted rows of files, 64 rows to a word, as far as there is room for them.
+
+        Parameters
+        ----------
+        rows
+            How many rows the file of a task has.
+        """
         positions: PositionDeletes = self._reader.positions
-        if not positions.any(row):
-            return None
-        parts = [p for _, p in positions.of(row)]
-        bits = np.zeros((rows + 63) // 64 * 64, dtype=np.uint8)
-        for part in parts:
-            bits[part[part < rows]] = 1
-        return np.packbits(bits, bitorder="little").view(np.int64) if bits.any() else None
+        chosen, left = [], _MOST_WORDS
+        for row, count in rows.items():
+            size = (count + 63) // 64
+            if positions.any(row) and size <= left:
+                left -= size
+                chosen.append(row)
+
+        def bits(row: int) -> _Words | IceexploreError:
+            count = rows[row]
+            marks = np.zeros((count + 63) // 64 * 64, dtype=np.uint8)
+            try:
+                for _, part in positions.of(row):
+                    marks[part[part < count]] = 1
+            except IceexploreError as e:
+                return e
+            return np.packbits(marks, bitorder="little").view(np.int64)
+
+        with ThreadPoolExecutor(_THREADS, "iceexplore-deletes") as pool:
+            return dict(zip(chosen, pool.map(bits, chosen), strict=True))
 
     def add(
         self, row: int, nodes: tuple[Node, ...], words: _Words, keys: tuple[tuple[int, ...], ...] | None,
@@ -295,15 +305,15 @@ class _Sorting:
         if nodes not in self._known:
             self._known[nodes] = self._projected(nodes)
         found = self._known[nodes]
-        size = 0 if words is None else len(words)
-        if found is None or size > self._left or (keys is None and self._reader.equality.numbers(row)):
+        unmarked = words is None and self._reader.positions.any(row)
+        if found is None or unmarked or (keys is None and self._reader.equality.numbers(row)):
             workers.append(row)
             return
-        self._left -= size
-        key = (found[0], size > 0, keys or ())
+        marked = words is not None and bool(words.any())
+        key = (found[0], marked, keys or ())
         group = self.groups.setdefault(key, Group(*found, equality=keys or ()))
         group.rows.append(row)
-        if size:
+        if marked:
             group.words[row] = words
 
     def _projected(self, nodes: tuple[Node, ...]) -> tuple[_Found, dict[int, Projection | None]] | None:
@@ -312,72 +322,16 @@ class _Sorting:
         if not self._naming.given and fields and not has_ids(fields):
             return None  # reading says what is wrong with them
         mine = identified_nodes(nodes, identified(fields, self._naming))
-        there = {n.number for n in _walk(mine)}
+        there = {n.number for n in walked(mine)}
         columns: dict[int, Projection | None] = {}
         try:
             for f in self._fields:
-                if any(i in self._identity and i not in there for i in _inside(f.type)):
+                if any(i in self._identity and i not in there for i in inside(f.type)):
                     return None
                 columns[f.field_id] = project(mine, f, self._version)
-                if columns[f.field_id] is None and f.field_id not in _STORED:
+                if columns[f.field_id] is None and f.field_id not in STORED:
                     absent(f, self._version)
         except Unreadable:
             return None
         found = tuple(next((n for n in mine if n.number == f.field_id), None) for f in self._fields)
         return found, columns
-
-
-#: Ids from here on are reserved for metadata columns (spec, "Reserved Field IDs"); of these, files may hold two.
-_RESERVED = 2147483447
-_STORED = frozenset((2147483540, 2147483539))
-
-
-def _walk(nodes: Iterable[Node]) -> Iterator[Node]:
-    for n in nodes:
-        yield n
-        yield from _walk(n.children)
-
-
-def _inside(kind: Type) -> Iterator[int]:
-    """Ids of fields inside a type."""
-    match kind:
-        case StructType(fields):
-            inner = fields
-        case ListType(element):
-            inner = (element,)
-        case MapType(key, value):
-            inner = (key, value)
-        case _:
-            return
-    for f in inner:
-        yield f.field_id
-        yield from _inside(f.type)
-
-
-def _identity_sources(state: TableState) -> frozenset[int]:
-    """Columns that some spec partitions by as they are."""
-    return frozenset(
-        c.source.field_id
-        for spec in state.metadata.partition_specs
-        for c in partition_columns(state.metadata, spec)
-        if c.field.transform == "identity" and c.source is not None
-    )
-
-
-def _collide(fields: Iterable[NestedField]) -> bool:
-    """Whether names of one level differ in case alone: then what they mean depends on the session."""
-    fields = list(fields)
-    if len({f.name.casefold() for f in fields}) < len(fields):
-        return True
-    inner: list[Type] = [f.type for f in fields]
-    while inner:
-        kind = inner.pop()
-        match kind:
-            case StructType(children):
-                if _collide(children):
-                    return True
-            case ListType(element):
-                inner.append(element.type)
-            case MapType(key, value):
-                inner += [key.type, value.type]
-    return False
