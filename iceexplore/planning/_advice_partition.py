@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ _BUCKETS = frozenset(
      "timestamptz_ns", "time")
 )  # fmt: skip
 _MAX_BUCKETS = 512
+_SIZED = re.compile(r"(bucket|truncate)\[([1-9][0-9]{0,9})\]\Z")
 #: Files may become smaller than they are, down to this share of today's average: below it, pruning is paid for dearly.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
@@ -108,7 +110,7 @@ def candidates(
         if found is not None:
             yield Candidate("{}", "identity", *found, said)
     elif points and base in _BUCKETS:
-        old = max((int(h[7:-1]) for h in have if h.startswith("bucket[")), default=1)
+        old = max((_size(transform, "bucket") or 1 for transform in have), default=1)
         buckets = _buckets(every, left)
         if buckets > 1 and buckets * old <= _MAX_BUCKETS and (values is None or values >= 4 * buckets * old):
             found = _hashed(every, left, points, buckets)
@@ -147,13 +149,19 @@ def replaced(new: str, old: str, *, text: bool = False) -> bool:
         return times.index(new) < times.index(old)
     if new == "identity":
         return old != "identity"
-    for kind in ("bucket[", "truncate["):
-        if new.startswith(kind) and old.startswith(kind):
-            a, b = int(new[len(kind) : -1]), int(old[len(kind) : -1])
-            if kind == "bucket[":
+    for kind in ("bucket", "truncate"):
+        a, b = _size(new, kind), _size(old, kind)
+        if a is not None and b is not None:
+            if kind == "bucket":
                 return a > b and a % b == 0
             return a > b if text else a < b and b % a == 0
     return False
+
+
+def _size(transform: str, kind: str) -> int | None:
+    """What stands in brackets; a table may have transforms of any spelling."""
+    found = _SIZED.match(transform)
+    return int(found[2]) if found is not None and found[1] == kind else None
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:

@@ -88,7 +88,10 @@ def test_estimates_stay_within_what_there_is(data: st.DataObject) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         found = sorted_reading(Shares(spread, files), wanted, distinct)
         every = np.ones(len(files.rows), dtype=np.bool_)
-        fields = list(candidates(PrimitiveType(name), spread, files, every, wanted, distinct))
+        have = data.draw(
+            st.sets(st.sampled_from(["bucket[x]", "bucket[0]", "bucket[4]", "truncate[-1]", "week", "day"]))
+        )
+        fields = list(candidates(PrimitiveType(name), spread, files, every, wanted, distinct, have))
     assert 0 <= found.files <= len(files.rows)
     assert 0 <= found.bytes <= files.bytes.sum() * (1 + 1e-9) + 1
     for field in fields:
@@ -133,6 +136,17 @@ def test_what_makes_what_needless() -> None:
     assert replaced("truncate[12]", "truncate[3]", text=True)
     assert replaced("identity", "bucket[4]")
     assert not replaced("day", "bucket[4]")
+    for strange in (
+        "bucket[x]",
+        "bucket[0]",
+        "bucket[-4]",
+        "bucket",
+        "bucket[²]",
+        "",
+        "truncate[9999999999999999999999]",
+    ):
+        assert not replaced("bucket[4]", strange)
+        assert not replaced(strange, "bucket[4]")
 
 
 def _key(value: Any) -> Any:
