@@ -1,6 +1,8 @@
 """Rows: data files read with their deletes applied, in pyarrow alone."""
 
-from iceexplore.reading._changelog import changelog, changelog_batches
+from iceexplore.reading._changelog import ChangelogOptions, changelog, changelog_batches
+from iceexplore.reading._changelog_algebra import CHANGE_FIELDS, net_of, with_updates, without_carryovers
+from iceexplore.reading._changelog_tasks import ChangeFiles, ChangeReader, change_files
 from iceexplore.reading._columns import (
     DELETED,
     FILE,
@@ -36,6 +38,10 @@ from iceexplore.reading._scan import head, to_arrow
 from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of, read_tasks
 
 __all__ = [
+    "CHANGE_FIELDS",
+    "ChangeFiles",
+    "ChangeReader",
+    "ChangelogOptions",
     "DELETED",
     "EqualityDeletes",
     "FILE",
@@ -60,6 +66,7 @@ __all__ = [
     "TaskReader",
     "arrow_field",
     "arrow_fields",
+    "change_files",
     "changelog",
     "changelog_batches",
     "chosen_columns",
@@ -74,6 +81,7 @@ __all__ = [
     "identified",
     "is_made_up",
     "naming_of",
+    "net_of",
     "outputs_of",
     "position_index",
     "pruned",
@@ -83,4 +91,6 @@ __all__ = [
     "to_arrow",
     "vector_positions",
     "with_ancestors",
+    "with_updates",
+    "without_carryovers",
 ]

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, Snapshot
-from iceexplore.planning import ALWAYS, Filter, evaluate, make_filter, match_deletes
+from iceexplore.planning import Filter, make_filter
 from iceexplore.reading._changelog_algebra import (
     CHANGE_COLUMNS,
-    CHANGE_ORDINAL,
-    CHANGE_TYPE,
-    COMMIT_SNAPSHOT_ID,
+    CHANGE_FIELDS,
     net_of,
     with_updates,
     without_carryovers,
 )
-from iceexplore.reading._changelog_files import FileChanges, changes_of_entries, changes_of_step
-from iceexplore.reading._columns import Output, chosen_columns, pruned
+from iceexplore.reading._changelog_tasks import ChangeFiles, ChangeReader, change_files, told_snapshots
+from iceexplore.reading._columns import Output, chosen_columns
 from iceexplore.reading._columns_convert import arrow_field
-from iceexplore.reading._data_file import read_data_file
-from iceexplore.reading._deletes import PositionDeletes
-from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields
-from iceexplore.reading._history import Step, lineage, step_of
+from iceexplore.reading._deletes_equality import column_of
 from iceexplore.storage import progress
 
-__all__ = ["changelog", "changelog_batches"]
+__all__ = ["ChangelogOptions", "changelog", "changelog_batches"]
 
-_TYPES = {CHANGE_TYPE: pa.string(), CHANGE_ORDINAL: pa.int32(), COMMIT_SNAPSHOT_ID: pa.int64()}
-Mask = npt.NDArray[np.bool_]
 
 
 def changelog(
@@ -91,7 +81,7 @@ def changelog(
     FormatError, FileMissingError
         A file that is needed is damaged or gone.
     """
-    options = _Options(state, columns, where, identifier_columns, compute_updates, net_changes)
+    options = ChangelogOptions(state, columns, where, identifier_columns, compute_updates, net_changes)
     parts = [options.empty(), *_snapshots(state, before, after, options)]
     made = pa.concat_tables(parts)
     if net_changes:
@@ -116,13 +106,32 @@ def changelog_batches(
     OptionError, UnsupportedError, FormatError, FileMissingError
         As of `changelog`.
     """
-    options = _Options(state, columns, where, identifier_columns, compute_updates, False)
+    options = ChangelogOptions(state, columns, where, identifier_columns, compute_updates, False)
     for part in _snapshots(state, before, after, options):
         yield options.output(part)
 
 
-class _Options:
-    """The arguments, checked."""
+class ChangelogOptions:
+    """The arguments of a changelog, checked.
+
+    Attributes
+    ----------
+    fields
+        Every column of the schema: rows are compared by all of them.
+    outputs
+        The columns of the result.
+    filter
+        What rows are told.
+    updates, identifiers
+        Whether removed and added rows are paired, and by which columns.
+    net
+        Whether changes that undo each other are left out.
+
+    Raises
+    ------
+    OptionError
+        They make no sense; see `changelog`.
+    """
 
     def __init__(
         self,
@@ -159,15 +168,13 @@ class _Options:
 
     def empty(self) -> pa.Table:
         """No changes."""
-        fields = [arrow_field(f) for f in self.fields] + [pa.field(name, kind) for name, kind in _TYPES.items()]
-        return pa.schema(fields).empty_table()
+        return pa.schema([*(arrow_field(f) for f in self.fields), *CHANGE_FIELDS]).empty_table()
 
     def output(self, table: pa.Table) -> pa.Table:
         """The columns that are wanted."""
         chosen = [(o.name, arrow_field(o.field), column_of(table, o.path)) for o in self.outputs]
-        fields = [field.with_name(name) for name, field, _ in chosen]
-        fields += [pa.field(name, kind) for name, kind in _TYPES.items()]
-        arrays = [array for _, _, array in chosen] + [table[name] for name in _TYPES]
+        fields = [*(field.with_name(name) for name, field, _ in chosen), *CHANGE_FIELDS]
+        arrays = [array for _, _, array in chosen] + [table[f.name] for f in CHANGE_FIELDS]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -182,40 +189,19 @@ def _own(state: TableState, columns: Any) -> list[Output]:
 
 
 def _snapshots(
-    state: TableState, before: Snapshot | None, after: Snapshot | None, options: _Options
+    state: TableState, before: Snapshot | None, after: Snapshot | None, options: ChangelogOptions
 ) -> Iterator[pa.Table]:
-    line = lineage(state.metadata, after)
-    if after is None:
-        return
-    ids = [s.snapshot_id for s in line]
-    start = 0
-    if before is not None:
-        if before.snapshot_id not in ids:
-            raise OptionError(
-                f"snapshot {before.snapshot_id} is no ancestor of {after.snapshot_id}: the changes of rows between "
-                "them are not those of one line of snapshots"
-            )
-        start = ids.index(before.snapshot_id) + 1
-    wanted = [i for i in range(start, len(line)) if line[i].operation != "replace"]
-    with progress(len(wanted), "snapshots") as advance:
-        for ordinal, i in enumerate(wanted):
-            yield _of_snapshot(state, line, i, ordinal, options)
+    with progress(len(told_snapshots(state, before, after)), "snapshots") as advance:
+        for changes in change_files(state, before, after, options.filter):
+            yield _of_snapshot(state, changes, options)
             advance()
 
 
-def _of_snapshot(state: TableState, line: Sequence[Snapshot], at: int, ordinal: int, options: _Options) -> pa.Table:
-    after = step_of(state, line[at])
-    expired = at == 0 and line[0].parent_snapshot_id is not None
-    before = step_of(state, line[at - 1]) if at else None
-    files = changes_of_entries(after, options.filter) if expired else changes_of_step(before, after, options.filter)
+def _of_snapshot(state: TableState, changes: list[ChangeFiles], options: ChangelogOptions) -> pa.Table:
     parts = [options.empty()]
-    for kind, rows in _rows(state, before, after, files, options):
-        constants = {CHANGE_TYPE: kind, CHANGE_ORDINAL: ordinal, COMMIT_SNAPSHOT_ID: line[at].snapshot_id}
-        for name, value in constants.items():
-            rows = rows.append_column(
-                pa.field(name, _TYPES[name]), pa.repeat(pa.scalar(value, _TYPES[name]), rows.num_rows)
-            )
-        parts.append(rows)
+    for change in changes:
+        reader = ChangeReader(state, change, options.fields, options.filter.expression)
+        parts += [table for row in range(len(change)) for table in reader.read(row)]
     made = pa.concat_tables(parts)
     if options.net:
         return made
@@ -223,75 +209,3 @@ def _of_snapshot(state: TableState, line: Sequence[Snapshot], at: int, ordinal: 
     if options.updates:
         made = with_updates(made, {o.name: column_of(made, o.path) for o in options.identifiers})
     return made
-
-
-def _rows(
-    state: TableState, before: Step | None, after: Step, files: FileChanges, options: _Options
-) -> Iterator[tuple[str, pa.Table]]:
-    """The rows that were deleted and inserted, each data file read once; carry-overs are still there."""
-    sides = [(before, files.removed), (after, files.added)]
-    for (step, batch), kind in zip(sides, ("DELETE", "INSERT"), strict=True):
-        side = _Side(step, batch)
-        for row in range(len(batch)):
-            for table, deleted in _read(state, batch, row, [side], options):
-                yield kind, _chosen(table, ~deleted[0], options)
-    if len(files.kept):
-        both = [_Side(before, files.kept), _Side(after, files.kept)]
-        for row in range(len(files.kept)):
-            for table, (was, now) in _read(state, files.kept, row, both, options):
-                yield "DELETE", _chosen(table, ~was & now, options)
-                yield "INSERT", _chosen(table, was & ~now, options)
-
-
-class _Side:
-    """The deletes of some data files in one snapshot."""
-
-    def __init__(self, step: Step | None, files: EntryBatch) -> None:
-        state = None if step is None else step.state
-        self.positions: PositionDeletes | None = None
-        self.equality: EqualityDeletes | None = None
-        if state is not None and len(files):
-            matched = match_deletes(state, files)
-            self.positions = PositionDeletes(state, files, matched)
-            self.equality = EqualityDeletes(state, matched)
-
-    def numbers(self, row: int) -> tuple[int, ...]:
-        return () if self.equality is None else self.equality.numbers(row)
-
-    def ids(self, row: int) -> frozenset[int]:
-        numbers = self.numbers(row)
-        return frozenset() if self.equality is None or not numbers else self.equality.ids(numbers)
-
-
-def _read(
-    state: TableState, batch: EntryBatch, row: int, sides: Sequence[_Side], options: _Options
-) -> Iterator[tuple[pa.Table, list[Mask]]]:
-    """Rows of a data file, and which of them are deleted on each side."""
-    ids = {i for side in sides for i in side.ids(row)}
-    paths = equality_fields(state, ids) if ids else {}
-    fields = list(options.fields)
-    for number, path in paths.items():  # columns that were dropped since
-        if not pruned(options.fields, {number}):
-            fields += pruned([path[0]], {number})
-    gone = [[p for _, p in side.positions.of(row)] if side.positions is not None else [] for side in sides]
-    for table in read_data_file(state, EntryBatch(batch.entries, {}, batch.partition).take([row]), fields):
-        if not table.num_rows:
-            continue
-        start = table[table.num_columns - 1][0].as_py()
-        masks = []
-        for side, by_position in zip(sides, gone, strict=True):
-            deleted = np.zeros(table.num_rows, dtype=bool)
-            for positions in by_position:
-                low, high = np.searchsorted(positions, (start, start + table.num_rows)).tolist()
-                deleted[positions[low:high] - start] = True
-            if side.equality is not None and side.numbers(row):
-                deleted |= side.equality.mask(side.numbers(row), table, paths)
-            masks.append(deleted)
-        yield table, masks
-
-
-def _chosen(table: pa.Table, keep: Mask, options: _Options) -> pa.Table:
-    rows = table.filter(pa.array(keep))
-    if options.filter.expression != ALWAYS:
-        rows = rows.filter(evaluate(options.filter.expression, rows))
-    return rows.select(range(len(options.fields)))

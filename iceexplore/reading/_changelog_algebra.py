@@ -18,6 +18,7 @@ from iceexplore.reading._row_codes import row_codes
 
 __all__ = [
     "CHANGE_COLUMNS",
+    "CHANGE_FIELDS",
     "CHANGE_ORDINAL",
     "CHANGE_TYPE",
     "COMMIT_SNAPSHOT_ID",
@@ -29,6 +30,7 @@ __all__ = [
 #: Reserved columns (Java: ``MetadataColumns``).
 CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID = "_change_type", "_change_ordinal", "_commit_snapshot_id"
 CHANGE_COLUMNS = (CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID)
+CHANGE_FIELDS = tuple(map(pa.field, CHANGE_COLUMNS, (pa.string(), pa.int32(), pa.int64())))
 
 _INSERT, _DELETE, _BEFORE, _AFTER = "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE_AFTER"
 
