@@ -18,7 +18,7 @@ from iceexplore.planning import partition_columns
 from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
 from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
 from iceexplore.reading._columns_ids import NAME_MAPPING, Naming, has_all, has_ids, identified, naming_of
-from iceexplore.reading._parquet import ParquetRows
+from iceexplore.reading._parquet import BATCH_ROWS, ParquetRows
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
 
@@ -64,7 +64,8 @@ def read_data_file(
     row_groups
         Only these row groups of a Parquet file; every row of ORC and Avro.
     batch_rows
-        Rows of a batch at most.
+        Rows of a batch at most. Where they are few, no more of a Parquet file is fetched than the batches need that
+        are taken.
     kind
         What the read log calls the reads.
     required
@@ -100,7 +101,8 @@ def _batches(
             found = sniff(opened.read(HEAD_BYTES))
             opened.seek(0)
             if found == "parquet":
-                rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds)
+                sparing = batch_rows is not None and batch_rows < BATCH_ROWS
+                rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds, sparing=sparing)
                 _check_count(state, entry, rows.rows)
                 plain = made.identified(rows.schema)
                 leaves = rows.leaves(plain, made.fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, BinaryIO
 
@@ -13,10 +14,14 @@ from iceexplore.formats import FIELD_ID, field_id, foreign
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.reading._columns_ids import children_of
 
-__all__ = ["ParquetRows"]
+__all__ = ["BATCH_ROWS", "ParquetRows"]
 
-_BATCH_ROWS = 1 << 17
+#: Rows of a batch, unless fewer are asked for.
+BATCH_ROWS = 1 << 17
 _SPAN_BYTES = 32 << 20
+#: Where few rows are wanted, more than so many bytes are fetched in pieces, no further than needed.
+_SPARED_BYTES = 8 << 20
+_PIECE_BYTES = 1 << 18
 #: Decoding in threads pays from here.
 _THREADS_FROM = 1 << 19
 
@@ -30,9 +35,11 @@ class ParquetRows:
         As the footer counts them.
     schema
         As Arrow reads it, in plain types (see `plain`), field ids under ``PARQUET:field_id``.
+    sparing
+        Only the first batches may be taken: large row groups are not fetched as wholes, but as far as batches need.
     """
 
-    def __init__(self, file: BinaryIO, location: str, *, nanoseconds: bool) -> None:
+    def __init__(self, file: BinaryIO, location: str, *, nanoseconds: bool, sparing: bool = False) -> None:
         import pyarrow.parquet as pq
 
         self.location = location
@@ -40,6 +47,7 @@ class ParquetRows:
             # INT96 has nanoseconds, whose range ends in 2262; Iceberg's timestamps of microseconds go further.
             unit = None if nanoseconds else "us"
             self._reader = pq.ParquetFile(file, coerce_int96_timestamp_unit=unit)
+            self._file, self._unit, self._sparing = file, unit, sparing
             self.rows = int(self._reader.metadata.num_rows)
             self._groups = self._reader.metadata.num_row_groups
             self.schema = plain(self._reader.schema_arrow)
@@ -81,7 +89,7 @@ class ParquetRows:
         said
             The rows that the manifest claims; where no column is needed and the footer says the same, none is read.
         """
-        most = batch_rows or _BATCH_ROWS
+        most = batch_rows or BATCH_ROWS
         if leaves == [] and self._paths and said != self.rows:
             leaves = self._paths[:1]
         with foreign("the Parquet file", self.location):
@@ -109,7 +117,7 @@ class ParquetRows:
             if not 0 <= g < self._groups:
                 raise FormatError(f"there is no row group {g}: the file has {self._groups}", location=self.location)
             together = [*span, g]
-            small = sum(counts[i] for i in together) <= _BATCH_ROWS and sum(sizes[i] for i in together) <= _SPAN_BYTES
+            small = sum(counts[i] for i in together) <= BATCH_ROWS and sum(sizes[i] for i in together) <= _SPAN_BYTES
             if span and not (small and span[-1] == g - 1):
                 yield edges[span[0]], sum(counts[i] for i in span), span
                 together = [g]
@@ -123,8 +131,11 @@ class ParquetRows:
         self, start: int, rows: int, groups: list[int], leaves: list[str] | None, most: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         threads = rows >= _THREADS_FROM
+        reader = self._reader
+        if self._sparing and self._fetched(groups, leaves) > _SPARED_BYTES:
+            reader, threads = self._in_pieces, False
         at = start
-        found: Any = self._reader.iter_batches(most, row_groups=groups, columns=leaves, use_threads=threads)
+        found: Any = reader.iter_batches(most, row_groups=groups, columns=leaves, use_threads=threads)
         for batch in found:
             schema = plain(batch.schema)
             columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
@@ -132,6 +143,26 @@ class ParquetRows:
             at += batch.num_rows
         if at != start + rows:
             raise FormatError(f"{at - start:,} rows where the footer says {rows:,}", location=self.location)
+
+    @cached_property
+    def _in_pieces(self) -> Any:
+        """The file as read with many small requests, in the order of the pages."""
+        import pyarrow.parquet as pq
+
+        about = self._reader.metadata
+        return pq.ParquetFile(
+            self._file,
+            metadata=about,
+            coerce_int96_timestamp_unit=self._unit,
+            buffer_size=_PIECE_BYTES,
+            pre_buffer=False,
+        )
+
+    def _fetched(self, groups: list[int], leaves: list[str] | None) -> int:
+        """Bytes of these columns in some row groups."""
+        wanted = [i for i, path in enumerate(self._paths) if leaves is None or path in leaves]
+        about = [self._reader.metadata.row_group(g) for g in groups]
+        return sum(int(g.column(i).total_compressed_size) for g in about for i in wanted)
 
 
 def plain(schema: pa.Schema) -> pa.Schema:

@@ -16,7 +16,7 @@ from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem
 from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState, to_frame
 from iceexplore.planning import FileTasks, plan_scan
-from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of
+from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
 from iceexplore.storage import progress
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def to_arrow(
     found: list[pa.Table] = [reader.schema.empty_table()]
     rows = size = 0
     order = range(len(tasks)) if limit != 0 else range(0)
-    parts = file_rows(reader, order, parallel=limit is None, on_error=skip)
+    parts = file_rows(reader, order, parallel=limit is None, on_error=skip, batch_rows=few_rows(limit))
     for _, part in parts:
         table = part.table if limit is None else part.table.slice(0, limit - rows)
         rows += table.num_rows
@@ -126,6 +126,7 @@ def file_rows(
     *,
     parallel: bool,
     on_error: OnError = "raise",
+    batch_rows: int | None = None,
 ) -> Generator[tuple[int, FileRows], None, None]:
     """The rows of some tasks in their order, each with the task that it is of.
 
@@ -136,6 +137,8 @@ def file_rows(
     on_error
         ``"skip"``: what cannot be read is left out. Each file has a problem that says how many rows are missing, and
         a warning is given at the end, or when the generator is closed.
+    batch_rows
+        Rows of a file gone through at a time at most, where it is not read ahead.
 
     Raises
     ------
@@ -145,7 +148,7 @@ def file_rows(
     lost = _Lost(reader.state)
     files = reader.tasks.files.entries
     try:
-        with progress(len(rows), "data files") as step, _Ahead(reader, rows if parallel else ()) as ahead:
+        with progress(len(rows), "data files") as step, _Ahead(reader, rows if parallel else (), batch_rows) as ahead:
             for row in rows:
                 read = 0
                 try:
@@ -165,8 +168,11 @@ def file_rows(
 class _Ahead:
     """Reads small files before they are asked for."""
 
-    def __init__(self, reader: TaskReader, rows: range | list[int] | tuple[()]) -> None:
+    def __init__(
+        self, reader: TaskReader, rows: range | list[int] | tuple[()], batch_rows: int | None = None
+    ) -> None:
         self._reader = reader
+        self._batch_rows = batch_rows
         sizes = reader.tasks.files.entries["file_size_in_bytes"]
         counts = reader.tasks.files.entries["record_count"]
         small = (
@@ -192,7 +198,7 @@ class _Ahead:
                 self._asked[one] = self._pool.submit(self._whole, one)
         future = self._asked.pop(row, None)
         if future is None:
-            yield from self._reader.read(row)
+            yield from self._reader.read(row, batch_rows=self._batch_rows)
             return
         yield from future.result()
 

@@ -21,10 +21,19 @@ from iceexplore.reading._data_file import read_data_file
 from iceexplore.reading._deletes import PositionDeletes
 from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields
 
-__all__ = ["FileRows", "NO_DATA", "TaskReader", "outputs_of", "read_tasks"]
+__all__ = ["FileRows", "NO_DATA", "TaskReader", "few_rows", "outputs_of", "read_tasks"]
 
 #: A format that no data file has: files of other things that a writer lists among the data (moonlink's indexes).
 NO_DATA = "puffin"
+
+
+#: Rows gone through at a time where a few are wanted: fewer cost more by the batch than they save.
+_FEW = 4096
+
+
+def few_rows(limit: int | None) -> int | None:
+    """How many rows of a file to go through at a time where so many are wanted; None: as many as usual."""
+    return None if limit is None or limit > _FEW // 2 else _FEW
 
 
 def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mark"] = "drop") -> list[Output]:
@@ -100,13 +109,17 @@ class TaskReader:
         self.state.problems.add(problem("unsupported", where, text, field="file_format", found=NO_DATA))
         return False
 
-    def read(self, row: int, *, row_groups: Sequence[int] | None = None) -> Iterator[FileRows]:
+    def read(
+        self, row: int, *, row_groups: Sequence[int] | None = None, batch_rows: int | None = None
+    ) -> Iterator[FileRows]:
         """The rows of one task, positions ascending.
 
         Parameters
         ----------
         row_groups
             Only these row groups of a Parquet file; every row of ORC and Avro.
+        batch_rows
+            Rows of the file gone through at a time at most: see `read_data_file`.
 
         Raises
         ------
@@ -120,7 +133,8 @@ class TaskReader:
         paths = equality_fields(self.state, self.equality.ids(numbers)) if numbers else {}
         gone = [positions for _, positions in self.positions.of(row)]
         fields = self._fields(condition, paths)
-        for table in read_data_file(self.state, self._files.take([row]), fields, row_groups=row_groups):
+        file = self._files.take([row])
+        for table in read_data_file(self.state, file, fields, row_groups=row_groups, batch_rows=batch_rows):
             rows = table.num_rows
             if not rows:
                 continue
@@ -201,10 +215,11 @@ def read_tasks(
     """
     reader = TaskReader(state, tasks, outputs_of(state, columns, deleted=deleted), condition)
     left = limit
+    batch_rows = few_rows(limit)
     for row in range(len(tasks)):
         if left is not None and left <= 0:
             return
-        for part in reader.read(row):
+        for part in reader.read(row, batch_rows=batch_rows):
             table = part.table if left is None else part.table.slice(0, left)
             yield table
             if left is not None:

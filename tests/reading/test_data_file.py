@@ -319,3 +319,18 @@ def test_only_what_is_needed_is_read(tmp_path: Path) -> None:
     next(batches)
     assert t.reads.bytes < 40_000_000
     batches.close()  # type: ignore[attr-defined]
+
+
+def test_of_a_large_row_group_the_first_rows_alone_are_fetched(tmp_path: Path) -> None:
+    t = table_of(tmp_path, [field(1, "id", "long"), field(2, "blob", "binary")])
+    noise = np.random.default_rng(0).bytes(32_000_000)
+    blobs = [noise[i * 1000 : (i + 1) * 1000] for i in range(32_000)]
+    schema = pa.schema([stored(1, "id", pa.int64()), stored(2, "blob", pa.binary())])
+    location = put(tmp_path, pa.table([pa.array(range(32_000)), pa.array(blobs)], schema=schema))
+    t.reads.clear()
+    batches = read_data_file(t._state, entry(location, 32_000), t._state.schema.fields, batch_rows=100)
+    assert next(batches).column(0).to_pylist() == list(range(100))
+    assert t.reads.bytes < 4_000_000
+    rest = pa.concat_tables(batches)
+    assert rest["id"].to_pylist() == rest["_pos"].to_pylist() == list(range(100, 32_000))
+    assert rest["blob"].to_pylist() == blobs[100:]
