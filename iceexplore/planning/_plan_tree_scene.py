@@ -17,7 +17,7 @@ from iceexplore.planning._plan_leaves import LeafScan, leaves_of, parts_of
 from iceexplore.planning._plan_skipped import skipped_files, skipped_manifests
 from iceexplore.planning._plan_tree_cuts import Cut, cuts, evidence
 from iceexplore.planning._plan_tree_deletes import draw_deletes
-from iceexplore.planning._plan_tree_words import amount, basename, file_lines, leaf_lines, root_lines
+from iceexplore.planning._plan_tree_words import amount, basename, damage, file_lines, leaf_lines, root_lines
 from iceexplore.render import Mark, Scene, SceneNode, share
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ class _Drawing:
         of = f"{len(plan):,} of {amount(met, 'data file')}" if met else "no data file"
         within = f" in {amount(opened, 'manifest')}" if opened else ""
         said = f"reads {of}{within}, {human_bytes(size)}"
-        return said + (f"; {amount(rows - opened, 'manifest')} not opened" if rows > opened else "")
+        rest = f"; {amount(rows - opened, 'manifest')} not opened" if rows > opened else ""
+        return said + rest + damage(plan)
 
     def table(self) -> SceneNode:
         """The table, and which snapshots are planned."""

@@ -10,8 +10,9 @@ from iceexplore.graph import human_bytes
 if TYPE_CHECKING:
     from iceexplore.planning._plan_leaves import LeafScan
     from iceexplore.planning._plan_roots import RootScan
+    from iceexplore.planning._scan_plan import ScanPlan
 
-__all__ = ["amount", "basename", "file_lines", "held", "leaf_lines", "root_lines", "share_of"]
+__all__ = ["amount", "basename", "damage", "file_lines", "held", "leaf_lines", "root_lines", "share_of"]
 
 
 def amount(count: int, one: str) -> str:
@@ -43,6 +44,12 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
         None if size is None else human_bytes(size),
     ]
     return " · ".join(p for p in parts if p)
+
+
+def damage(plan: ScanPlan) -> str:
+    """That a plan lacks files or deletes because of damage; its notes say which."""
+    known = 0 if plan.appends is None else len(plan.appends.notes)
+    return "; incomplete, as not all of the metadata could be read" if len(plan.notes) > known else ""
 
 
 def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:

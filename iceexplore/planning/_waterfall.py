@@ -14,7 +14,7 @@ from iceexplore.graph import human_bytes
 from iceexplore.planning._bar_picture import BarPicture
 from iceexplore.planning._layout_deletes import deleted_rows
 from iceexplore.planning._plan_levels import LEAF_LEVEL, WITH_DELETES, levels_table
-from iceexplore.planning._plan_tree_words import amount, share_of
+from iceexplore.planning._plan_tree_words import amount, damage, share_of
 from iceexplore.render import Bar, BarChart, BarRow
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def _said(plan: ScanPlan, first: Mapping[str, Any]) -> str:
         amount(count, "data file") if first["files"] is None else f"{count:,} of {amount(first['files'], 'data file')}"
     )
     whole = first["bytes"] is not None and WITH_DELETES not in first["known"]
-    return f"reads {files}, {human_bytes(size)}" + (f" of {human_bytes(first['bytes'])}" if whole else "")
+    return (
+        f"reads {files}, {human_bytes(size)}" + (f" of {human_bytes(first['bytes'])}" if whole else "") + damage(plan)
+    )
 
 
 def _notes(plan: ScanPlan, levels: pa.Table) -> list[str]:

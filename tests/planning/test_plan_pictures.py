@@ -213,6 +213,24 @@ def test_a_table_whose_files_are_gone(layout: str) -> None:
     faces(plan)
 
 
+@pytest.mark.parametrize("layout", ["v2", "v4-leaves"])
+def test_what_cannot_be_read_is_marked_and_not_called_skipped(layout: str, tmp_path: Path) -> None:
+    filled(layout, appends=2).save(tmp_path / "t")
+    plan = ix.open(tmp_path / "t").plan("id >= 0")
+    location = next(leaf.location for leaf in plan.leaves if leaf.root_row is not None)
+    Path(plan.state.storage.resolve(location)).unlink()
+    damaged = ix.open(tmp_path / "t").plan("id >= 0")
+    (node,) = [n for n in damaged.tree().scene().nodes if "problem" in n.marks]
+    assert node.tooltip == location and "not all of it could be read" in node.lines
+    assert not greyed(damaged.tree(), "data-manifest")
+    Path(plan.state.storage.resolve(plan.roots[0].root.location)).unlink()
+    nothing = ix.open(tmp_path / "t").plan("id >= 0")
+    for lost in (damaged, nothing):
+        assert "incomplete" in lost.tree().scene().description and "incomplete" in lost.waterfall().to_text()
+        faces(lost)
+    assert "incomplete" not in plan.tree().scene().description + plan.waterfall().to_text()
+
+
 @pytest.mark.parametrize("given", [7, 0, -1, 8.0, True, None, "60"])
 def test_too_few_nodes_are_refused(given: Any) -> None:
     with pytest.raises(OptionError, match="max_nodes"):
