@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from iceexplore.on_spark._arrow_types import for_spark, spark_schema
 from iceexplore.on_spark._session_info import SessionInfo
+from iceexplore.storage import CACHE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +21,8 @@ __all__ = ["deal", "frame_of", "from_table", "parallelism"]
 _BATCH_ROWS = 8192
 #: Tasks at least, where the number of workers is not known.
 _CONNECT_TASKS = 16
+#: What a worker keeps of what it has decoded: there are many of them, and they go through each manifest once.
+_WORKER_CACHE = 64 << 20
 T = TypeVar("T")
 
 
@@ -64,6 +67,7 @@ def frame_of(
         return session.createDataFrame([], held)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        CACHE.max_bytes = min(CACHE.max_bytes, _WORKER_CACHE)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for table in work(bundles[number]):
