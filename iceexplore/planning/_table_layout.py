@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -89,6 +89,9 @@ class TableLayout(BarPicture):
         if any(r.bars[0] and r.bars[0].rest for r in rows):
             said += f"; a small file is below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
+        if not any(b and b.value for r in rows for b in r.bars[:2]):  # pale alone would tell nothing
+            rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
+            return BarChart(f"{self.name} by {self.by}", said, heads, tuple(rows))
         return BarChart(f"{self.name} by {self.by}", said, heads, tuple(rows), "full-size files, data", "small files")
 
     def _records(self, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
@@ -97,7 +100,8 @@ class TableLayout(BarPicture):
     def _row(self, label: str, r: dict[str, Any]) -> BarRow:
         small, rows, gone = int(r["small_files"]), int(r["rows"]), float(r["deleted_rows"])
         count = int(r["files"])
-        files = f"{count:,}" + (f", {'all' if 1 < small == count else f'{small:,}'} small" if small else "")
+        which = "small" if small == count == 1 else "all small" if small == count else f"{small:,} small"
+        files = f"{count:,} ({which})" if small else f"{count:,}"
         size = int(r["bytes"])
         said = f"{gone:,.0f}" + (f" ({gone / rows:.1%})" if rows and gone else "")
         equality = int(r["equality_deletes"])

@@ -303,6 +303,13 @@ def test_neither_none_nor_all_is_said_of_a_small_part() -> None:
     assert ">99%" in many().plan("id >= 10").waterfall().to_text()
 
 
+def test_where_every_file_is_small_bars_are_solid() -> None:
+    chart = lab("v3").plan().layout("snapshot").chart()
+    assert (chart.solid, chart.pale) == ("", "") and "small file" in chart.description
+    assert all(bar is None or bar.rest == 0 for row in chart.rows for bar in row.bars)
+    assert [bar.text for row in chart.rows if (bar := row.bars[0])] == ["3 (all small)"] * 5
+
+
 # Hostile texts -------------------------------------------------------------------------------------------------------
 
 EVIL = '"]; <img src=x onerror=alert(1)> `x` $y$ \\N <b>'
