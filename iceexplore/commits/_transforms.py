@@ -89,7 +89,9 @@ def _truncate(width: int, source: Type, values: pa.Array) -> pa.Array:
     match type_base(source):
         case "int" | "long":
             numbers = integers_of(values)
-            return pa.array(numbers - np.mod(numbers, width), mask=np.asarray(values.is_null()))
+            cut_down = pa.array(numbers - np.mod(numbers, width), mask=np.asarray(values.is_null()))
+            # Below the lowest number Java's integers wrap around (``TruncateUtil``).
+            return cut_down.cast(arrow_type(source), safe=False)
         case "string":
             return pc.utf8_slice_codeunits(values, 0, width)
         case "binary":

@@ -27,7 +27,7 @@ from iceexplore.planning._filter import Filter, tuple_predicate
 from iceexplore.planning._judge import may_match
 from iceexplore.planning._partition_values import partition_columns
 from iceexplore.planning._projection import project
-from iceexplore.planning._witness import Witness, all_may, partition_questions, top_level_ids
+from iceexplore.planning._witness import Witness, all_may, believed, partition_questions, top_level_ids
 
 __all__ = ["ManifestWitnesses", "may_hold"]
 
@@ -90,7 +90,8 @@ class ManifestWitnesses:
                 found = self._field(spec, mine).get(column.key)
                 if found is not None:
                     field = column.field
-                    out.append(Witness(may, None, found, mine, "partition", field.name, field.transform, column.type))
+                    where = believed(found, mine, field.transform, p.field_id, self._metadata)
+                    out.append(Witness(may, None, found, where, "partition", field.name, field.transform, column.type))
         return out + self.statistics(p) if self._statistics else out
 
     def statistics(self, p: Predicate) -> list[Witness]:
@@ -107,7 +108,8 @@ class ManifestWitnesses:
             if found is not None:
                 kind = result_type(e.transform, p.type)
                 name = e.name or f"{e.transform}({p.name})"
-                out.append(Witness(may, None, found, None, "statistics", name, e.transform, kind))
+                where = believed(found, None, e.transform, p.field_id, self._metadata)
+                out.append(Witness(may, None, found, where, "statistics", name, e.transform, kind))
         return out
 
     def may_have(self, wanted: Filter) -> Mask:

@@ -9,7 +9,7 @@ from typing import Any
 
 from iceexplore.metadata import Type, decimal_parameters, transform_parts, type_base
 
-__all__ = ["decimal_of", "transform_of", "unscaled"]
+__all__ = ["decimal_of", "transform_of", "unscaled", "wrapped_result"]
 
 _DAY = 86_400
 _INSTANTS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
@@ -78,6 +78,18 @@ def _truncate(width: int, base: str, source: Type) -> Callable[[Any], Any] | Non
 
             return cut
     return None
+
+
+def wrapped_result(transform: str, source: Type) -> int | None:
+    """The highest number, or nearly, that Java's ``truncate`` makes of the lowest ones, which its integers have no room
+    to cut down (``TruncateUtil``); None where the width divides them."""
+    name, width = transform_parts(transform)
+    bits = {"int": 32, "long": 64}.get(type_base(source))
+    if name != "truncate" or not width or bits is None:
+        return None
+    lowest = -(1 << (bits - 1))
+    over = lowest % width
+    return lowest - over + (1 << bits) if over else None
 
 
 def unscaled(value: Decimal, scale: int) -> int:

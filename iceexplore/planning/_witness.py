@@ -12,13 +12,23 @@ import pyarrow.compute as pc
 
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import PartitionSpec, TableMetadata, Type
-from iceexplore.planning._evidence import Evidence, Mask
+from iceexplore.planning._evidence import Evidence, Mask, known
 from iceexplore.planning._expression import Expression, Predicate
 from iceexplore.planning._judge import all_masks, any_mask, may_match, must_match, walk
 from iceexplore.planning._partition_values import PartitionColumn, partition_columns
 from iceexplore.planning._projection import project
+from iceexplore.planning._transform_values import wrapped_result
 
-__all__ = ["FileWitnesses", "Witness", "Witnesses", "all_may", "all_must", "partition_questions", "top_level_ids"]
+__all__ = [
+    "FileWitnesses",
+    "Witness",
+    "Witnesses",
+    "all_may",
+    "all_must",
+    "believed",
+    "partition_questions",
+    "top_level_ids",
+]
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,27 @@ def partition_questions(
             yield column, may, must
 
 
+def believed(
+    evidence: Evidence, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
+) -> Mask | None:
+    """The rows of `where` (None: all) whose partition values are what the transform makes of the column.
+
+    Java truncates the lowest integers to one of the highest. Tuples that have this number, and ranges that it is in,
+    prove nothing; a column that was promoted may have that of either type.
+    """
+    if not transform.startswith("truncate"):
+        return where
+    fields = (s.find(field_id) for s in metadata.schemas)
+    for number in {wrapped_result(transform, f.type) for f in fields if f is not None} - {None}:
+        if not pa.types.is_integer(evidence.lower.type):
+            continue
+        low, high = (side.cast(pa.int64()) for side in (evidence.lower, evidence.upper))
+        doubted = known(pc.less_equal(low, number)) & known(pc.greater_equal(high, number))
+        if doubted.any():
+            where = ~doubted if where is None else where & ~doubted
+    return where
+
+
 def top_level_ids(metadata: TableMetadata) -> frozenset[int]:
     """The columns that stand in no struct."""
     return frozenset(f.field_id for s in metadata.schemas for f in s.fields)
@@ -138,8 +169,9 @@ class FileWitnesses:
             for column, may, must in partition_questions(p, spec, self._metadata):
                 found = self._value(column.key)
                 if found is not None:
-                    where = self._believed(found, p.field_id, mine)
                     field = column.field
+                    where = self._believed(found, p.field_id, mine)
+                    where = believed(found, where, field.transform, p.field_id, self._metadata)
                     out.append(Witness(may, must, found, where, "partition", field.name, field.transform, column.type))
         return out
 

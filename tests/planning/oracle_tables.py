@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,10 +65,10 @@ def small_row_groups() -> Iterator[None]:
         yield
 
 
-def random_table(draw: Any, version: str) -> ix.Simulation:
-    """A table after some commits. What the format refuses is left out."""
+def random_table(draw: Any, version: str, names: Sequence[str] = ()) -> ix.Simulation:
+    """A table after some commits, of columns of these names. What the format refuses is left out."""
     number, layout = ALL[version]
-    chosen = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=4, unique=True))
+    chosen = draw(st.lists(st.sampled_from(sorted(names or COLUMNS)), min_size=1, max_size=4, unique=True))
     columns = {"id": "long", "s": "string", **{name: COLUMNS[name] for name in chosen}}
     table = ix.empty(columns, format_version=number, seed=1, **layout)
     for step in ["spec", "append", *draw(st.lists(st.sampled_from(STEPS), min_size=2, max_size=7)), "append"]:
