@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from iceexplore import graph
-from iceexplore.errors import OptionError, UnsupportedError
+from iceexplore.errors import OptionError
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from pyspark.sql import DataFrame
 
     from iceexplore.commits import Changes
     from iceexplore.planning import ScanPlan
@@ -266,6 +267,21 @@ class Scans:
         net_changes: bool = ...,
     ) -> pa.Table: ...
 
+    @overload
+    def changes(
+        self,
+        a: Any = ...,
+        b: Any = ...,
+        *,
+        rows: Literal[True],
+        spark: Any,
+        columns: Any = ...,
+        filter: Any = ...,
+        identifier_columns: Iterable[str] | None = ...,
+        compute_updates: bool | None = ...,
+        net_changes: bool = ...,
+    ) -> DataFrame: ...
+
     def changes(
         self,
         a: Any = None,
@@ -279,7 +295,7 @@ class Scans:
         identifier_columns: Iterable[str] | None = None,
         compute_updates: bool | None = None,
         net_changes: bool = False,
-    ) -> Changes | pa.Table:
+    ) -> Changes | pa.Table | DataFrame:
         """Which files were added and removed, and which metadata files had to be read to know; or which rows.
 
         With two arguments what changed from ``a`` to ``b``, by comparing two roots. With one what that snapshot did,
@@ -298,7 +314,8 @@ class Scans:
             Changes by rows: a table with the columns and ``_change_type`` (INSERT, DELETE, UPDATE_BEFORE,
             UPDATE_AFTER), ``_change_ordinal``, ``_commit_snapshot_id``; ``.to_pandas()`` makes a data frame of it.
         spark
-            Changes by Spark are not there yet.
+            Of rows: a Spark session, whose workers read the files; the result is a DataFrame of Spark, in no order. See
+            `iceexplore.on_spark.changelog`.
         dv_encoding
             How the writer of V4 roots shows that a manifest DV changed; see `iceexplore.commits.changes_of`.
         columns, filter
@@ -312,7 +329,7 @@ class Scans:
         Raises
         ------
         UnsupportedError
-            ``spark=``; or of rows, the parent of a snapshot with deletes has expired.
+            Of rows: the parent of a snapshot with deletes has expired; or Spark's workers cannot see the files.
         SnapshotNotFoundError
             No such snapshot, branch or tag; the nearest are listed.
         OptionError
@@ -320,11 +337,11 @@ class Scans:
         FormatError, FileMissingError
             Of rows: a file that is needed is damaged or gone.
         """
-        if spark is not None:
-            raise UnsupportedError("changes(spark=...) is not there yet: leave spark out, rows=True needs no Spark")
+        if spark is not None and not rows:
+            raise OptionError("spark= is for changes of rows: give rows=True; those of files are told from metadata")
         if rows:
             return self._changed_rows(
-                a, b, columns, filter, dv_encoding,
+                a, b, columns, filter, dv_encoding, spark,
                 identifier_columns=identifier_columns, compute_updates=compute_updates, net_changes=net_changes,
             )  # fmt: skip
         if any(x is not None for x in (columns, filter, identifier_columns, compute_updates)) or net_changes:
@@ -336,9 +353,9 @@ class Scans:
         state = self._state if a is None else self._resolve(a)
         return changes_of(state, dv_encoding=dv_encoding)
 
-    def _changed_rows(self, a: Any, b: Any, columns: Any, where: Any, dv_encoding: Any, **options: Any) -> pa.Table:
-        from iceexplore.reading import changelog
-
+    def _changed_rows(
+        self, a: Any, b: Any, columns: Any, where: Any, dv_encoding: Any, spark: Any, **options: Any
+    ) -> pa.Table | DataFrame:
         if dv_encoding is not None:
             raise OptionError("dv_encoding belongs to changes of files: leave it out, or rows=True")
         if b is None:
@@ -347,4 +364,10 @@ class Scans:
             before = None if parent is None else self._state.metadata.snapshot(parent)
         else:
             before, after = None if a is None else self._resolve(a).snapshot, self._resolve(b).snapshot
+        if spark is not None:
+            from iceexplore import on_spark
+
+            return on_spark.changelog(self._state, spark, before, after, columns=columns, where=where, **options)
+        from iceexplore.reading import changelog
+
         return changelog(self._state, before, after, columns=columns, where=where, **options)

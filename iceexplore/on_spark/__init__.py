@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.on_spark._changelog import changelog
 from iceexplore.on_spark._findings import FINDING_SCHEMA
 from iceexplore.on_spark._metadata import metadata_frame
 from iceexplore.on_spark._register import register
@@ -17,6 +18,7 @@ __all__ = [
     "SessionInfo",
     "ShippedState",
     "SparkColumns",
+    "changelog",
     "check_reach",
     "metadata_frame",
     "register",

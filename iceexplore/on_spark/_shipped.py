@@ -22,7 +22,7 @@ from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.planning import FileTasks, MatchedDeletes
 from iceexplore.storage import Opened, OverlayStorage, Source, Storage, canonical
 
-__all__ = ["ShippedState", "check_reach", "ship", "taken"]
+__all__ = ["ShippedState", "check_reach", "ship", "taken", "taken_deletes"]
 
 _MOST_KEPT = 8
 
@@ -140,29 +140,35 @@ def check_reach(state: TableState, info: SessionInfo) -> None:
 
 
 def taken(tasks: FileTasks, rows: Iterable[int]) -> FileTasks:
-    """Some tasks, with nothing besides them: only their deletes, only their residuals, no statistics."""
-    some = tasks.take(pa.array(list(rows), pa.int64()))
-    matched = some.matched
-    vectors = matched.vector.drop_null()
-    positions, equality = (pc.list_flatten(lists) for lists in (matched.positions, matched.equality))
-    used = pa.concat_arrays([vectors, positions, equality]).unique()
-    deletes = EntryBatch(matched.deletes.entries.take(used), {}, _struct_take(matched.deletes.partition, used))
-    small = MatchedDeletes(
-        deletes,
-        pc.index_in(matched.vector, value_set=used, skip_nulls=True),
-        _renumbered(matched.positions, used),
-        _renumbered(matched.equality, used),
-        matched.referenced.take(used) if len(matched.referenced) else matched.referenced,
-    )
-    numbers = some.residual.unique()
-    residuals = tuple(some.residuals[i] for i in numbers.to_pylist())
+    """Some tasks, with nothing besides them: only their deletes, only their residuals, no statistics.
+
+    A position delete that spells its data file with another scheme or host than the manifests is taken to mean a file
+    of these tasks, even if there is one in the rest of the plan that it names exactly.
+    """
+    numbers = pa.array(list(rows), pa.int64())
+    some = tasks.take(numbers)
+    used = some.residual.unique()
+    residuals = tuple(some.residuals[i] for i in used.to_pylist())
     files = EntryBatch(some.files.entries, {}, some.files.partition)
-    residual = pc.index_in(some.residual, value_set=numbers)
-    return FileTasks(files, some.root_row, some.whole, residual, residuals or tasks.residuals, small)
+    residual = pc.index_in(some.residual, value_set=used)
+    matched = taken_deletes(tasks.matched, numbers)
+    return FileTasks(files, some.root_row, some.whole, residual, residuals or tasks.residuals, matched)
 
 
-def _struct_take(values: pa.StructArray | None, rows: pa.Array) -> pa.StructArray | None:
-    return None if values is None else values.take(rows)
+def taken_deletes(matched: MatchedDeletes, rows: pa.Int64Array) -> MatchedDeletes:
+    """The deletes of some data files, and no others."""
+    some = matched.take(rows)
+    vectors = some.vector.drop_null()
+    positions, equality = (pc.list_flatten(lists) for lists in (some.positions, some.equality))
+    used = pa.concat_arrays([vectors, positions, equality]).unique()
+    partition = some.deletes.partition
+    return MatchedDeletes(
+        EntryBatch(some.deletes.entries.take(used), {}, None if partition is None else partition.take(used)),
+        pc.index_in(some.vector, value_set=used, skip_nulls=True),
+        _renumbered(some.positions, used),
+        _renumbered(some.equality, used),
+        some.referenced.take(used) if len(some.referenced) else some.referenced,
+    )
 
 
 def _renumbered(lists: pa.Array, used: pa.Array) -> pa.Array:

@@ -129,8 +129,10 @@ def test_options_that_make_no_sense() -> None:
         t.changes(columns=["id"])  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="dv_encoding"):
         t.changes(rows=True, dv_encoding="delta")  # type: ignore[call-overload]
-    with pytest.raises(UnsupportedError, match="spark"):
-        t.changes(rows=True, spark=object())  # type: ignore[call-overload]
+    with pytest.raises(OptionError, match="no Spark session"):
+        t.changes(rows=True, spark=object())
+    with pytest.raises(OptionError, match="give rows=True"):
+        t.changes(spark=object())  # type: ignore[call-overload]
     assert t.changes(one, one, rows=True).num_rows == 0
     t.close()
     nothing = ix.empty({"id": "long"})

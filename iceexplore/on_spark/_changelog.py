@@ -1,0 +1,223 @@
+"""Changes by rows on Spark: the workers read the files that each snapshot concerns, and settle what was changed.
+
+As `iceexplore.reading.changelog`, whose code the workers run: carry-overs, updates and net changes are told among equal
+rows (or equal identifiers), so rows are shuffled by these first.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.metadata import ListType, MapType, NestedField, Snapshot, StructType, Type, type_base
+from iceexplore.on_spark._session_info import SessionInfo
+from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken_deletes
+from iceexplore.on_spark._types import SparkColumns
+from iceexplore.planning import Expression
+from iceexplore.reading import (
+    CHANGE_FIELDS,
+    ChangeFiles,
+    ChangelogOptions,
+    ChangeReader,
+    Output,
+    change_files,
+    net_of,
+    with_updates,
+    without_carryovers,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["changelog"]
+
+#: Tasks of Spark at most, so that a plan stays small.
+_MOST_SHARES = 256
+_LEAST_BYTES = 32 << 20
+#: What opening a file costs, in bytes (Iceberg: ``read.split.open-file-cost``).
+_OPEN_COST = 4 << 20
+
+_Batches = Iterator[pa.RecordBatch]
+
+
+def changelog(
+    state: TableState,
+    session: Any,
+    before: Snapshot | None,
+    after: Snapshot | None,
+    *,
+    columns: Any = None,
+    where: Any = None,
+    identifier_columns: Iterable[str] | None = None,
+    compute_updates: bool | None = None,
+    net_changes: bool = False,
+) -> DataFrame:
+    """`iceexplore.reading.changelog` as a Spark DataFrame, in no order; its files are read by Spark's workers.
+
+    Which files these are is told here, from manifests. A Spark task has in memory the changed rows of one partition of
+    the shuffle, carried-over ones included: where that is too much, raise ``spark.sql.shuffle.partitions``.
+
+    Parameters
+    ----------
+    session
+        A Spark session, classic or Connect, of Spark 3.5 or later.
+    before, after, columns, where, identifier_columns, compute_updates, net_changes
+        As there. Columns have the types that Iceberg's runtime shows (`SparkColumns`).
+
+    Raises
+    ------
+    OptionError, UnsupportedError, FormatError, FileMissingError
+        As there. What only the rows show (damaged data files, updates that cannot be told) Spark raises, as its own
+        error, when the DataFrame is used.
+    """
+    info = SessionInfo.of(session)
+    check_reach(state, info)
+    options = ChangelogOptions(state, columns, where, identifier_columns, compute_updates, net_changes)
+    changes = [change for each in change_files(state, before, after, options.filter) for change in each]
+    rows = SparkColumns([Output(f.name, (f,)) for f in options.fields], info.version)
+    frame = _read(session, state, _shares(changes), rows, options.filter.expression)
+    if options.net or options.updates or _both_ways(changes):
+        keys = [o.path for o in options.identifiers] or [(f,) for f in options.fields if _hashable(f.type)]
+        named = [_quoted(path) for path in keys]
+        if named and not options.net:
+            named.append(CHANGE_FIELDS[1].name)
+        frame = frame.repartition(*named) if named else frame.repartition(1)
+        frame = frame.mapInArrow(_settler(options), frame.schema)
+    chosen = [f"{_quoted(o.path)} as `{o.name.replace('`', '``')}`" for o in options.outputs]
+    return frame.selectExpr(*chosen, *(f.name for f in CHANGE_FIELDS))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _both_ways(changes: Sequence[ChangeFiles]) -> bool:
+    """Whether one snapshot may both remove and add rows, so that some may be carried over."""
+    kinds: dict[int, set[str]] = {}
+    for change in changes:
+        kinds.setdefault(change.ordinal, set()).add(change.kind)
+    return any(len(some) > 1 or "kept" in some for some in kinds.values())
+
+
+def _hashable(kind: Type) -> bool:
+    """Whether Spark hashes values of a type; equal rows have equal hashes of any of their columns."""
+    match kind:
+        case StructType(fields):
+            return all(_hashable(f.type) for f in fields)
+        case ListType(element):
+            return _hashable(element.type)
+        case MapType():
+            return False
+    return type_base(kind) not in ("variant", "unknown")
+
+
+def _quoted(path: Sequence[NestedField]) -> str:
+    return ".".join("`" + f.name.replace("`", "``") + "`" for f in path)
+
+
+def _shares(changes: Sequence[ChangeFiles]) -> list[bytes]:
+    """The files in parts of about the same bytes, each packed for one task."""
+    weights = [_weights(change) for change in changes]
+    limit = max(sum(map(sum, weights)) // _MOST_SHARES, _LEAST_BYTES)
+    shares: list[list[tuple[ChangeFiles, list[int]]]] = []
+    room = 0
+    for change, each in zip(changes, weights, strict=True):
+        mine: list[int] | None = None
+        for row, weight in enumerate(each):
+            if room <= 0 or not shares:
+                shares.append([])
+                room, mine = limit, None
+            if mine is None:
+                mine = []
+                shares[-1].append((change, mine))
+            mine.append(row)
+            room -= weight
+    return [zlib.compress(pickle.dumps([_some(change, rows) for change, rows in share]), 1) for share in shares]
+
+
+def _weights(change: ChangeFiles) -> list[int]:
+    sizes = pc.fill_null(change.files.entries["file_size_in_bytes"], 0)
+    return [max(int(size), _OPEN_COST) for size in sizes.to_pylist()]
+
+
+def _some(change: ChangeFiles, rows: list[int]) -> ChangeFiles:
+    numbers = pa.array(rows, pa.int64())
+    files = replace(change.files, stats={}).take(numbers)
+    sides = tuple(None if side is None else taken_deletes(side, numbers) for side in change.sides)
+    return replace(change, files=files, sides=sides)
+
+
+def _read(
+    session: Any, state: TableState, shares: list[bytes], rows: SparkColumns, condition: Expression
+) -> DataFrame:
+    from pyspark.sql import types as t
+
+    kinds = {"string": t.StringType(), "int32": t.IntegerType(), "int64": t.LongType()}
+    told = [t.StructField(f.name, kinds[str(f.type)], True) for f in CHANGE_FIELDS]
+    schema = t.StructType([*rows.schema.fields, *told])
+    if not shares:
+        return session.createDataFrame([], schema)
+    given = session.createDataFrame(
+        [(bytearray(share),) for share in shares], t.StructType([t.StructField("files", t.BinaryType(), False)])
+    )
+    if len(shares) > 1:
+        given = given.repartition(len(shares))
+    return given.mapInArrow(_reader(ship(state), rows, condition), schema)
+
+
+def _reader(shipped: ShippedState, rows: SparkColumns, condition: Expression) -> Callable[[_Batches], _Batches]:
+    outputs, version = rows.outputs, rows.version
+
+    def read(batches: _Batches) -> _Batches:
+        state = shipped.open()
+        columns = SparkColumns(outputs, version)
+        fields = [o.field for o in outputs]
+        for batch in batches:
+            for share in batch.column(0).to_pylist():
+                # Packed by the driver.
+                for change in pickle.loads(zlib.decompress(share)):  # noqa: S301
+                    reader = ChangeReader(state, change, fields, condition)
+                    for row in range(len(change)):
+                        for table in reader.read(row):
+                            yield from _told(columns, table).to_batches()
+
+    return read
+
+
+def _told(columns: SparkColumns, table: pa.Table) -> pa.Table:
+    """Rows in Spark's types, with the columns of changes."""
+    made = columns.of(table.select(range(len(columns.outputs))))
+    for field in CHANGE_FIELDS:
+        made = made.append_column(field, table[field.name])
+    return made
+
+
+def _settler(options: ChangelogOptions) -> Callable[[_Batches], _Batches]:
+    net, updates = options.net, options.updates
+    identifiers = {o.name: [f.name for f in o.path] for o in options.identifiers}
+
+    def settle(batches: _Batches) -> _Batches:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held).combine_chunks()
+        if net:
+            table = net_of(table)
+        else:
+            table = without_carryovers(table)
+            if updates:
+                table = with_updates(table, {name: _at(table, path) for name, path in identifiers.items()})
+        yield from table.to_batches()
+
+    return settle
+
+
+def _at(table: pa.Table, path: Sequence[str]) -> pa.Array:
+    array = table[path[0]].combine_chunks()
+    return pc.struct_field(array, list(path[1:])) if len(path) > 1 else array
