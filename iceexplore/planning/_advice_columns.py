@@ -104,6 +104,8 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
     if any(s.helps for s in out.suggestions):
         return out
+    if not out.notes:
+        out.notes.append(f"{name}: written again with today's partition fields, about as many files would be read")
     for p in terms:
         if p.op in _POWERLESS:
             out.notes.append(f"{p.text or p.op}: {_POWERLESS[p.op]}")
@@ -128,6 +130,7 @@ def _estimates(
            "deepest": deepest, "reads": _alone(own, pool, wanted), "sorted": None}  # fmt: skip
     out.clustering = row
     if not own.known.any():
+        out.notes.append(f"{name}: no file of the partitions that are left has bounds")
         return
     shares = Shares(own, pool)
     ordered = sorted_reading(shares, wanted, distinct)
