@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.formats import field_id
 from iceexplore.graph import TableState
-from iceexplore.manifests import EntryBatch
+from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import NestedField, StructType
 from iceexplore.planning import MatchedDeletes
 from iceexplore.reading._columns import with_ancestors
@@ -68,7 +68,7 @@ def column_of(table: pa.Table, path: Sequence[NestedField]) -> pa.Array:
     for at, f in enumerate(table.schema):
         places = _place_in(f, path)
         if places is not None:
-            array = table.column(at).combine_chunks()
+            array = whole(table.column(at))
             return pc.struct_field(array, places) if places else array
     raise KeyError(path[-1].field_id)
 

@@ -29,7 +29,8 @@ OnError = Literal["raise", "skip"]
 #: Files up to this many bytes are read in threads, as wholes; larger ones one by one, in batches.
 _SMALL_BYTES = 32 << 20
 _SMALL_ROWS = 1 << 20
-_CHUNKS = 64
+#: Parts of the result that have fewer rows are put together until they have so many: all at once would be there twice.
+_PART_ROWS = 1 << 16
 _ADVICE = "on_error='skip' leaves out what cannot be read"
 
 
@@ -103,8 +104,25 @@ def to_arrow(
             break
     if not outputs:
         return pa.table({"": pa.nulls(rows)}).select([])
-    made = pa.concat_tables(found)
-    return made.combine_chunks() if len(found) > _CHUNKS else made
+    return _joined(found)
+
+
+def _joined(parts: list[pa.Table]) -> pa.Table:
+    """One after the other; small neighbours become one chunk. The list is emptied on the way."""
+    parts.reverse()
+    out, small, rows = [], [parts.pop()], 0
+    while parts:
+        part = parts.pop()
+        if rows + part.num_rows > _PART_ROWS:
+            out.append(_one(small))
+            small, rows = [], 0
+        small.append(part)
+        rows += part.num_rows
+    return pa.concat_tables([*out, _one(small)])
+
+
+def _one(parts: list[pa.Table]) -> pa.Table:
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
 
 
 def head(

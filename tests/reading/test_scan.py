@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,18 @@ def test_damaged_bytes_end_in_our_errors(tmp_path: Path) -> None:
         except (ix.FormatError, ix.UnsupportedError) as error:
             outcomes.add("error" if path.name in str(error) else f"another file: {error}")
     assert outcomes == {"rows", "error"}
+
+
+def test_small_parts_of_a_result_become_one_chunk_and_large_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iceexplore.reading._scan._PART_ROWS", 4)
+    s = ix.empty({"id": "long"}, format_version=2)
+    sizes = [1, 2, 1, 6, 1, 1, 5]
+    for i, size in enumerate(sizes):
+        s.append(pd.DataFrame({"id": range(100 * i, 100 * i + size)}))
+    found = s.to_arrow(columns=["id", "_file"])
+    by_file = [len(list(group)) for _, group in groupby(found["_file"].to_pylist())]
+    assert sorted(by_file) == sorted(sizes)
+    assert sorted(found["id"].to_pylist()) == sorted(100 * i + k for i, size in enumerate(sizes) for k in range(size))
+    lengths = [len(chunk) for chunk in found["id"].chunks if len(chunk)]
+    assert len(lengths) < len(sizes)
+    assert all(a + b > 4 for a, b in pairwise(lengths))
