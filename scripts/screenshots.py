@@ -22,6 +22,8 @@ PICTURES = {
     "02_v4_figures.ipynb": {"figure": 'ix.figures()["row-delta-complex"]'},
     "05_scan_plans.ipynb": {"plan": "p.tree()", "waterfall": "p.waterfall()"},
 }
+#: Pictures that do not fill the notebook's width: no more than the image itself.
+NARROW = {"waterfall"}
 
 
 def chromium() -> Path:
@@ -36,7 +38,7 @@ def chromium() -> Path:
 def take(page: NotebookPage, notebook: str, target: Path, suffix: str) -> None:
     """Each picture of one notebook in one theme."""
     for name, source in PICTURES[notebook].items():
-        output: Any = page.output(source).locator(".jp-OutputArea-output").first
+        output: Any = page.output(source).locator("img" if name in NARROW else ".jp-OutputArea-output").first
         output.scroll_into_view_if_needed()
         page.page.wait_for_timeout(1_000)
         output.screenshot(path=target / f"{name}{suffix}.png")
