@@ -20,8 +20,10 @@ STORED = frozenset((2147483540, 2147483539))
 def wanted_fields(
     state: TableState, outputs: Iterable[Output], tasks: FileTasks, paths: dict[int, tuple[NestedField, ...]]
 ) -> list[NestedField]:
-    """What is read of the files: columns, cut down to what is needed, and metadata columns. A struct is there twice where
-    an equality delete goes by a field of it that was dropped."""
+    """What is read of the files: columns, cut down to what is needed, and metadata columns.
+
+    A struct is there twice where an equality delete goes by a field of it that was dropped.
+    """
     asked = [tasks.residuals[0]] if tasks.residuals and not all(tasks.whole.to_pylist()) else []
     wanted = {o.field.field_id for o in outputs} | {p.field_id for e in asked for p in predicates(e)} | set(paths)
     fields = pruned(state.schema.fields, wanted)
@@ -34,6 +36,7 @@ def wanted_fields(
 
 
 def walked(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Columns of a file at every depth."""
     for n in nodes:
         yield n
         yield from walked(n.children)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.spark.session import TABLES, arrow
 
 pytestmark = pytest.mark.spark
 
-assert tables  # fills TABLES
+assert tables.__name__  # importing it registers the tables
 NAMES = sorted(TABLES)
 METADATA = ["_file", "_pos", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"]
 
@@ -42,8 +43,12 @@ def own(t: ix.Table, where: Any = None, columns: Any = None) -> pa.Table:
 
 
 def same(frame: Any, expected: pa.Table) -> None:
-    """The same rows, whatever their order."""
-    assert not differences(arrow(frame), expected)
+    """The same rows, whatever their order and the session's zone."""
+    found = arrow(frame)
+    for at, f in enumerate(found.schema):
+        if pa.types.is_timestamp(f.type) and f.type.tz is not None:
+            found = found.set_column(at, f.name, found.column(at).cast(pa.timestamp("us", "UTC")))
+    assert not differences(found, expected)
 
 
 def theirs(warehouse: Warehouse, t: ix.Table, snapshot: int) -> pa.Table:
@@ -125,26 +130,42 @@ SETTINGS = {
 }
 
 
+@contextmanager
+def changed(session: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """A session with other settings."""
+    before = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, was in before.items():
+            session.conf.unset(key)
+            if was is not None:
+                session.conf.set(key, was)
+
+
 @pytest.mark.parametrize("name", ["types", "evolved", "v3_dv", "equality_deletes", "java_types", "avro_files"])
 def test_settings_that_change_afterwards(warehouse: Warehouse, name: str) -> None:
     session = warehouse.session
     t = ix.open(warehouse.path(name))
-    expected = own(t)
-    first = expected.column_names[0]
-    before = {key: session.conf.get(key, None) for key in SETTINGS}
-    frame = t.scan(session, f"{first} is not null", engine="spark")
+    first = t.state.schema.fields[0].name
     expected = own(t, f"{first} is not null")
-    try:
-        for key, value in SETTINGS.items():
-            session.conf.set(key, value)
+    frame = t.scan(session, f"{first} is not null", engine="spark")
+    with changed(session, SETTINGS):
         same(frame.select("*"), expected)
-        for key, value in SETTINGS.items():
-            session.conf.set(key, before[key]) if before[key] is not None else session.conf.unset(key)
-            same(frame.select("*"), expected) if key.startswith("spark.sql.parquet.field") else None
-            session.conf.set(key, value)
-    finally:
-        for key, value in before.items():
-            session.conf.set(key, value) if value is not None else session.conf.unset(key)
+        same(t.scan(session, f"{first} is not null", engine="spark"), expected)
+    same(frame.select("*"), expected)
+
+
+def test_each_setting_alone(warehouse: Warehouse) -> None:
+    session = warehouse.session
+    t = ix.open(warehouse.path("types"))
+    expected = own(t)
+    frame = t.scan(session, engine="spark")
+    for key, value in SETTINGS.items():
+        with changed(session, {key: value}):
+            same(frame.select("*"), expected)
 
 
 def test_missing_files_are_never_passed_over(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -155,10 +176,8 @@ def test_missing_files_are_never_passed_over(warehouse: Warehouse, tmp_path: Pat
     frame = t.scan(session, engine="spark")
     files = t.inspect.files()["file_path"].tolist()
     Path(t.state.storage.resolve(files[0])).unlink()
-    for key in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
-        session.conf.set(key, "true")
-    try:
-        with pytest.raises(Exception, match=r"not exist|No such|FileNotFound"):
+    with changed(session, {f"spark.sql.files.ignore{what}Files": "true" for what in ("Missing", "Corrupt")}):
+        with pytest.raises(Exception, match=r"not exist|No such|FileNotFound|NOT_EXIST"):
             frame.collect()
         with pytest.warns(UserWarning, match="rows are left out; missing") as found:
             rest = t.scan(session)
@@ -166,9 +185,6 @@ def test_missing_files_are_never_passed_over(warehouse: Warehouse, tmp_path: Pat
         same(rest, own_skipping(t))
         with pytest.raises(FileMissingError):
             t.scan(session, strict=True)
-    finally:
-        for key in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
-            session.conf.unset(key)
     Path(t.state.storage.resolve(files[1])).write_bytes(b"PAR1 no such thing")
     with pytest.warns(UserWarning, match="not readable"):
         t.scan(session)
