@@ -1,0 +1,146 @@
+"""Spark Connect: a server in one process, a client in another, which has no JVM to ask and no RDDs."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import CI
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SERVER = """
+import sys
+import iceexplore as ix
+ix.spark("server", config={
+    "spark.master": "local[2]",
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": sys.argv[1],
+})
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+CLIENT = """
+import collections, json, os, sys, traceback
+# No Java here: a client needs none.
+os.environ["PATH"], os.environ["JAVA_HOME"] = "/nonexistent", "/nonexistent"
+import pandas as pd
+import iceexplore as ix
+from iceexplore.on_spark import SessionInfo
+
+spark = ix.spark()
+assert ix.spark() is spark
+t = ix.open(sys.argv[1])
+simulated = t.simulate()
+[first, *_] = simulated.inspect.files()["file_path"]
+simulated.row_delta(deletes={first: [0]})
+CHECKS = {}
+
+def check(function):
+    CHECKS[function.__name__] = function
+
+def rows(table):
+    return collections.Counter(tuple(map(repr, row.values())) for row in table.to_pylist())
+
+@check
+def session():
+    info = SessionInfo.of(spark)
+    return [info.connect, info.local, info.iceberg, hasattr(type(spark), "_jvm") and type(spark).__module__]
+
+@check
+def data_source():
+    frame = spark.read.format("iceexplore").option("columns", "trip_id,km,_pos").load(sys.argv[1])
+    found = frame.where("km > 2").toArrow()
+    return rows(found) == rows(t.to_arrow("km > 2", ["trip_id", "km", "_pos"])) and found.num_rows > 0
+
+@check
+def scan():
+    wanted = ["trip_id", "km", "_pos"]
+    plain, after = (rows(x.scan(spark, columns=wanted).toArrow()) for x in (t, simulated))
+    return plain == rows(t.to_arrow(columns=wanted)) and after == rows(simulated.to_arrow(columns=wanted))
+
+@check
+def metadata():
+    found = simulated.inspect.files(spark=spark)
+    return sorted(r.file_path for r in found.collect()) == sorted(simulated.inspect.files()["file_path"])
+
+@check
+def verify():
+    return [str(r) for r in t.verify(spark).collect()]
+
+@check
+def changes():
+    ids = [s.snapshot_id for s in simulated.snapshots]
+    ours = simulated.changes(None, ids[-1], rows=True, spark=spark, columns=["trip_id"]).toArrow()
+    return rows(ours) == rows(simulated.changes(None, ids[-1], rows=True, columns=["trip_id"]))
+
+out = {}
+for name, function in CHECKS.items():
+    try:
+        out[name] = function()
+    except Exception:
+        out[name] = traceback.format_exc()
+print(json.dumps(out))
+"""
+
+
+def environment(**more: str) -> dict[str, str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_", "SPARK_"))}
+    return clean | more
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Where a Connect server listens."""
+    if not CI:
+        pytest.importorskip("grpc", reason="Spark Connect needs grpcio (pyspark[connect])")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(port)],
+        cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline().strip() == "ready"
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def answers(server: str, trips: Path) -> dict[str, Any]:
+    """What the client found, by check."""
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, str(trips)],
+        cwd=ROOT, env=environment(SPARK_REMOTE=server), capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_session_without_java(answers: dict[str, Any]) -> None:
+    assert answers["session"] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("what", ["data_source", "scan", "metadata", "changes"])
+def test_the_same_rows_as_without_spark(answers: dict[str, Any], what: str) -> None:
+    assert answers[what] is True, answers[what]
+
+
+def test_a_whole_table_has_no_findings(answers: dict[str, Any]) -> None:
+    assert answers["verify"] == []
