@@ -84,6 +84,17 @@ def _cut(row: int, count: int | None, level: Level) -> list[Slice]:
     return [Slice(row, at, None if at == starts[-1] else at + size) for at in starts]
 
 
+def _joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
+    """Slices that follow each other in one manifest as one: what is sent stays small."""
+    out: list[Slice] = []
+    for piece in slices:
+        if out and out[-1].row == piece.row and out[-1].stop == piece.start:
+            out[-1] = Slice(piece.row, out[-1].start, piece.stop)
+        else:
+            out.append(piece)
+    return tuple(out)
+
+
 def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
     """Check the live files of a slice: a table of `CHECKED_SCHEMA`. One file's fault never stops the others."""
     out = Checked()
@@ -228,7 +239,7 @@ def verify(state: TableState, session: Any, *, level: Level = "footers") -> Data
     parts = min(len(slices), _MOST_TASKS, max(parallelism(session, info) * _TASKS_PER_WORKER, len(slices) // 256))
     edges = [len(slices) * i // parts for i in range(parts + 1)]
     # Slices of one manifest side by side: who has decoded it goes on with it.
-    bundles = [tuple(slices[a:b]) for a, b in pairwise(edges)]
+    bundles = [_joined(slices[a:b]) for a, b in pairwise(edges)]
     shipped = ship(state)
     checked = frame_of(session, bundles, _Check(shipped, level), CHECKED_SCHEMA)
     return suspects(checked).mapInArrow(_Judge(shipped), spark_schema(FINDING_SCHEMA))

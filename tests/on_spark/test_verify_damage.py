@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import shutil
@@ -21,7 +22,9 @@ from pyiceberg.types import StringType
 import iceexplore as ix
 from iceexplore.deletes import encode_deletion_vector, read_deletion_vector
 from iceexplore.errors import PROBLEM_KINDS, OptionError
+from iceexplore.inspect import ROOT
 from iceexplore.manifests import EntryBatch, write_manifest, write_manifest_list
+from iceexplore.on_spark._verify import _joined, slices_of
 
 SCHEMA = {"id": "long", "kind": "string", "price": "double", "at": "timestamp"}
 ROWS = 40
@@ -139,6 +142,18 @@ def stats(field_id: int, **values: Any) -> Callable[[EntryBatch], EntryBatch]:
 def test_healthy_tables_have_no_findings(healthy: dict[str, Path], name: str) -> None:
     assert found(healthy[name]) == []
     assert found(healthy[name], "data") == []
+
+
+@pytest.mark.parametrize("layout", [{"flush_data_files": 5}, {"dialect": "v4-java"}, {"manifest_format": "parquet"}])
+def test_healthy_simulations_of_v4_have_no_findings(layout: dict[str, Any]) -> None:
+    """Leaves and files in the root, manifest DVs, vectors."""
+    s = ix.empty(SCHEMA, partition_by=["kind", "bucket(3, id)"], format_version=4, **layout)
+    for i in range(3):
+        s.append(frame(i))
+    paths = s.inspect.data_files()["file_path"].tolist()
+    s.delete_files([paths[0], paths[-3]])
+    s.row_delta(deletes={paths[5]: [0, 1]})
+    assert s.verify(level="data").empty
 
 
 @pytest.mark.parametrize("content", [0, 1, 2])
@@ -416,3 +431,21 @@ def test_made_up_files_are_said_to_be() -> None:
     rows = s.verify()
     assert list(rows["code"]) == ["file-missing"] * 2
     assert "made up by a simulation" in rows["text"][0]
+
+
+def test_slices_cover_every_entry_once_and_travel_joined() -> None:
+    s = ix.empty({"id": "long"}, format_version=2)
+    for _ in range(2):
+        s.append(files=70, rows=1)
+    for level in ("footers", "data"):
+        slices = slices_of(s.state, level)
+        root, *files = slices
+        assert root.row == ROOT
+        for row in (0, 1):
+            mine = [piece for piece in files if piece.row == row]
+            assert mine[0].start == 0
+            assert mine[-1].stop is None
+            assert all(a.stop == b.start for a, b in itertools.pairwise(mine))
+            assert len(mine) == (2 if level == "footers" else 9)
+        assert [len(_joined(files)), len(_joined(slices))] == [2, 3]
+    assert len(s.verify()) == 140
