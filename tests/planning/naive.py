@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -55,10 +57,8 @@ def matches(p: Predicate, value: Any) -> bool:
 @st.composite
 def predicates_of(draw: st.DrawFn, kind: str, field_id: int = 1, name: str = "x") -> Predicate:
     """A predicate of a column of this type."""
-    pool = [v for v in POOLS[kind] if v == v]
-    ops: list[Op] = [*COMPARISONS, "is-null", "not-null"]
-    if kind in ("float", "double"):
-        ops += ["is-nan", "not-nan"]
+    pool = _literals(kind)
+    ops: list[Op] = [*COMPARISONS, *_tests(kind)]
     if kind in ("string", "binary"):
         ops += ["starts-with", "not-starts-with"]
     op = draw(st.sampled_from(ops))
@@ -67,6 +67,30 @@ def predicates_of(draw: st.DrawFn, kind: str, field_id: int = 1, name: str = "x"
         return Predicate(field_id, op, (), name, type_of(kind))
     chosen = draw(st.lists(st.sampled_from(pool), min_size=count[0], max_size=count[1], unique=True))
     return Predicate(field_id, op, tuple(chosen), name, type_of(kind))
+
+
+def single_predicates(kind: str) -> Iterator[Predicate]:
+    """Every predicate of a column of this type that has one literal of the pool, or none."""
+    yield from (Predicate(1, op, (), "x", type_of(kind)) for op in _tests(kind))
+    for value in _literals(kind):
+        prefixes: tuple[Op, ...] = ("starts-with", "not-starts-with") if kind in ("string", "binary") else ()
+        yield from (Predicate(1, op, (value,), "x", type_of(kind)) for op in (*COMPARISONS, *prefixes))
+
+
+def list_predicates(kind: str, count: int) -> Iterator[Predicate]:
+    """Some of those that have several literals, each time the same."""
+    draws, pool = Random(kind), _literals(kind)
+    for i in range(count):
+        op: Op = "in" if i % 2 else "not-in"
+        yield Predicate(1, op, tuple(draws.sample(pool, draws.randint(2, len(pool)))), "x", type_of(kind))
+
+
+def _tests(kind: str) -> tuple[Op, ...]:
+    return ("is-null", "not-null", "is-nan", "not-nan") if kind in ("float", "double") else ("is-null", "not-null")
+
+
+def _literals(kind: str) -> list[Any]:
+    return [v for v in POOLS[kind] if v == v]
 
 
 def type_of(kind: str) -> Type:

@@ -124,7 +124,7 @@ def test_nothing_that_matches_is_pruned(case: tuple[TableState, Any]) -> None:
     rows = np.array([i for i, k in enumerate(kinds) if k == ContentType.DATA_MANIFEST], np.int64)
     every = leaves(state)
 
-    @settings(max_examples=60)
+    @settings(max_examples=settings().max_examples // 2)
     @given(text=expression_text())
     def check(text: str) -> None:
         wanted = make_filter(state.metadata, state.schema, text)
