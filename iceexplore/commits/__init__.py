@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.commits._applied_deletes import scoped_to
 from iceexplore.commits._bent import BENT_RULES, BentLeaf, bent_commit, bent_dv, root_rows
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._check_rules import check_rules
@@ -135,6 +136,7 @@ __all__ = [
     "row_delta",
     "rule",
     "save",
+    "scoped_to",
     "select",
     "set_current_snapshot",
     "set_properties",

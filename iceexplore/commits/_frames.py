@@ -92,21 +92,24 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
         if isinstance(values, (pa.Array, pa.ChunkedArray)):
             arrays.append(values)
             continue
-        arrays.append(_column(list(values) if isinstance(frame, Mapping) else values, name, types.get(name)))
+        kind = types.get(name)
+        # NaN means null in pandas alone.
+        plain = isinstance(frame, Mapping)
+        arrays.append(_column(list(values) if plain else values, name, kind, from_pandas=not plain))
     try:
         return pa.table(arrays, names=names)
     except (pa.ArrowException, ValueError) as error:
         raise OptionError(f"the columns do not make a table: {error}") from None
 
 
-def _column(values: Any, name: str, kind: pa.DataType | None) -> pa.Array:
+def _column(values: Any, name: str, kind: pa.DataType | None, *, from_pandas: bool) -> pa.Array:
     wrong = (pa.ArrowException, TypeError, ValueError, OverflowError)
     try:
-        return pa.array(values, from_pandas=True)
+        return pa.array(values, from_pandas=from_pandas)
     except wrong as error:
         if kind is not None and not isinstance(kind, pa.BaseExtensionType):
             with contextlib.suppress(*wrong):
-                return pa.array(values, kind, from_pandas=True)
+                return pa.array(values, kind, from_pandas=from_pandas)
         raise OptionError(f"column {name!r} has values that Arrow cannot hold: {error}") from None
 
 

@@ -81,7 +81,7 @@ def merge_rows(
     if parts:
         wanted = parts[0].schema
         added = write(state, writer, pa.concat_tables([p.cast(wanted) for p in parts]))
-    return change_of(state, writer, rewrite, added, conflicts=conflicts, isolation=isolation)
+    return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
 def _keys(state: TableState, source: pa.Table, on: str | Iterable[str]) -> list[str]:
@@ -104,9 +104,9 @@ def _narrowed(state: TableState, source: pa.Table, keys: list[str], where: Any) 
     found: Any = AlwaysTrue() if where is None else expression_pyiceberg(bind_filter(state.schema, where))
     types = {f.name: type_base(f.type) for f in state.schema.fields}
     for name in keys:
-        values = pc.unique(source[name]).drop_null()
-        if types[name] not in ("int", "long", "string", "date", "decimal") or not len(values):
+        if types[name] not in ("int", "long", "string", "date", "decimal"):
             continue  # of others the files are read: what is equal would have to be said in several ways
+        values = pc.unique(source[name]).drop_null()
         if len(values) <= _FEW:
             found = And(found, In(name, values.to_pylist()))
         else:

@@ -41,7 +41,7 @@ def delete_rows(state: TableState, writer: CommitWriter, where: Any, *, write: W
     if not rewrite.gone and not rewrite.positions:
         raise NothingToDo
     added = EntryBatch.empty() if rewrite.rows is None else write(state, writer, rewrite.rows)
-    return change_of(state, writer, rewrite, added, conflicts=conflicts, isolation=isolation)
+    return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
 def overwrite_rows(
@@ -54,7 +54,7 @@ def overwrite_rows(
     added = write(state, writer, rows)
     if rewrite.rows is not None:
         added = concat_batches([added, write(state, writer, rewrite.rows)])
-    return change_of(state, writer, rewrite, added, conflicts=conflicts, isolation=isolation)
+    return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
 def update_rows(
@@ -95,7 +95,7 @@ def update_rows(
     )
     assert rewrite.rows is not None
     added = write(state, writer, rewrite.rows)
-    return change_of(state, writer, rewrite, added, conflicts=conflicts, isolation=isolation)
+    return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
 def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) -> pa.Table:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.commits import Change, CommitWriter, Isolation, Operation, row_delta
+from iceexplore.commits import Change, CommitWriter, Isolation, Operation, row_delta, scoped_to
 from iceexplore.errors import FormatError, OptionError, UnsupportedError
 from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState
@@ -159,6 +159,7 @@ def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa
 def change_of(
     state: TableState,
     writer: CommitWriter,
+    tasks: FileTasks,
     rewrite: Rewrite,
     added: EntryBatch,
     *,
@@ -186,6 +187,8 @@ def change_of(
         made,
         operation=operation,
         remove_data=rewrite.gone,
+        # Position delete files of version 2 that concern one of these alone; vectors go with their files anyway.
+        remove_deletes=tuple(dict.fromkeys((*made.remove_deletes, *scoped_to(tasks.matched, rewrite.gone)))),
         conflict_files=made.conflict_files | set(rewrite.gone),
         conflict_partitions=None,
         conflict_filter=conflicts,

@@ -1,0 +1,530 @@
+"""What labs do to rows, by a plain model and by PyIceberg; what they refuse; what they leave alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import iceexplore as ix
+from iceexplore.commits import check_rules
+from iceexplore.labs import LAB_PROPERTY
+from tests.labs.writers import sql_catalog
+
+SCHEMA = {"id": "long", "city": "string", "x": "double", "day": "date"}
+MODES = ("copy-on-write", "merge-on-read")
+Row = dict[str, Any]
+
+
+def new(path: Path, version: int = 2, mode: str = "copy-on-write", **how: Any) -> ix.Lab:
+    properties = {f"write.{o}.mode": mode for o in ("delete", "update", "merge")} | how.pop("properties", {})
+    return ix.create(path, how.pop("schema", SCHEMA), format_version=version, properties=properties, **how)
+
+
+def rows_of(table: ix.Table) -> list[Row]:
+    found: list[Row] = table.to_arrow().to_pylist()
+    return sorted(found, key=lambda row: row["id"])
+
+
+def some(first: int, count: int) -> dict[str, list[Any]]:
+    ids = range(first, first + count)
+    days = pa.array([i % 3 for i in ids], pa.int32()).cast(pa.date32())
+    return {
+        "id": list(ids),
+        "city": [None if i % 7 == 0 else f"c{i % 4}" for i in ids],
+        "x": [i / 2 for i in ids],
+        "day": days.to_pylist(),
+    }
+
+
+class Model:
+    """The same operations on a list of rows."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def append(self, columns: dict[str, list[Any]]) -> Model:
+        self.rows += pa.table(columns).to_pylist()
+        return self
+
+    def delete(self, matches: Callable[[Row], bool]) -> Model:
+        self.rows = [row for row in self.rows if not matches(row)]
+        return self
+
+    def update(self, change: Callable[[Row], Row], matches: Callable[[Row], bool]) -> Model:
+        self.rows = [row | change(row) if matches(row) else row for row in self.rows]
+        return self
+
+    @property
+    def sorted(self) -> list[Row]:
+        return sorted(self.rows, key=lambda row: row["id"])
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_operations_do_what_they_say(tmp_path: Path, version: int, mode: str) -> None:
+    lab, model = new(tmp_path / "t", version, mode, partition_by=["city", "bucket(2, id)"], sort_by="x desc"), Model()
+    for first in (0, 30):
+        lab.append(some(first, 30))
+        model.append(some(first, 30))
+    steps: list[tuple[Callable[[], Any], Callable[[], Any], str]] = [
+        (lambda: lab.delete("id < 9"), lambda: model.delete(lambda r: r["id"] < 9), "delete"),
+        (lambda: lab.delete("city = 'c1'"), lambda: model.delete(lambda r: r["city"] == "c1"), "delete"),
+        (
+            lambda: lab.update({"city": "c9", "x": lambda rows: pc.add(rows["x"], 1000)}, "id between 20 and 30"),
+            lambda: model.update(lambda r: {"city": "c9", "x": r["x"] + 1000}, lambda r: 20 <= r["id"] <= 30),
+            "overwrite",
+        ),
+        (
+            lambda: lab.merge({"id": [40, 42, 200], "city": ["m", None, "n"]}, on="id"),
+            lambda: (
+                model.update(lambda r: {"city": {40: "m", 42: None}[r["id"]]}, lambda r: r["id"] in (40, 42)),
+                model.append({"id": [200], "city": ["n"], "x": [None], "day": [None]}),
+            ),
+            "overwrite",
+        ),
+        (
+            lambda: lab.merge({"id": [43, 46, 7777]}, on="id", matched="delete", not_matched=None),
+            lambda: model.delete(lambda r: r["id"] in (43, 46)),
+            "delete",
+        ),
+        (
+            lambda: lab.overwrite(some(300, 5), "city = 'c2' and id > 40"),
+            lambda: (model.delete(lambda r: r["city"] == "c2" and r["id"] > 40), model.append(some(300, 5))),
+            "overwrite",
+        ),
+        (lambda: lab.compact(), lambda: None, "replace"),
+        (lambda: lab.update({"x": None}), lambda: model.update(lambda r: {"x": None}, lambda r: True), "overwrite"),
+    ]
+    for step, same, operation in steps:
+        before = len(lab.snapshots)
+        made = step()
+        same()
+        # What is rewritten is added, too.
+        assert made.operation in (operation, "overwrite" if mode == MODES[0] or version == 1 else operation)
+        assert len(lab.snapshots) == before + 1
+        assert rows_of(lab) == model.sorted
+        assert lab.count() == len(model.rows)
+        assert not check_rules(lab.state)
+    assert rows_of(ix.open(tmp_path / "t")) == model.sorted
+    assert lab.delete("id = 123456") is None and lab.update({"x": 1.0}, "id < 0") is None
+    assert lab.merge({"id": [9999]}, on="id", not_matched=None) is None
+    assert not len(lab.leftovers(running=True))
+    assert_pyiceberg_reads(lab, version)
+
+
+def assert_pyiceberg_reads(lab: ix.Lab, version: int) -> None:
+    """PyIceberg reads the same rows of every snapshot."""
+    if version > 3:
+        return  # it knows no version 4
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(lab.metadata_location)
+    for snapshot in lab.snapshots:
+        theirs = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().to_pylist()
+        assert sorted(theirs, key=lambda row: row["id"]) == rows_of(lab.at(snapshot=snapshot.snapshot_id))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes_write_what_they_are_named_for(tmp_path: Path, mode: str) -> None:
+    for version in (2, 3, 4):
+        lab = new(tmp_path / f"v{version}", version, mode)
+        lab.append(some(0, 10))
+        lab.delete("id = 3")
+        lab.update({"city": "z"}, "id = 4")
+        files = lab.inspect.files()
+        kinds = files["content"].value_counts().to_dict()
+        assert (kinds.get(1, 0) > 0) == (mode == "merge-on-read")
+        if mode == "merge-on-read":
+            formats = set(files["file_format"][files["content"] == 1].str.lower())
+            assert formats == ({"parquet"} if version == 2 else {"puffin"})
+        lab.delete("true")
+        assert lab.count() == 0 and not len(lab.inspect.files())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_keep_their_ids(tmp_path: Path, mode: str) -> None:
+    lab = new(tmp_path / "t", 3, mode, partition_by=["city"])
+    lab.append({"id": [1, 2, 3], "city": ["a", "a", "a"]})
+    columns = ["id", "_row_id", "_last_updated_sequence_number"]
+    first = {r["id"]: r["_row_id"] for r in lab.to_arrow(columns=columns).to_pylist()}
+    lab.update({"city": "b"}, "id = 2")
+    lab.merge({"id": [3, 4], "city": ["c", "c"]}, on=["id"])
+    lab.delete("id = 1")
+    lab.compact(read=True, paths=lab.inspect.data_files()["file_path"].tolist())
+    found = {r["id"]: (r[columns[1]], r[columns[2]]) for r in lab.to_arrow(columns=columns).to_pylist()}
+    assert found.keys() == {2, 3, 4}
+    assert found[2] == (first[2], 2) and found[3] == (first[3], 3)
+    assert found[4][0] not in first.values() and found[4][1] == 3
+
+
+def test_files_are_sorted(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t", sort_by=["x desc nulls first", "id"], partition_by=["city"])
+    nan, inf = float("nan"), float("inf")
+    x = [0.0, -0.0, nan, None, 1.5, -inf, -nan, inf, 0.0]
+    lab.append({"id": [9, *range(1, len(x))], "city": ["a"] * len(x), "x": x})
+    (file,) = lab.inspect.data_files().to_dict("records")
+    assert file["sort_order_id"] == 1
+    found = lab.to_arrow(columns=["id", "x"]).to_pylist()
+    assert [str(r["x"]) for r in found] == ["None", "nan", "inf", "1.5", "0.0", "0.0", "-0.0", "-inf", "nan"]
+    assert [r["id"] for r in found][4:6] == [8, 9]
+
+
+def test_evolution_goes_on(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t", 2, "merge-on-read", partition_by=["city"])
+    lab.append(some(0, 8))
+    lab.evolve_schema(add={"extra": "int"}, rename={"x": "y"}, drop=["day"])
+    lab.evolve_spec(remove=["city"], add=["bucket(4, id)"])
+    lab.append({"id": [100], "city": ["k"], "y": [1.0], "extra": [5]})
+    lab.update({"extra": 7}, "id < 3")
+    lab.branch("audit")
+    lab.delete("id = 100", ref="audit")
+    assert lab.count() == 9 and lab.at(ref="audit").count() == 8
+    assert {r["id"]: r["extra"] for r in rows_of(lab)} == {**dict.fromkeys(range(8)), 0: 7, 1: 7, 2: 7, 100: 5}
+    lab.upgrade(3)
+    lab.delete("id = 5")
+    again = ix.lab(tmp_path / "t")
+    assert again.format_version == again.options.format_version == 3
+    again.delete("id = 6")
+    assert lab.refresh().count() == 7
+    assert_pyiceberg_reads(again, 3)
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+def test_only_labs_are_written(tmp_path: Path) -> None:
+    simulation = ix.empty({"id": "long"}, format_version=2)
+    simulation.append(pa.table({"id": [1]}))
+    simulation.save(tmp_path / "t", data="copy")
+    with pytest.raises(ix.OptionError, match=r"is no lab: it lacks the table property iceexplore.lab"):
+        ix.lab(tmp_path / "t")
+    lab = new(tmp_path / "lab")
+    with pytest.raises(ix.OptionError, match=r"iceexplore.lab stays"):
+        lab.set_properties(remove=[LAB_PROPERTY])
+    # Another writer took the mark away.
+    old = Path(lab.metadata_location)
+    document = json.loads(old.read_text())
+    del document["properties"][LAB_PROPERTY]
+    (old.parent / "v2.metadata.json").write_text(json.dumps(document))
+    with pytest.raises(ix.OptionError, match=r"is no lab"):
+        lab.append(some(0, 1))
+
+
+def test_a_folder_must_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("x")
+    with pytest.raises(ix.OptionError, match=r"is not empty \(notes.txt\)"):
+        new(tmp_path / "mine")
+    with pytest.raises(ix.OptionError, match=r"is a file"):
+        new(tmp_path / "mine" / "notes.txt")
+    new(tmp_path / "t")
+    with pytest.raises(ix.OptionError, match=r"not empty.*ix.lab"):
+        new(tmp_path / "t")
+    assert sorted(p.name for p in (tmp_path / "mine").iterdir()) == ["notes.txt"]
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/t", "gs://bucket/t", "memory://x/t", "https://host/t"])
+def test_object_stores_are_refused(place: str) -> None:
+    with pytest.raises(ix.UnsupportedError, match=f"{place} is no local folder"):
+        ix.create(place, SCHEMA)
+
+
+def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
+    with pytest.raises(ix.OptionError, match=r"format_version=5"):
+        new(tmp_path / "t", 5)
+    with pytest.raises(ix.OptionError, match=r"a table has a column"):
+        new(tmp_path / "t", schema={})
+    with pytest.raises(ix.OptionError, match=r"is set by ix.create itself"):
+        new(tmp_path / "t", properties={LAB_PROPERTY: "x"})
+    with pytest.raises(ix.OptionError, match=r"location= belongs to catalog="):
+        new(tmp_path / "t", location="/x")
+    assert not (tmp_path / "t").exists()
+    lab = new(tmp_path / "t")
+    with pytest.raises(ix.OptionError, match=r"no rows"):
+        lab.append({"id": []})
+    with pytest.raises(ix.OptionError, match=r"no column 'nme'"):
+        lab.append({"nme": [1]})
+    lab.append(some(0, 5))
+    with pytest.raises(ix.OptionError, match=r"set: no column 'cty'.*city"):
+        lab.update({"cty": 1})
+    with pytest.raises(ix.OptionError, match=r"does not fit"):
+        lab.update({"x": "text"})
+    with pytest.raises(ix.OptionError, match=r"2 values of 'x' for 5 rows"):
+        lab.update({"x": pa.array([1.0, 2.0])})
+    with pytest.raises(ix.OptionError, match=r"set="):
+        lab.update({})
+    with pytest.raises(ix.OptionError, match=r"several of the rows given match one row.*'id': 1"):
+        lab.merge({"id": [1, 1], "x": [1.0, 2.0]}, on="id")
+    with pytest.raises(ix.OptionError, match=r"the rows have no column 'city'"):
+        lab.merge({"id": [1]}, on=["id", "city"])
+    with pytest.raises(ix.OptionError, match=r"name a column"):
+        lab.merge({"id": [1]}, on=[])
+    with pytest.raises(ix.OptionError, match=r"matched='drop'"):
+        lab.merge({"id": [1]}, on="id", matched="drop")  # type: ignore[arg-type]
+    lab.set_properties({"write.delete.mode": "sometimes"})
+    with pytest.raises(ix.OptionError, match=r"write.delete.mode is 'sometimes'"):
+        lab.delete("id = 1")
+    assert lab.count() == 5 and not len(lab.leftovers())
+
+
+def test_null_keys_match_nothing(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t")
+    lab.append({"id": [1, 2], "city": [None, "a"]})
+    lab.merge({"id": [8, 9], "city": [None, "a"]}, on="city")
+    assert [(r["id"], r["city"]) for r in rows_of(lab)] == [(1, None), (8, None), (9, "a")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("int", [1, 2]), ("string", ["a", "b"]), ("boolean", [True, False]), ("binary", [b"a", b"b"]),
+        ("uuid", ["f79c3e09-677c-4bbd-a479-3f349cb785e7", "00000000-0000-0000-0000-000000000001"]),
+        ("decimal(9, 2)", [1.5, 2.25]), ("fixed[2]", [b"ab", b"cd"]), ("double", [0.5, 1.5]),
+        ("timestamp", ["2024-01-01T00:00:00", "2024-01-02T00:00:00"]),
+        ("timestamptz", ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"]), ("date", ["2024-01-01", "2024-01-02"]),
+    ],
+)  # fmt: skip
+def test_keys_of_every_type(tmp_path: Path, kind: str, values: list[Any]) -> None:
+    lab = new(tmp_path / "t", schema={"id": "long", "k": kind}, partition_by=["id"])
+    if kind.startswith("decimal"):
+        values = pa.array(values).cast(pa.decimal128(9, 2)).to_pylist()
+    lab.append({"id": [1, 2], "k": values})
+    lab.merge({"id": [10, 30], "k": [values[1], values[0]]}, on="k", not_matched=None)
+    found = {str(r["k"]): r["id"] for r in rows_of(lab)}
+    assert sorted(found.values()) == [10, 30]
+    lab.merge({"k": values[:1]}, on="k", matched="delete", not_matched=None)
+    assert [r["id"] for r in rows_of(lab)] == [10]
+
+
+# Other writers --------------------------------------------------------------------------------------------------------
+
+
+def test_a_commit_starts_from_the_newest_state(tmp_path: Path) -> None:
+    one, two = new(tmp_path / "t"), ix.lab(tmp_path / "t")
+    one.append(some(0, 5))
+    two.append(some(5, 5))
+    one.delete("id = 7")
+    assert one.count() == 9 and two.count() == 10 and two.refresh().count() == 9
+    assert [s.sequence_number for s in one.snapshots] == [1, 2, 3]
+    assert (tmp_path / "t" / "metadata" / "version-hint.text").read_text() == "4"
+
+
+def in_between(lab: ix.Lab, other: Callable[[], Any]) -> None:
+    """Let another commit come first: after this one's files are written, before it is published, once."""
+    storage = lab._sandbox.storage
+    write = storage.write
+
+    def writing(location: str, data: bytes, **how: Any) -> None:
+        if how["kind"] == "metadata" or "snap-" in location:
+            storage.write = write  # type: ignore[method-assign]
+            other()
+        write(location, data, **how)
+
+    storage.write = writing  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_commit_is_rebased_on_another(tmp_path: Path, version: int) -> None:
+    one = new(tmp_path / "t", version, properties={"commit.retry.min-wait-ms": "1"})
+    one.append(some(0, 5))
+    two = ix.lab(tmp_path / "t")
+    in_between(one, lambda: two.append(some(5, 5)))
+    one.append(some(10, 5))
+    assert one.count() == 15 and one._sandbox.records[-1].attempts == 2
+    assert [s.operation for s in one.snapshots] == ["append"] * 3
+    assert not check_rules(one.state)
+    left = one.leftovers()
+    assert set(left["kind"]) <= {"manifest"} and len(one.remove_leftovers(0)) == len(left)
+    assert rows_of(ix.open(tmp_path / "t")) == rows_of(one)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_commit_that_no_longer_fits_is_refused(tmp_path: Path, mode: str) -> None:
+    one = new(tmp_path / "t", 3, mode, properties={"commit.retry.min-wait-ms": "1"})
+    one.append(some(0, 10))
+    two = ix.lab(tmp_path / "t")
+    in_between(one, lambda: two.delete("id = 4"))
+    with pytest.raises(ix.CommitConflictError):
+        one.update({"x": 0.0}, "id = 4")
+    assert rows_of(one.refresh()) == rows_of(two)
+    in_between(one, lambda: two.append(some(100, 1)))
+    with pytest.raises(ix.CommitConflictError, match=r"no-new-conflicting-files"):
+        one.delete("id > 8")
+    in_between(one, lambda: two.append({"id": [-5]}))
+    one.delete("id > 8")  # rows of -5 were not asked for
+    assert [r["id"] for r in rows_of(one)] == [-5, 0, 1, 2, 3, 5, 6, 7, 8]
+    in_between(one, lambda: two.upgrade(4))
+    with pytest.raises(ix.CommitConflictError, match=r"upgraded the table to version 4"):
+        one.append(some(1, 1))
+    one.append(some(50, 1))
+    assert one.count() == 10 and one.options.format_version == 4
+
+
+def test_attempts_end(tmp_path: Path) -> None:
+    one = new(tmp_path / "t", properties={"commit.retry.num-retries": "0"})
+    two = ix.lab(tmp_path / "t")
+    in_between(one, lambda: two.append(some(0, 1)))
+    with pytest.raises(ix.CommitConflictError, match=r"in each of 1 attempts another commit came first"):
+        one.append(some(1, 1))
+
+
+def test_another_table_in_its_place(tmp_path: Path) -> None:
+    import shutil
+
+    lab = new(tmp_path / "t")
+    shutil.rmtree(tmp_path / "t")
+    with pytest.raises((ix.MetadataNotFoundError, FileNotFoundError)):
+        lab.append(some(0, 1))
+    other = new(tmp_path / "t")
+    other.append(some(0, 1))
+    with pytest.raises(ix.TableChangedError, match=r"dropped and created again"):
+        lab.append(some(0, 1))
+
+
+def test_a_moved_lab_stays_whole(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t")
+    lab.append(some(0, 3))
+    (tmp_path / "t").rename(tmp_path / "u")
+    moved = ix.lab(tmp_path / "u")
+    moved.append(some(3, 3))
+    assert moved.count() == 6 and not (tmp_path / "t").exists() and not len(moved.leftovers())
+
+
+def test_compressed_metadata(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t")
+    lab.set_properties({"write.metadata.compression-codec": "gzip"})
+    lab.append(some(0, 1))
+    assert Path(lab.metadata_location).name == "v3.gz.metadata.json"
+    assert ix.lab(tmp_path / "t").count() == 1
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_expire_removes_what_nobody_needs(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t", 3, "merge-on-read")
+    lab.append(some(0, 10))
+    lab.delete("id = 3")
+    lab.tag("kept")
+    lab.overwrite(some(20, 3))
+    lab.append(some(30, 3))
+    before, rows = rows_of(lab.at(ref="kept")), rows_of(lab)
+    files = {p for p in (tmp_path / "t").rglob("*") if p.is_file()}
+    gone = lab.expire(older_than=time.time_ns() // 1_000_000 + 1, retain_last=1)
+    assert len(gone) == 2
+    removed = files - set((tmp_path / "t").rglob("*"))
+    assert removed and not len(lab.leftovers())
+    assert rows_of(lab) == rows and rows_of(lab.at(ref="kept")) == before
+    lab.remove_ref("kept")
+    lab.expire(older_than=time.time_ns() // 1_000_000 + 1, files=False)
+    left = lab.leftovers()
+    assert {"data", "puffin", "manifest"} == set(left["kind"])
+    assert set(lab.remove_leftovers(0)["location"]) == set(left["location"]) and rows_of(lab) == rows
+
+
+def test_leftovers_spare_commits_that_are_going_on(tmp_path: Path) -> None:
+    one = new(tmp_path / "t")
+    one.append(some(0, 1))
+    old = tmp_path / "t" / "data" / "old.parquet"
+    old.write_bytes(b"x")
+    time.sleep(0.02)
+    two = ix.lab(tmp_path / "t")
+    seen: list[Any] = []
+    in_between(one, lambda: seen.extend([two.leftovers(), two.leftovers(running=True)]))
+    one.append(some(1, 1))
+    assert [Path(p).name for p in seen[0]["location"]] == ["old.parquet"]
+    assert {"data", "manifest", "mark"} <= set(seen[1]["kind"])
+    assert [Path(p).name for p in two.leftovers(running=True)["location"]] == ["old.parquet"]
+
+
+def test_leftovers_of_damaged_tables_are_not_guessed(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t")
+    lab.append(some(0, 1))
+    lab.append(some(1, 1))
+    path = lab.inspect.manifests()["path"][0]
+    Path(path).write_bytes(b"nothing of the kind")
+    with pytest.raises(ix.FormatError):
+        ix.lab(tmp_path / "t").remove_leftovers(0)
+    Path(path).unlink()
+    with pytest.raises((ix.FormatError, ix.FileMissingError)):
+        ix.lab(tmp_path / "t").expire(older_than=time.time_ns() // 1_000_000)
+    assert (tmp_path / "t" / "data").exists()
+
+
+def test_nothing_is_written_through_links(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "t" / "data").symlink_to(tmp_path / "outside")
+    with pytest.raises(ix.OutsideRootsError):
+        lab.append(some(0, 1))
+    assert not any((tmp_path / "outside").iterdir())
+
+
+# Catalogs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_lab_in_a_catalog(tmp_path: Path, version: int) -> None:
+    catalog = sql_catalog(tmp_path)
+    catalog.create_namespace("db")
+    lab = ix.create("db.t", SCHEMA, format_version=version, partition_by="city", catalog=catalog)
+    lab.append(some(0, 10))
+    two = ix.lab("db.t", catalog=catalog)
+    in_between(lab, lambda: two.append(some(20, 2)))
+    lab.delete("id < 3")
+    assert lab.count() == 9
+    assert Path(lab.metadata_location).name.startswith("00003-")
+    assert not (Path(lab.location) / "metadata" / "version-hint.text").exists()
+    assert "metadata" in set(lab.leftovers()["kind"])  # the loser's file
+    if version < 4:
+        table = catalog.load_table("db.t")
+        assert table.metadata_location == lab.metadata_location
+        assert table.scan().to_arrow().num_rows == 9
+    if version == 2:  # PyIceberg commits to it, too
+        table.append(pa.table(some(50, 2), schema=table.schema().as_arrow()))
+        assert lab.refresh().count() == 11
+        lab.delete("id = 50")
+        assert catalog.load_table("db.t").scan().to_arrow().num_rows == 10
+    with pytest.raises(ix.OptionError, match=r"in a catalog.*ix.lab\('db.table', catalog=...\)"):
+        ix.lab(lab.location)
+
+
+def test_catalogs_that_are_refused(tmp_path: Path) -> None:
+    from pyiceberg.catalog.noop import NoopCatalog
+
+    with pytest.raises(ix.UnsupportedError, match=r"NoopCatalog: it offers no check-and-put"):
+        ix.create("db.t", SCHEMA, catalog=NoopCatalog("x"))
+    catalog = sql_catalog(tmp_path)
+    with pytest.raises(ix.CatalogError, match=r"no namespace db"):
+        ix.create("db.t", SCHEMA, catalog=catalog)
+    with pytest.raises(ix.OptionError, match=r"namespace and name"):
+        ix.create("t", SCHEMA, catalog=catalog)
+    catalog.create_namespace("db")
+    ix.create("db.t", SCHEMA, catalog=catalog)
+    with pytest.raises(ix.CatalogError, match=r"has a table db.t already"):
+        ix.create("db.t", SCHEMA, catalog=catalog)
+    with pytest.raises(ix.UnsupportedError, match=r"is no local folder"):
+        ix.create("db.u", SCHEMA, catalog=catalog, location="s3://bucket/u")
+    theirs = catalog.create_table("db.theirs", pa.schema([("id", pa.int64())]))
+    with pytest.raises(ix.OptionError, match=r"is no lab"):
+        ix.lab("db.theirs", catalog=catalog)
+    assert catalog.load_table("db.theirs").metadata_location == theirs.metadata_location
+
+
+def test_a_dropped_table(tmp_path: Path) -> None:
+    catalog = sql_catalog(tmp_path)
+    catalog.create_namespace("db")
+    lab = ix.create("db.t", SCHEMA, catalog=catalog, location=f"file://{tmp_path}/elsewhere")
+    lab.append(some(0, 2))
+    lab.append(some(2, 2))
+    assert lab.count() == 4 and catalog.load_table("db.t").scan().to_arrow().num_rows == 4
+    catalog.drop_table("db.t")
+    with pytest.raises(ix.CatalogError, match=r"has no table db.t any more"):
+        lab.append(some(2, 2))
