@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -26,12 +27,13 @@ def test_copy_on_write_as_iceberg_has_it(warehouse: Warehouse) -> None:
     t = ix.open(warehouse.path(name))
     start, end = t.snapshots[0].snapshot_id, t.snapshots[-1].snapshot_id
     seen: set[str] = set()
-    for ours, theirs in [
+    several: list[tuple[dict[str, Any], dict[str, str]]] = [
         ({}, {}),
         ({"identifier_columns": ["id"]}, {"identifier_columns": "array('id')"}),
         ({"net_changes": True}, {"net_changes": "true"}),
-    ]:
-        frame = t.changes(start, end, rows=True, spark=spark.session, **ours)  # type: ignore[call-overload]
+    ]
+    for ours, theirs in several:
+        frame = t.changes(start, end, rows=True, spark=spark.session, **ours)
         expected = changelog(spark, name, start, end, **theirs)
         assert frame.columns == expected.column_names
         found = frame.toArrow()
@@ -47,9 +49,10 @@ def test_merge_on_read_as_without_spark(warehouse: Warehouse) -> None:
     write(spark, name, 3, **MERGE_ON_READ)
     t = ix.open(warehouse.path(name))
     end = t.snapshots[-1].snapshot_id
-    for more in ({}, {"columns": ["x", "id"], "filter": "id < 5"}, {"net_changes": True}):
-        frame = t.changes(None, end, rows=True, spark=spark.session, **more)  # type: ignore[call-overload]
-        plain = t.changes(None, end, rows=True, **more)  # type: ignore[call-overload]
+    several: list[dict[str, Any]] = [{}, {"columns": ["x", "id"], "filter": "id < 5"}, {"net_changes": True}]
+    for more in several:
+        frame = t.changes(None, end, rows=True, spark=spark.session, **more)
+        plain = t.changes(None, end, rows=True, **more)
         assert frame.columns == plain.column_names
         assert rows(frame.toArrow()) == rows(plain), more
     e = ix.open(warehouse.path("equality_deletes"))
@@ -81,12 +84,13 @@ def test_a_simulation_with_types_of_every_shape(warehouse: Warehouse) -> None:
     s.overwrite(again, delete=[file])
     ends = s.snapshots[0].snapshot_id, s.snapshots[-1].snapshot_id
     spark_columns = SparkColumns([Output(o.name, o.path) for o in outputs_of(s._state, None)], (4, 1))
-    for more in ({}, {"net_changes": True}, {"identifier_columns": ["id"]}):
-        plain = s.changes(*ends, rows=True, **more)  # type: ignore[call-overload]
+    several: list[dict[str, Any]] = [{}, {"net_changes": True}, {"identifier_columns": ["id"]}]
+    for more in several:
+        plain = s.changes(*ends, rows=True, **more)
         shown = spark_columns.of(plain.select(range(4)))
         for name in plain.column_names[4:]:
             shown = shown.append_column(name, plain[name])
-        found = s.changes(*ends, rows=True, spark=warehouse.session, **more)  # type: ignore[call-overload]
+        found = s.changes(*ends, rows=True, spark=warehouse.session, **more)
         assert texts(found.toArrow()) == texts(shown), more
 
 

@@ -44,7 +44,7 @@ def test_options_pick_a_state_columns_and_rows(spark: Any, warehouse: Warehouse)
         ("snapshot-id", str(first.snapshot_id)): t.at(snapshot=first.snapshot_id),
         ("as-of-timestamp", str(first.timestamp_ms)): t.at(snapshot=first.snapshot_id),
     }
-    frames = None
+    frames: Any = None
     for (option, value), _ in states.items():
         reader = spark.read.format("iceexplore").option(option, value).option("columns", " id,_file , _pos")
         frame = reader.option("filter", "id > 0").load(str(warehouse.path("refs"))).selectExpr("*", f"'{option}' as o")
