@@ -71,14 +71,15 @@ def link_options(session: Any, reals: Sequence[str], values: Sequence[str]) -> t
     """Options and paths of links to files, each in a folder that tells values of the file.
 
     A constant of a file costs nothing as a partition value, and much as ``input_file_name()`` or as a join by path. So
-    Hadoop's viewfs has a link for each file, made by options of the read alone: nothing is written anywhere.
+    Hadoop's viewfs has a link for each file, made by options of the read alone: nothing is written anywhere. Each
+    process keeps the links that it has met (some hundred bytes a file) until it ends, as Hadoop keeps file systems.
     """
     targets = [hadoop_path(session, real) for real in reals]
     # File systems are kept by their name: another set of links is another name.
     mount = "ix" + hashlib.sha256("\n".join((*targets, *values)).encode()).hexdigest()[:24]
     links = [f"/{value}/{i}.parquet" for i, value in enumerate(values)]
     options = {
-        f"fs.viewfs.mounttable.{mount}.link.{link}": quote(target, safe="/:=@!$&'()*+,;~-._")
+        f"fs.viewfs.mounttable.{mount}.link.{link}": quote(target, safe="/:=@!&'()*+,;~-._")
         for link, target in zip(links, targets, strict=True)
     }
     options["basePath"] = f"viewfs://{mount}/"
