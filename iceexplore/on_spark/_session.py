@@ -96,8 +96,8 @@ def active_session() -> SparkSession | None:
         raise MissingDependencyError(f"PySpark is not installed: {_PYSPARK_ADVICE}.") from e
     connect = sys.modules.get("pyspark.sql.connect.session")
     if connect is not None:
-        found = connect.SparkSession.getActiveSession() or connect.SparkSession._get_default_session()
-        if found is not None:
+        found = connect.SparkSession.getActiveSession() or connect.SparkSession._default_session
+        if found is not None and not getattr(found, "is_stopped", False):
             return found
     if any(v in os.environ for v in _CONNECT_VARIABLES):
         return None
