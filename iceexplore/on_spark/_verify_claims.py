@@ -87,15 +87,12 @@ def judged(state: TableState, rows: pa.Table) -> pa.Table:
     """Findings, of rows of `JUDGED_SCHEMA`; what deletes name and is not live is looked for in the storage."""
     plain = pc.equal(rows["role"], Role.FINDING)
     out = Checked()
-    doubled: set[str] = set()
     for row in rows.filter(pc.invert(plain)).to_pylist():
         place = Place(row["location"], row["content"], row["manifest"], row["entry"], row["snapshot_id"])
         if row["data_named"] != row["data_named_too"]:
             continue
         if row["role"] == Role.DATA:
-            if row["key"] not in doubled:
-                doubled.add(row["key"])
-                _judge_data(place, row, out)
+            _judge_data(place, row, out)  # each entry of a file that is live twice is said
         elif row["data_count"]:
             _judge_claim(place, row, out)
         else:

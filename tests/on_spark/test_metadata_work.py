@@ -140,7 +140,7 @@ def test_what_is_judged_next_to_other_files() -> None:
     out.data(Place("s3://b/d/unknown.parquet", 0), None)
     for named, rows in (("one", 10), ("bucket", 300), ("unknown", 10**6)):
         out.claim(Role.POSITIONS, delete, f"s3://b/d/{named}.parquet", rows)
-    assert [r["code"] for r in judged(state, beside(out.table())).to_pylist()] == ["file-twice"]
+    assert [r["code"] for r in judged(state, beside(out.table())).to_pylist()] == ["file-twice"] * 2
     out.claim(Role.POSITIONS, delete, "s3://b/d/one.parquet", 11)
     out.claim(Role.VECTOR, Place("s3://b/d/dv.puffin", 1), "s3://b/d/one.parquet", 10)
     out.claim(Role.VECTOR, Place("s3://b/d/dv.puffin", 1), "s3://b/d/one.parquet", 0)
@@ -152,6 +152,6 @@ def test_what_is_judged_next_to_other_files() -> None:
         "delete-path",
         "delete-position",
         "dv-twice",
-        "file-twice",
+        *["file-twice"] * 2,
     ]
     assert judged(state, beside(CHECKED_SCHEMA.empty_table())).num_rows == 0
