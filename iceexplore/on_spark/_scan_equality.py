@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["without_equal"]
 
 _MASK = "_iceexplore_mask"
-#: Keys up to here go to every worker; more are shuffled.
-_BROADCAST = 4_000_000
+#: Bytes of keys that go to every worker; more are shuffled.
+_BROADCAST = 48 << 20
 
 
 def without_equal(
@@ -99,7 +99,7 @@ def _without(
     fields.append(t.StructField(_MASK, t.LongType(), True))
     keys = _distinct(keys, some)
     there = arrow_frame(session, info, keys, t.StructType(fields))
-    if keys.num_rows <= _BROADCAST:
+    if keys.nbytes <= _BROADCAST:
         there = f.broadcast(there)
     conditions = []
     for at, i in enumerate(ids):

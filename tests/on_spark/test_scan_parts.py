@@ -1,0 +1,226 @@
+"""How files are sorted for a scan on Spark, without Spark: footers, groups, bits, links."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import iceexplore as ix
+from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
+from iceexplore.on_spark import _scan_groups as groups
+from iceexplore.on_spark._scan_frames import link_options, spark_reads
+from iceexplore.on_spark._scan_groups import ScanParts, scan_parts
+from iceexplore.on_spark._scan_physical import Footer, footers_of, read_type
+from iceexplore.on_spark._scan_project import Unreadable, identified_nodes, project
+from iceexplore.planning import plan_scan
+from iceexplore.reading import PositionDeletes, TaskReader, outputs_of
+from tests.reading.data_lab import field, put, stored, struct, table_of
+
+pytest.importorskip("pyspark")
+
+VERSION = (4, 1)
+
+
+def footer(t: ix.Table, location: str) -> Footer:
+    found = footers_of(t.state, [location])[0]
+    assert isinstance(found, Footer)
+    return found
+
+
+def parts_of(t: ix.Table, columns: Any = None, where: Any = None) -> tuple[ScanParts, TaskReader]:
+    outputs = outputs_of(t.state, columns)
+    reader = TaskReader(t.state, plan_scan(t.state, where).files, outputs)
+    return scan_parts(t.state, reader, outputs, VERSION), reader
+
+
+def one(folder: Path, kind: pa.DataType, values: Any = (None,), **how: Any) -> Any:
+    """The only column of a file."""
+    t = table_of(folder, [field(1, "c", "long")])
+    schema = pa.schema([stored(1, "c", kind)])
+    nodes = footer(t, put(folder, pa.Table.from_arrays([pa.array(values, kind)], schema=schema), **how)).nodes
+    return None if nodes is None else nodes[0]
+
+
+KINDS = {
+    pa.int8(): "int", pa.int32(): "int", pa.int64(): "bigint", pa.float32(): "float", pa.string(): "string",
+    pa.large_string(): "string", pa.dictionary(pa.int32(), pa.string()): "string", pa.binary(4): "binary",
+    pa.decimal128(20, 3): "decimal(20,3)", pa.date32(): "date", pa.timestamp("us"): "timestamp_ntz",
+    pa.timestamp("ms", "Europe/Oslo"): "timestamp", pa.timestamp("ns"): "bigint", pa.time64("us"): "bigint",
+    pa.uint64(): None, pa.float16(): None, pa.time32("ms"): None, pa.duration("us"): None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_types_that_are_read_by_name(tmp_path: Path, kind: pa.DataType) -> None:
+    found = read_type(one(tmp_path, kind))
+    assert (None if found is None else found.simpleString()) == KINDS[kind]
+
+
+def test_int96_and_old_sparks_days_are_not(tmp_path: Path) -> None:
+    assert read_type(one(tmp_path, pa.timestamp("us"), [5], use_deprecated_int96_timestamps=True)) is None
+    t = table_of(tmp_path / "t", [field(1, "c", "date")])
+    for about in ({"org.apache.spark.version": "2.4.8"}, {"org.apache.spark.legacyDateTime": ""}):
+        schema = pa.schema([stored(1, "c", pa.date32())], metadata=about)
+        location = put(tmp_path / "t", pa.Table.from_arrays([pa.array([1], pa.date32())], schema=schema))
+        assert footer(t, location).nodes is None
+
+
+def test_lists_of_an_older_build_are_not(tmp_path: Path) -> None:
+    kind = pa.list_(pa.int64())
+    assert one(tmp_path, kind, [[1]]).children[0].name == "element"
+    assert one(tmp_path, kind, [[1]], use_compliant_nested_type=False) is None
+
+
+def test_schemas_that_differ_in_the_id_of_a_struct_are_two(tmp_path: Path) -> None:
+    t = table_of(tmp_path, [field(1, "c", "long")])
+    names = []
+    for number in (1, 2):
+        schema = pa.schema([stored(number, "s", pa.struct([stored(9, "x", pa.int64())]))])
+        names.append(put(tmp_path, pa.Table.from_pylist([{"s": {"x": 1}}], schema=schema), f"{number}.parquet"))
+    found = footers_of(t.state, names)
+    assert [f.nodes[0].number for f in found if isinstance(f, Footer) and f.nodes] == [1, 2]
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    t = table_of(tmp_path, [field(1, "c", "long")])
+    (tmp_path / "data" / "torn.parquet").write_bytes(b"PAR1 and no more")
+    names = [str(tmp_path / "data" / n) for n in ("torn.parquet", "gone.parquet")]
+    torn, gone = footers_of(t.state, names)
+    assert isinstance(torn, FormatError)
+    assert isinstance(gone, FileMissingError)
+
+
+def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
+    t = table_of(tmp_path, [field(1, "a", "long"), field(2, "b", "long")])
+    schema = pa.schema([stored(1, "a", pa.int64()), stored(3, "A", pa.int64()), stored(2, "b", pa.int64())])
+    nodes = footer(t, put(tmp_path, pa.Table.from_pylist([{"a": 1}], schema=schema))).nodes
+    assert nodes is not None
+    mine = identified_nodes(nodes, [n.field() for n in nodes])
+    a, b = t.state.schema.fields
+    assert project(mine, b, VERSION) is not None
+    with pytest.raises(Unreadable):
+        project(mine, a, VERSION)
+
+
+@given(
+    st.text("ab _.%=~é:*?[]{}\\", min_size=1, max_size=8),
+    st.sampled_from(["/w/t", "s3://b/t", "gs://b/t", "memory://t"]),
+)
+def test_names_that_spark_takes_for_what_they_are(name: str, folder: str) -> None:
+    reads = spark_reads(f"{folder}/{name}")
+    if set(name) & set("é:*?[]{}\\") or name[0] in "._" or folder.startswith("memory"):
+        assert not reads
+    elif "/" not in name:
+        assert reads
+
+
+class _Session:
+    class conf:
+        @staticmethod
+        def get(key: str, default: Any = None) -> Any:
+            return default
+
+
+def test_links_lead_to_the_files() -> None:
+    reals = ["/w/a b%20c.parquet", "s3://bucket/x=1/$y.parquet", "gs://b/z.parquet"]
+    options, paths = link_options(_Session, reals, ["n=0", "n=1/m=5", "n=2"])
+    base = options.pop("basePath")
+    targets = [unquote(v) for v in options.values()]
+    assert targets == ["file:///w/a b%20c.parquet", "s3a://bucket/x=1/$y.parquet", "gs://b/z.parquet"]
+    mount = base.removeprefix("viewfs://").rstrip("/")
+    assert list(options) == [f"fs.viewfs.mounttable.{mount}.link./{p.removeprefix(base)}" for p in paths]
+    assert paths[1].endswith("/n=1/m=5/1.parquet")
+    again, _ = link_options(_Session, reals, ["n=0", "n=1/m=6", "n=2"])
+    assert again["basePath"] != base
+
+
+def deleted(version: int = 3) -> ix.Simulation:
+    s = ix.empty({"id": "long", "kind": "string"}, format_version=version)
+    for _ in range(3):
+        s.append(pd.DataFrame({"id": range(200), "kind": ["x"] * 200}))
+    files = s.inspect.files()["file_path"].tolist()
+    s.row_delta(deletes={files[0]: [0, 63, 64, 199], files[1]: list(range(0, 200, 3))})
+    return s
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_bits_are_the_positions(version: int) -> None:
+    parts, reader = parts_of(deleted(version))
+    deletes = PositionDeletes(reader.state, reader.tasks.files, reader.tasks.matched)
+    assert sorted(len(g.rows) for g in parts.groups) == [1, 2]
+    assert parts.workers == []
+    for group in parts.groups:
+        for row in group.rows:
+            expected = sorted({p for _, some in deletes.of(row) for p in some.tolist()})
+            words = group.words.get(row)
+            bits = [] if words is None else np.unpackbits(words.view(np.uint8), bitorder="little").nonzero()[0].tolist()
+            assert bits == expected
+
+
+def test_what_is_beyond_the_budget_goes_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = deleted()
+    monkeypatch.setattr(groups, "_MOST_WORDS", 4)
+    parts, _ = parts_of(s)
+    assert [len(g.rows) for g in parts.groups] == [1, 1]
+    assert len(parts.workers) == 1
+    monkeypatch.setattr(groups, "_MOST_GROUPS", 1)
+    parts, _ = parts_of(s)
+    assert len(parts.workers) == 2
+
+
+def test_deleted_rows_that_are_wanted_go_to_workers() -> None:
+    parts, _ = parts_of(deleted(), ["id", "_deleted"])
+    assert len(parts.workers) == 2
+    assert [len(g.rows) for g in parts.groups] == [1]
+
+
+def test_groups_are_by_the_columns_that_are_needed(tmp_path: Path) -> None:
+    s = table_of(tmp_path, [field(1, "a", "long"), field(2, "b", struct(field(3, "c", "int")))]).simulate()
+    wide = pa.struct([stored(3, "c", pa.int32()), stored(4, "d", pa.int32())])
+    narrow = pa.struct([stored(3, "c", pa.int32())])
+    for name, kind in (("w.parquet", wide), ("n.parquet", narrow)):
+        schema = pa.schema([stored(1, "a", pa.int64()), stored(2, "b", kind)])
+        location = put(tmp_path, pa.Table.from_pylist([{"a": 1, "b": {"c": 1}}], schema=schema), name)
+        s.append([{"location": location, "record_count": 1, "file_size_in_bytes": Path(location).stat().st_size}])
+    assert [len(g.rows) for g in parts_of(s, "a")[0].groups] == [2]
+    assert [len(g.rows) for g in parts_of(s)[0].groups] == [1, 1]
+
+
+def test_missing_deletes_take_their_files_along(tmp_path: Path) -> None:
+    s = deleted(2)
+    s.save(tmp_path / "t", data="copy")
+    t = ix.open(tmp_path / "t")
+    path = t.state.storage.resolve(t.inspect.delete_files()["file_path"].tolist()[0])
+    Path(path).unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parts, reader = parts_of(t)
+    assert len(parts.lost) == 1 + len(reader.tasks) - sum(len(g.rows) for g in parts.groups)
+    assert all(isinstance(e, FileMissingError) for _, e in parts.lost)
+
+
+def test_made_up_files_are_refused() -> None:
+    s = ix.empty({"id": "long"})
+    s.append(files=1, rows=10)
+    with pytest.raises(UnsupportedError, match="made up"):
+        parts_of(s)
+
+
+def test_arrow_reads_the_schema_of_a_footer_as_of_a_file(tmp_path: Path) -> None:
+    """Ids and zones are there, without Arrow's own schema in the file, too."""
+    schema = pa.schema([stored(1, "c", pa.timestamp("us", "UTC")), stored(2, "d", pa.map_(pa.string(), pa.int32()))])
+    rows = pa.Table.from_pylist([{"c": 1, "d": [("k", 1)]}], schema=schema)
+    for own in (True, False):
+        path = tmp_path / f"{own}.parquet"
+        pq.write_table(rows, path, store_schema=own)
+        assert pq.read_metadata(path).schema.to_arrow_schema().equals(pq.ParquetFile(path).schema_arrow, True)
