@@ -71,7 +71,8 @@ class Sparks:
             metadata file, version 1 to 3, as it is. ``"auto"``: plain Spark, but Iceberg's runtime where Python workers
             would have to read and it can.
         plan
-            A plan that `plan` made of this very state; it has the filter.
+            What `plan` made of this metadata file: snapshot and filter are its own then. One of appends
+            (``from_snapshot=``) makes an incremental read.
 
         Raises
         ------

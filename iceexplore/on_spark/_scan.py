@@ -44,7 +44,7 @@ def scan(
     Parameters
     ----------
     plan
-        A plan of this state that was made before; ``filter`` and ``partition`` are its own then.
+        A plan that was made of this metadata file before: snapshot, filter and partition are its own then.
 
     Raises
     ------
@@ -60,11 +60,14 @@ def scan(
         raise OptionError(f"engine={engine!r}: 'auto', 'spark' or 'iceberg'")
     info = SessionInfo.of(session)
     check_reach(state, info)
-    outputs = outputs_of(state, columns)
     if plan is None:
         plan = plan_scan(state, filter, partition=partition)
     elif filter is not None or partition is not None:
         raise OptionError("plan= has its filter already: give filter= and partition= where the plan is made")
+    elif _whose(plan.state) != _whose(state):
+        raise OptionError(f"plan= is of {plan.state.metadata_location}, not of {state.metadata_location}")
+    state = plan.state
+    outputs = outputs_of(state, columns)
     if plan.notes:
         _incomplete(plan, strict)
     reader = TaskReader(state, plan.files, outputs)
@@ -76,6 +79,10 @@ def scan(
     if engine == "auto" and parts.workers and not parts.lost and refusal is None and info.iceberg:
         return iceberg_rows(session, info, state, plan, outputs, None)
     return _united(session, info, state, reader, parts, outputs, plan)
+
+
+def _whose(state: TableState) -> tuple[str, str]:
+    return state.storage.identity, state.metadata_location
 
 
 def _united(
@@ -99,7 +106,7 @@ def _united(
 
 def _incomplete(plan: ScanPlan, strict: bool) -> None:
     """Manifests could not be read."""
-    if strict:
+    if strict and plan.notes[len(plan.appends.notes) if plan.appends is not None else 0 :]:
         state = plan.state
         where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         raise FormatError(" ".join(plan.notes), location=where)

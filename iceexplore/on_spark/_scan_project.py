@@ -95,8 +95,8 @@ def _made(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataTyp
             items, item_make = _made(node.children[1], value.type, version)
             return t.MapType(keys, items, True), _pairs(key_make, item_make)
     if type_base(kind) == "variant":
-        names = sorted(c.name for c in node.children)
-        if version < (4, 0) or names != ["metadata", "value"]:
+        names = {c.name for c in node.children}  # with typed_value it is shredded, which Spark reads as well
+        if version < (4, 0) or names - {"typed_value"} != {"metadata", "value"}:
             raise Unreadable
         return t.VariantType(), None
     if node.children or isinstance(kind, (StructType, ListType, MapType)):
