@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
-from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, Problems
+from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, Problems, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.on_spark._scan_groups import ScanParts, scan_parts
 from iceexplore.on_spark._scan_iceberg import iceberg_rows, why_not_iceberg
@@ -77,7 +78,8 @@ def scan(
     parts = scan_parts(state, reader, outputs, info.version)
     _tell(state, parts, reader, strict)
     if engine == "auto" and parts.workers and not parts.lost and refusal is None and info.iceberg:
-        return iceberg_rows(session, info, state, plan, outputs, None)
+        with suppress(UnsupportedError):
+            return iceberg_rows(session, info, state, plan, outputs, None)
     return _united(session, info, state, reader, parts, outputs, plan)
 
 

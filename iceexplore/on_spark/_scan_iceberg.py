@@ -81,7 +81,7 @@ def iceberg_rows(
             "or use engine='spark'"
         )
     reader = session.read.format("iceberg")
-    if state.snapshot is not None:
+    if state.snapshot is not None and state.travel is not None:  # else the schema would be the snapshot's, too
         reader = reader.option("versionAsOf", str(state.snapshot.snapshot_id))
     frame: DataFrame = reader.load(hadoop_path(session, state.storage.resolve(state.metadata_location)))
     names = [f.name for f in state.schema.fields]
