@@ -99,13 +99,14 @@ class LabCommitter(Committer):
         OptionError
             The commit would take the lab's mark away.
         """
-        with self._lock, running(self.metadata_folder):
+        with self._lock:
             self.refresh()
             change = None if document_change is None else _keeping_mark(document_change)
-            try:
-                return super().commit(make_change, document_change=change, **how)
-            finally:
-                self._turn.end()
+            with running(self.metadata_folder):
+                try:
+                    return super().commit(make_change, document_change=change, **how)
+                finally:
+                    self._turn.end()
 
     def notes(self, location: Any) -> tuple[str, ...]:
         """That it is a lab, and where it writes."""

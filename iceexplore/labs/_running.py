@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from iceexplore.errors import StorageError
+
 fcntl: Any
 try:
     import fcntl
@@ -33,12 +35,22 @@ def is_mark(name: str) -> bool:
 
 @contextmanager
 def running(folder: str) -> Iterator[None]:
-    """While this lasts, a commit is going on in a metadata folder."""
+    """While this lasts, a commit is going on in a metadata folder.
+
+    Raises
+    ------
+    StorageError
+        The folder is gone, or cannot be written.
+    """
     path = os.path.join(folder, f".{uuid.uuid4()}{MARK}")
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except OSError as e:
+        raise StorageError(f"nothing can be committed: {folder} cannot be written ({e.strerror})") from e
     try:
         if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with suppress(OSError):  # a file system without locks: files of this commit count as left behind
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         with suppress(FileNotFoundError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import LAST_UPDATED, ROW_ID
@@ -32,7 +34,7 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
     OptionError
         They do not fit the schema.
     """
-    lineage = None
+    lineage, rows = None, _given(rows)
     if isinstance(rows, pa.Table) and set(LINEAGE) <= set(rows.column_names):
         lineage = rows.select(LINEAGE) if writer.options.format_version >= LINEAGE_FROM else None
         rows = rows.drop_columns(list(LINEAGE))
@@ -41,4 +43,16 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
 
 def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Table:
     """Rows that a user gives, as the table has them; with ``complete`` the columns that are missing are filled."""
-    return fit_columns(arrow_frame(rows, state.schema), state.schema, complete=complete)
+    return fit_columns(arrow_frame(_given(rows), state.schema), state.schema, complete=complete)
+
+
+def _given(rows: Any) -> Any:
+    """Rows as `arrow_frame` takes them."""
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if isinstance(rows, (pa.Table, Mapping)) or hasattr(rows, "iloc"):
+        return rows
+    kind = f"{type(rows).__module__}.{type(rows).__name__}"
+    raise OptionError(
+        f"rows are given as a pandas data frame, an Arrow table or a dictionary of columns, not as {kind}"
+    )

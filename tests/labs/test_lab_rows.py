@@ -251,6 +251,8 @@ def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
         lab.append({"id": []})
     with pytest.raises(ix.OptionError, match=r"no column 'nme'"):
         lab.append({"nme": [1]})
+    with pytest.raises(ix.OptionError, match=r"dictionary of columns, not as builtins.list"):
+        lab.append([{"id": 1}])
     lab.append(some(0, 5))
     with pytest.raises(ix.OptionError, match=r"set: no column 'cty'.*city"):
         lab.update({"cty": 1})
@@ -380,7 +382,7 @@ def test_another_table_in_its_place(tmp_path: Path) -> None:
 
     lab = new(tmp_path / "t")
     shutil.rmtree(tmp_path / "t")
-    with pytest.raises((ix.MetadataNotFoundError, FileNotFoundError)):
+    with pytest.raises(ix.MetadataNotFoundError, match=r"has no v<N>.metadata.json any more|does not exist"):
         lab.append(some(0, 1))
     other = new(tmp_path / "t")
     other.append(some(0, 1))
