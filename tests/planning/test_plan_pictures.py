@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import xml.etree.ElementTree as ET
-from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +12,12 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import OptionError
-from iceexplore.planning import PlanTree, ScanPlan, Waterfall
-from iceexplore.render import SceneNode, escape
-from tests.hostile import HOSTILE
-from tests.planning.plan_lab import filled, planned, with_deletes
+from iceexplore.planning import PlanTree, Waterfall
+from tests.planning.picture_lab import ROOMY, count_of, faces, greyed, lab, read_of
+from tests.planning.plan_lab import filled, planned
 
-ROOMY = 2000  # so that no file that is read is folded
-SVG = "{http://www.w3.org/2000/svg}"
 SHOWN = ("v1", "v2", "v3", "v4-root", "v4-leaves", "v4-java")
 ASKED = ("id >= 25", "day >= date '2024-01-02' and region = 'a'", "amount > 20 or id in (1, 2)")
-
-
-@cache
-def lab(layout: str) -> ix.Simulation:
-    """A table of a layout with deletes, made once: nothing below writes to it."""
-    return with_deletes(layout)
-
-
-def count_of(node: SceneNode) -> int:
-    """How many things a greyed node stands for, by its own words."""
-    found = re.match(r"([\d,]+) (?:manifests?|files?) skipped", node.label)
-    return int(found[1].replace(",", "")) if found else 1
-
-
-def greyed(tree: PlanTree, kind: str) -> list[SceneNode]:
-    return [n for n in tree.scene().nodes if "pruned" in n.marks and n.kind == kind]
-
-
-def read_of(tree: PlanTree, kind: str) -> list[SceneNode]:
-    return [n for n in tree.scene().nodes if "pruned" not in n.marks and n.kind == kind]
 
 
 # The tree against the plan -------------------------------------------------------------------------------------------
@@ -308,124 +281,6 @@ def test_where_every_file_is_small_bars_are_solid() -> None:
     assert (chart.solid, chart.pale) == ("", "") and "small file" in chart.description
     assert all(bar is None or bar.rest == 0 for row in chart.rows for bar in row.bars)
     assert [bar.text for row in chart.rows if (bar := row.bars[0])] == ["3 (all small)"] * 5
-
-
-# Hostile texts -------------------------------------------------------------------------------------------------------
-
-EVIL = '"]; <img src=x onerror=alert(1)> `x` $y$ \\N <b>'
-NAMED = "`" + EVIL.replace("`", "``") + "`"
-VALUES = {k: v for k, v in HOSTILE.items() if k not in ("surrogate", "long", "long-wide")}
-
-
-@cache
-def evil() -> ix.Simulation:
-    """A file that is skipped and one that is read for each text: in its path, its partition and its bounds."""
-    table = ix.empty({"p": "string", EVIL: "string"}, partition_by=["p"], format_version=2, seed=5)
-    pairs = list(VALUES.values())
-    for start in range(0, len(pairs), 2):  # two of each in a manifest: what is skipped stands for itself
-        files = []
-        for number, text in enumerate(pairs[start : start + 2], start):
-            shared = {"record_count": 1, "file_size_in_bytes": 9, "partition": {"p": text}, "value_counts": {EVIL: 1}}
-            low, high = {EVIL: text}, {EVIL: text + "~"}
-            gone = {"location": f"data/made-up/{number}/{text}.parquet", "lower_bounds": low, "upper_bounds": high}
-            kept = {"location": f"data/made-up/{number}-read/{text}.parquet", "lower_bounds": {EVIL: ""}}
-            files += [shared | gone, shared | kept]
-        table.append(files)
-    return table
-
-
-@cache
-def evil_plan() -> ScanPlan:
-    return evil().plan(f"{NAMED} = '\U0010fffd'")
-
-
-def outputs(plan: ScanPlan) -> dict[str, str]:
-    tree, fall = plan.tree(max_nodes=ROOMY), plan.waterfall()
-    out = {
-        "tree text": tree.to_text(), "tree svg": str(tree.to_svg()), "mermaid": str(tree.to_mermaid(ROOMY)),
-        "fall text": fall.to_text(), "fall svg": str(fall.to_svg()), "dot": tree.to_graphviz().source,
-    }  # fmt: skip
-    for name, picture in (("tree html", tree), ("fall html", fall)):
-        out[name] = picture._repr_mimebundle_()["text/html"]
-    return out
-
-
-def faces(plan: ScanPlan) -> None:
-    """Every output of both pictures is made, and nothing in it acts."""
-    made = outputs(plan)
-    for name, out in made.items():
-        out.encode("utf-8")
-        out = out.replace("\n\t", "") if name == "dot" else out
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", out), name
-    for name in ("tree svg", "fall svg"):
-        root = ET.fromstring(made[name])
-        tags = {element.tag.removeprefix(SVG) for element in root.iter()}
-        assert tags <= {"svg", "g", "rect", "path", "text", "title", "desc", "style", "circle"}
-        assert not {a for e in root.iter() for a in e.attrib if a.startswith("on") or "href" in a}
-    for name in ("tree html", "fall html"):
-        parser = _Tags()
-        parser.feed(made[name])
-        ours = {("div", ("style",)), ("img", ("src", "alt", "style")), ("details", ("style",)), ("span", ())}
-        assert set(parser.tags) <= ours | {("summary", ("style",)), ("pre", ("style",))}
-    label = r"(?:[^\x00-\x1f\"`<>{}%\\$&;#]|#\d+;|<br/>)*"
-    for line in made["mermaid"].split("\n"):
-        quoted = re.sub(rf'"{label}"', '""', line) if not line.startswith("  acc") else ""
-        assert not re.search(r"click|javascript|<|%%", quoted), line
-        assert re.fullmatch(rf"  acc(?:Title|Descr): {label}", line) or not line.startswith("  acc"), line
-    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", made["dot"])
-    assert not re.search(r"URL|href|evil|<", bare)
-
-
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, tuple[str, ...]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, tuple(name for name, _ in attrs)))
-
-
-def test_hostile_paths_partitions_bounds_and_columns_only_show() -> None:
-    plan = evil_plan()
-    assert len(plan) == len(VALUES) == len(plan.skipped)
-    faces(plan)
-    lines = plan.tree(max_nodes=ROOMY).to_text().split("\n")
-    assert len(lines) == len(plan.tree(max_nodes=ROOMY).scene().nodes)
-    assert sum(NAMED in line and "⊘" in line for line in lines) == len(VALUES)
-
-
-def test_hostile_values_stand_in_the_evidence() -> None:
-    shown = {n.lines[1] for n in greyed(evil_plan().tree(max_nodes=ROOMY), "data-file")}
-    for text in ("<b>bold</b><img src=x onerror=alert(1)>", HOSTILE["mermaid-click"], HOSTILE["bidi"]):
-        assert any(text in line for line in shown), text
-
-
-@cache
-def small_plan() -> ScanPlan:
-    return filled("v2", appends=2).plan("id >= 15")
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_names_and_filters_only_show(text: str) -> None:
-    plan = small_plan()
-    opened = replace(plan.state.opened, name=text)
-    named = replace(plan, state=replace(plan.state, opened=opened), filter=replace(plan.filter, text=text))
-    faces(named)
-    if 0 < len(text) < 20 and text.strip():
-        assert escape.visible(text) in named.tree().to_text() and escape.visible(text) in named.waterfall().to_text()
-
-
-def test_dot_draws_what_is_hostile(require_dot: Path) -> None:
-    source = outputs(evil_plan())["dot"]
-    drawn = subprocess.run(
-        [str(require_dot), "-Tsvg"], input=source.encode(), capture_output=True, timeout=60, check=False
-    )
-    assert drawn.returncode == 0, drawn.stderr
-    root = ET.fromstring(drawn.stdout)
-    assert not {e.tag.removeprefix(SVG) for e in root.iter()} & {"a", "script", "image", "foreignObject"}
-    assert len([e for e in root.iter(f"{SVG}g") if e.get("class") == "node"]) == len(
-        evil_plan().tree(max_nodes=ROOMY).scene().nodes
-    )
 
 
 def test_pictures_show_themselves_in_a_notebook() -> None:
