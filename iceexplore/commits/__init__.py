@@ -15,7 +15,7 @@ from iceexplore.commits._document import next_document
 from iceexplore.commits._empty import empty_state, new_table
 from iceexplore.commits._expire import expire_snapshots
 from iceexplore.commits._files import new_files
-from iceexplore.commits._frames import arrow_frame, files_of_frame, fit_columns
+from iceexplore.commits._frames import arrow_frame, files_of_frame, fit_columns, partition_tuples, target_bytes
 from iceexplore.commits._layout_list import apply_to_list
 from iceexplore.commits._layout_root import apply_to_root, bent_rules
 from iceexplore.commits._locate import LOCATED_SCHEMA, locate
@@ -123,6 +123,7 @@ __all__ = [
     "options_for",
     "overwrite",
     "partition_path",
+    "partition_tuples",
     "plan_cost",
     "publish_by_rename",
     "publish_by_swap",
@@ -146,5 +147,6 @@ __all__ = [
     "snapshot_json",
     "start_sandbox",
     "summary_of",
+    "target_bytes",
     "upgrade",
 ]

@@ -21,7 +21,15 @@ from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type, type_base
 from iceexplore.planning import PartitionColumn, nearest, partition_columns
 
-__all__ = ["arrow_frame", "columns_at", "files_of_frame", "fit_columns", "split_by_partition"]
+__all__ = [
+    "arrow_frame",
+    "columns_at",
+    "files_of_frame",
+    "fit_columns",
+    "partition_tuples",
+    "split_by_partition",
+    "target_bytes",
+]
 
 #: Java: ``TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT``; here of Arrow's bytes in memory.
 _TARGET_BYTES = 512 << 20
@@ -59,7 +67,7 @@ def files_of_frame(
     order = default_order(state.metadata)
     if order is not None:
         pieces = [(partition, sorted_rows(rows, state.schema, order, columns_at)) for partition, rows in pieces]
-    target = _target_bytes(state.metadata.properties)
+    target = target_bytes(state.metadata.properties)
     order_id = 0 if order is None else order.order_id
     made = [
         DataFile(spec, part, partition, sort_order_id=order_id)
@@ -216,17 +224,29 @@ def _nested(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.
         case StructType() | MapType() | ListType() if array.type == target:
             return array
         case ListType(element) if isinstance(array, (pa.ListArray, pa.LargeListArray)):
-            plain = array.cast(pa.list_(array.type.value_type))
+            plain = _unsliced(array.cast(pa.list_(array.type.value_type)))
             values = _nested(plain.values, element.type, target.value_type, f"{where}.element")
             return pa.ListArray.from_arrays(plain.offsets, values, type=target, mask=_mask(plain))
-        case StructType() | ListType():
+        case MapType(key, value) if isinstance(array, pa.MapArray):
+            plain = _unsliced(array)
+            keys = _nested(plain.keys, key.type, target.key_type, f"{where}.key")
+            values = _nested(plain.items, value.type, target.item_type, f"{where}.value")
+            # Offsets with nulls: arrays of maps are made without a mask where pyarrow is older than 20.
+            offsets = pa.array(np.asarray(plain.offsets), mask=np.append(np.asarray(plain.is_null()), False))
+            return pa.MapArray.from_arrays(offsets, keys, values, type=target)
+        case StructType() | ListType() | MapType():
             raise OptionError(f"column {where!r}: {array.type} does not fit {kind}")
     found = _fit(pa.chunked_array([array]), NestedField(0, where, kind), target)
     return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
 
 
+def _unsliced(array: Any) -> Any:
+    """The offsets of a slice begin elsewhere, and take no mask."""
+    return pa.concat_arrays([array]) if array.offset else array
+
+
 def _mask(array: pa.ListArray) -> pa.BooleanArray | None:
-    return array.is_null() if array.null_count and not array.offset else None
+    return array.is_null() if array.null_count else None
 
 
 def split_by_partition(
@@ -242,7 +262,7 @@ def split_by_partition(
     if not columns:
         yield None, table
         return
-    tuples = _tuples(table, schema, columns)
+    tuples = partition_tuples(table, schema, columns)
     code = np.zeros(table.num_rows, dtype=np.int64)
     for column in tuples:
         plain = column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
@@ -258,7 +278,8 @@ def split_by_partition(
         yield partition, table if len(starts) == 1 else table.take(pa.array(rows))
 
 
-def _tuples(table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]) -> list[pa.Array]:
+def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]) -> list[pa.Array]:
+    """The partition values of rows, an array by partition column. Raises as `split_by_partition`."""
     out = []
     for column in columns:
         kind = arrow_type(column.type)
@@ -299,7 +320,8 @@ def _path(fields: Sequence[NestedField], field_id: int) -> list[NestedField] | N
     return None
 
 
-def _target_bytes(properties: Mapping[str, str]) -> int:
+def target_bytes(properties: Mapping[str, str]) -> int:
+    """About how large a file may get: ``write.target-file-size-bytes``, here of Arrow's bytes in memory."""
     text = properties.get("write.target-file-size-bytes", "")
     return int(text) if text.isascii() and text.isdecimal() and int(text) > 0 else _TARGET_BYTES
 

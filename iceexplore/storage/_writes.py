@@ -49,6 +49,9 @@ class WriteLog:
         self._lock = threading.Lock()
         self._items: list[Write] = []
 
+    def __reduce__(self) -> tuple[type[WriteLog], tuple[()]]:
+        return WriteLog, ()  # another process has a log of its own
+
     def add(self, write: Write) -> None:
         """Note a write."""
         with self._lock:
