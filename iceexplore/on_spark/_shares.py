@@ -23,6 +23,8 @@ __all__ = ["Range", "Share", "fitted", "read_share", "row_groups_in", "shares"]
 Range = tuple[int, int | None]
 
 _LEAST = 16 * 1024 * 1024
+#: Tasks of Spark at most: packing one takes a few milliseconds. Where there would be more, neighbours are put together.
+_MOST_SHARES = 4_096
 _WHOLE: Range = (0, None)
 
 
@@ -59,6 +61,9 @@ def shares(tasks: FileTasks, options: SplitOptions) -> list[Share]:
     """
     splits = split_table(tasks, options)
     task, start, length, group = (np.asarray(splits[n]) for n in ("task", "start", "length", "combined"))
+    count = int(group.max(initial=-1)) + 1
+    if count > _MOST_SHARES:
+        group = group * _MOST_SHARES // count
     formats = pc.fill_null(pc.utf8_lower(tasks.files.entries["file_format"]), "")
     cut = np.asarray(pc.equal(formats, "parquet")).astype(bool)[task]
     first = np.concatenate([np.ones(min(1, len(task)), bool), task[1:] != task[:-1]])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.errors import UnsupportedError
-from iceexplore.on_spark import SessionInfo, SparkColumns, check_reach, ship
+from iceexplore.on_spark import SessionInfo, SparkColumns, _shares, check_reach, ship
 from iceexplore.on_spark._shares import fitted, read_share, row_groups_in, shares
 from iceexplore.planning import FileTasks, SplitOptions, plan_scan
 from iceexplore.reading import arrow_field, outputs_of
@@ -72,10 +72,15 @@ def test_every_row_is_read_once(
     assert sorted(ids(table._state, parts)) == sorted(table.to_arrow(where, ["id"])["id"].to_pylist())
 
 
-def test_large_files_are_cut(table: ix.Table) -> None:
+def test_large_files_are_cut(table: ix.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = table.plan()
     assert len(shares(told(plan.files, None), SplitOptions(size=2_000, open_file_cost=0))) > 5
     assert len(shares(plan.files, SplitOptions())) == 1
+    # Never more than a plan of Spark should have.
+    monkeypatch.setattr(_shares, "_MOST_SHARES", 3)
+    few = shares(told(plan.files, None), SplitOptions(size=2_000, open_file_cost=0))
+    assert len(few) == 3
+    assert sorted(ids(table._state, few)) == sorted(table.to_arrow(columns=["id"])["id"].to_pylist())
     # As many as there are workers, but none below 16 MiB or the size asked for.
     assert fitted(plan.files, SplitOptions(), 8).size == 16 << 20
     assert fitted(plan.files, SplitOptions(size=1_000), 8).size == 1_000
