@@ -55,7 +55,12 @@ def empty(
         The schema, the spec or an option makes no sense.
     """
     state = commits.empty_state(
-        schema, partition_by=partition_by, format_version=format_version, location=location, properties=properties
+        schema,
+        partition_by=partition_by,
+        format_version=format_version,
+        location=location,
+        properties=properties,
+        expressions=layout.get("dialect") != "v4-java",  # Java's reader does not know them
     )
     return simulate(state, format_version, overlay=None, seed=seed, layout=layout)
 

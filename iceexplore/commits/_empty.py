@@ -31,6 +31,7 @@ def empty_state(
     format_version: int = 4,
     location: str = "/warehouse/db/events",
     properties: Mapping[str, str] | None = None,
+    expressions: bool = True,
 ) -> TableState:
     """The state of a new table without a snapshot; its metadata file is in a temporary folder that goes with it.
 
@@ -42,6 +43,8 @@ def empty_state(
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
         Where the table would be.
+    expressions
+        False leaves the partition specs of version 4 as v3 has them (``v4-java``).
 
     Raises
     ------
@@ -55,6 +58,7 @@ def empty_state(
         location=location,
         properties=properties,
         timestamp_ms=_CREATED_MS,
+        expressions=expressions,
     )
     folder = Path(tempfile.mkdtemp(prefix="iceexplore-"))
     (folder / "metadata").mkdir()

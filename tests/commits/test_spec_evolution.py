@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, target
 from hypothesis import strategies as st
 
+import iceexplore as ix
 from iceexplore.commits import RULES, evolve_schema, evolve_spec, set_sort_order, upgrade
 from iceexplore.errors import FormatError, OptionError, RuleError
 from tests.commits.document_lab import DAY, checked, metadata_of, old_v1, pure, pyiceberg_of, table
@@ -331,3 +332,15 @@ def test_changes_agree_with_pyiceberg(version: int, data: st.DataObject) -> None
         document = json.loads(json.dumps(after))
         made += 1
     target(float(made))
+
+
+def test_specs_of_a_new_table_in_javas_dialect_have_no_expressions() -> None:
+    """Java's reader wants names and transforms in the fields themselves, first and later ones."""
+    table = ix.empty({"id": "long", "s": "string"}, partition_by="bucket(2, id)", format_version=4, dialect="v4-java")
+    table.evolve_spec(add=["truncate(3, s)"])
+    raw = table._state.metadata.raw
+    assert "expressions" not in raw
+    fields = [f for spec in raw["partition-specs"] for f in spec["fields"]]
+    assert len(fields) == 3
+    assert all(f.keys() == {"name", "transform", "source-id", "field-id"} for f in fields)
+    table.close()
