@@ -174,6 +174,8 @@ class _GroupScan:
         if number == FILE.field_id:
             return self._value(entries["location"].combine_chunks(), Output(FILE.name, (FILE,)))
         if number == PARTITION.field_id:
+            if isinstance(field.type, StructType) and not field.type.fields:
+                return f.lit(None).cast(spark_type(field.type, self.info.version))
             return self._value(self._tuples(field), Output(PARTITION.name, (field,)))
         if number in (ROW_ID.field_id, LAST_UPDATED.field_id):
             return self._lineage(number, entries)
