@@ -15,6 +15,8 @@ from iceexplore.metadata import Type, arrow_type, result_type, transform_parts, 
 __all__ = ["INSTANT_UNITS", "apply_transform", "integers_of"]
 
 _DAY = 86_400
+#: Types whose stored integer is hashed as a long (spec, "Appendix B"); of nanoseconds the microseconds would be.
+_HASHED_AS_LONG = frozenset(("int", "long", "date", "time", "timestamp", "timestamptz"))
 #: Units in a second of the types that are instants.
 INSTANT_UNITS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
 
@@ -52,6 +54,8 @@ def apply_transform(transform: str, source: Type, values: pa.Array) -> pa.Array:
             return _time(name, source, values).cast(target)
         case "truncate" if width:
             return _truncate(width, source, values).cast(target)
+        case "bucket" if width and type_base(source) in _HASHED_AS_LONG:
+            return pa.array(_hashes(integers_of(values)) % width, mask=np.asarray(values.is_null())).cast(target)
         case "bucket" if width:
             temporal = pa.types.is_temporal(values.type)
             plain = pa.array(integers_of(values), mask=np.asarray(values.is_null())) if temporal else values
@@ -105,6 +109,22 @@ def _truncate(width: int, source: Type, values: pa.Array) -> pa.Array:
 
             return _by_unique(values, cut, values.type)
     raise OptionError(f"truncate of {source}: the transform takes int, long, decimal, string and binary")
+
+
+def _hashes(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The hash of longs, without its sign: Murmur3 (x86, 32 bits, seed 0) of their eight bytes, little endian."""
+    plain = numbers.astype(np.int64).view(np.uint64)
+    found = np.zeros(len(plain), np.uint32)
+    for part in (plain & np.uint64(0xFFFF_FFFF), plain >> np.uint64(32)):
+        block = part.astype(np.uint32) * np.uint32(0xCC9E_2D51)
+        block = ((block << np.uint32(15)) | (block >> np.uint32(17))) * np.uint32(0x1B87_3593)
+        found ^= block
+        found = ((found << np.uint32(13)) | (found >> np.uint32(19))) * np.uint32(5) + np.uint32(0xE654_6B64)
+    found ^= np.uint32(8)
+    found = (found ^ (found >> np.uint32(16))) * np.uint32(0x85EB_CA6B)
+    found = (found ^ (found >> np.uint32(13))) * np.uint32(0xC2B2_AE35)
+    found ^= found >> np.uint32(16)
+    return (found & np.uint32(0x7FFF_FFFF)).astype(np.int64)
 
 
 def _bucket(width: int, source: Type) -> Callable[[Any], int | None]:
