@@ -119,7 +119,8 @@ class _Offer:
     ``spark.sql.python.filterPushdown.enabled`` off, as it is by default: it tells by ``__func__``.
     """
 
-    __func__ = DataSourceReader.__dict__.get("pushFilters")  # none before Spark 4.1
+    # Static, or else it would be bound to the offer, and be another. There is none before Spark 4.1.
+    __func__ = staticmethod(DataSourceReader.__dict__.get("pushFilters", lambda: None))
 
     def __init__(self, take: Callable[[Any], Iterable[Any]]) -> None:
         self._take = take

@@ -107,6 +107,8 @@ def test_a_simulated_v4_table_saved(spark: Any, tmp_path: Path) -> None:
 
 
 def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
+    from pyspark.sql.datasource import DataSourceReader
+
     from iceexplore.on_spark._data_source import IceexploreReader, IceexploreSource, state_of_options
 
     path = str(warehouse.path("refs"))
@@ -133,6 +135,8 @@ def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
         IceexploreSource({"path": str(warehouse.path("empty"))}).schema()
     )
     assert isinstance(reader, IceexploreReader)
+    # What Spark asks, to refuse readers that insist on filters where the session has them off.
+    assert reader.pushFilters.__func__ is DataSourceReader.pushFilters  # type: ignore[attr-defined]
     assert reader.partitions() == []
     assert list(reader.read(None)) == []
 
