@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -66,14 +67,27 @@ def frame_of(
     if not count:
         return session.createDataFrame([], held)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    run = _Run(tuple(bundles), work)
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run(batches)  # by value goes this alone, and with it what `run` holds; modules are imported there
+
+    return session.range(0, count, 1, count).mapInArrow(make, held)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a worker does with its partition: the number of a bundle."""
+
+    bundles: tuple[Any, ...]
+    work: Callable[[Any], Iterable[pa.Table]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         CACHE.max_bytes = min(CACHE.max_bytes, _WORKER_CACHE)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for table in work(bundles[number]):
+                for table in self.work(self.bundles[number]):
                     yield from for_spark(table).to_batches(max_chunksize=_BATCH_ROWS)
-
-    return session.range(0, count, 1, count).mapInArrow(run, held)
 
 
 def from_table(session: SparkSession, table: pa.Table) -> DataFrame:

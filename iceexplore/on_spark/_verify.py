@@ -242,7 +242,12 @@ def verify(state: TableState, session: Any, *, level: Level = "footers") -> Data
     bundles = [_joined(slices[a:b]) for a, b in pairwise(edges)]
     shipped = ship(state)
     checked = frame_of(session, bundles, _Check(shipped, level), CHECKED_SCHEMA)
-    return suspects(checked).mapInArrow(_Judge(shipped), spark_schema(FINDING_SCHEMA))
+    judge = _Judge(shipped)
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return judge(batches)
+
+    return suspects(checked).mapInArrow(make, spark_schema(FINDING_SCHEMA))
 
 
 def verify_here(state: TableState, *, level: Level = "footers") -> pa.Table:
