@@ -61,24 +61,22 @@ def test_options_pick_a_state_columns_and_rows(spark: Any, warehouse: Warehouse)
 def test_filters_are_pushed_down_where_the_session_lets_them(spark: Any, warehouse: Warehouse) -> None:
     path = str(warehouse.path("types"))
     frame = spark.read.format("iceexplore").option("columns", "id, d, li").option("split-size", "1").load(path)
-    wanted = frame.where("id > 1 and d > 0").selectExpr("id")
+    # Zero is left to Spark (-0.0 is another to us), and so is what we do not judge. NaN is above every number to Spark.
+    asked = "id > 1 and id < 4 and d > 0 and size(li) >= 0"
     setting = "spark.sql.python.filterPushdown.enabled"
-    expected = sorted(r["id"] for r in ix.open(path).to_arrow("id > 1 and (d > 0 or is_nan(d))").to_pylist())
-    assert expected == [3]
     plans = {}
     for on in ("false", "true"):
         spark.conf.set(setting, on)
         try:
-            again = wanted.where("size(li) >= 0")
-            assert [r.id for r in again.collect()] == expected
-            plans[on] = (again._jdf.queryExecution().executedPlan().toString(), again.rdd.getNumPartitions())
+            wanted = frame.where(asked).select("id")
+            assert [r.id for r in wanted.collect()] == [3]
+            plans[on] = (wanted._jdf.queryExecution().executedPlan().toString(), wanted.rdd.getNumPartitions())
         finally:
             spark.conf.unset(setting)
-    assert "Filter" in plans["false"][0]
-    # The file that has only id 1, and that with only id 4, are pruned; what is left to Spark is what we do not judge.
-    assert plans["true"][1] < plans["false"][1]
-    assert "size(li" in plans["true"][0].replace("#", "").lower() or "Filter" in plans["true"][0]
-    assert "(id" not in plans["true"][0].split("BatchScan")[0]
+    assert all(word in plans["false"][0] for word in ("(id", "(d", "size(li"))
+    assert all(word in plans["true"][0] for word in ("(d", "size(li"))
+    assert "(id" not in plans["true"][0], "Spark asks again what was taken"
+    assert plans["true"][1] < plans["false"][1], "files of other ids are pruned"
 
 
 def test_a_simulated_v4_table_saved(spark: Any, tmp_path: Path) -> None:
