@@ -10,6 +10,7 @@ import pyarrow as pa
 from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
+from iceexplore.labs._spark_rows import is_spark_frame, write_on_spark
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import LAST_UPDATED, ROW_ID
 
@@ -27,13 +28,15 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
     ----------
     rows
         A pandas data frame, a dictionary of columns, or an Arrow table; this may have the columns `LINEAGE` besides
-        the table's own.
+        the table's own. Or a Spark data frame, whose files Spark's workers write.
 
     Raises
     ------
     OptionError
         They do not fit the schema.
     """
+    if is_spark_frame(rows):
+        return write_on_spark(state, writer, rows)
     lineage, rows = None, _given(rows)
     if isinstance(rows, pa.Table) and set(LINEAGE) <= set(rows.column_names):
         lineage = rows.select(LINEAGE) if writer.options.format_version >= LINEAGE_FROM else None
@@ -54,5 +57,5 @@ def _given(rows: Any) -> Any:
         return rows
     kind = f"{type(rows).__module__}.{type(rows).__name__}"
     raise OptionError(
-        f"rows are given as a pandas data frame, an Arrow table or a dictionary of columns, not as {kind}"
+        f"rows are given as a pandas or Spark data frame, an Arrow table or a dictionary of columns, not as {kind}"
     )

@@ -12,6 +12,7 @@ from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
 from iceexplore.on_spark._types import SparkColumns, spark_type
 from iceexplore.on_spark._verify import verify, verify_here
+from iceexplore.on_spark._write import write_files
 
 __all__ = [
     "FINDING_SCHEMA",
@@ -29,4 +30,5 @@ __all__ = [
     "taken",
     "verify",
     "verify_here",
+    "write_files",
 ]
