@@ -17,6 +17,8 @@ def askable(schema: pa.Schema, columns: dict[str, str]) -> dict[str, str]:
 
 def _plain(schema: pa.Schema, name: str) -> bool:
     first, *rest = name.split(".")
+    if first not in schema.names:  # a name with a dot
+        return False
     kind = schema.field(first).type
     for part in rest:
         if not pa.types.is_struct(kind):
