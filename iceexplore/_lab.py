@@ -103,7 +103,8 @@ class Lab(CommittedTable):
     the same, it is validated and tried again (``commit.retry.*``), or refused by `CommitConflictError`. It returns its
     snapshot; operations on rows return None, and make no commit, where no row matches.
 
-    Rows are read and written in this process: a commit may write 4 GiB of them anew. ``write.delete.mode``,
+    Rows are read and written in this process: a commit may write 4 GiB of them anew. But what is appended, or put in
+    the place of rows, may be a Spark data frame: Spark's workers write its files (`append`). ``write.delete.mode``,
     ``write.update.mode`` and ``write.merge.mode`` say how: ``copy-on-write`` (the default) writes files anew,
     ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3); version 1 has
     copy-on-write alone.
@@ -120,14 +121,21 @@ class Lab(CommittedTable):
     # Commits of rows --------------------------------------------------------------------------------------------------
 
     def append(self, rows: Any, *, ref: str = "main") -> Snapshot:
-        """Add rows: a pandas data frame, an Arrow table, or a dictionary of columns.
+        """Add rows: a pandas or Spark data frame, an Arrow table, or a dictionary of columns.
 
         A file per partition is written, sorted by the table's order. Columns that are missing get their write default.
+
+        Files of a Spark data frame (3.5 or later, Connect too) are written by Spark's workers, which must have
+        iceexplore and share the folder; the rows do not come here. Large partitions are written by several tasks, an
+        unpartitioned table by each task of the data frame: ``coalesce(n)`` makes fewer files. A file has at most 256
+        MiB of rows, as they are in memory.
 
         Raises
         ------
         OptionError
             No rows, an unknown column, a required one that is missing, or values that do not fit.
+        UnsupportedError, StorageError
+            Spark's workers cannot reach the folder, or it is another one there.
         """
         return self._files(lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows)), ref)
 
@@ -178,7 +186,7 @@ class Lab(CommittedTable):
         Parameters
         ----------
         rows
-            As for `append`.
+            As for `append`; but those of a Spark data frame come to this process, and must fit into its memory.
         on
             Columns whose equal values make a match; null matches nothing.
         matched
@@ -199,7 +207,9 @@ class Lab(CommittedTable):
         )
 
     def overwrite(self, rows: Any, where: Any = None, *, ref: str = "main") -> Snapshot:
-        """Delete the rows that match a filter, by default all, and add others, in one commit.
+        """Delete the rows that match a filter, by default all, and add others (as `append`), in one commit.
+
+        Files in which some rows match are written anew in this process, also where Spark writes what is added.
 
         Raises
         ------

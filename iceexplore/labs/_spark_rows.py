@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from iceexplore.commits import CommitWriter
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.storage import CommitFiles, Write
 
-__all__ = ["is_spark_frame", "write_on_spark"]
+__all__ = ["collected", "is_spark_frame", "write_on_spark"]
 
 
 def is_spark_frame(rows: Any) -> bool:
     """Whether it is a Spark data frame, classic or of Connect; PySpark is not imported."""
     return type(rows).__module__.startswith("pyspark.sql.") and hasattr(rows, "mapInArrow")
+
+
+def collected(frame: Any) -> pa.Table:
+    """A Spark data frame's rows, in this process."""
+    from iceexplore.on_spark import rows_here
+
+    return rows_here(frame)
 
 
 def write_on_spark(state: TableState, writer: CommitWriter, frame: Any) -> EntryBatch:

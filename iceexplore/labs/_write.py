@@ -10,7 +10,7 @@ import pyarrow as pa
 from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.labs._spark_rows import is_spark_frame, write_on_spark
+from iceexplore.labs._spark_rows import collected, is_spark_frame, write_on_spark
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import LAST_UPDATED, ROW_ID
 
@@ -51,6 +51,8 @@ def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Ta
 
 def _given(rows: Any) -> Any:
     """Rows as `arrow_frame` takes them."""
+    if is_spark_frame(rows):
+        return collected(rows)
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
     if isinstance(rows, (pa.Table, Mapping)) or hasattr(rows, "iloc"):

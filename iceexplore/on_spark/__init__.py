@@ -12,7 +12,7 @@ from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
 from iceexplore.on_spark._types import SparkColumns, spark_type
 from iceexplore.on_spark._verify import verify, verify_here
-from iceexplore.on_spark._write import write_files
+from iceexplore.on_spark._write import rows_here, write_files
 
 __all__ = [
     "FINDING_SCHEMA",
@@ -23,6 +23,7 @@ __all__ = [
     "check_reach",
     "metadata_frame",
     "register",
+    "rows_here",
     "scan",
     "ship",
     "spark",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import check_reach, ship
 from iceexplore.on_spark._write_workers import FileWriter, Keys, unpacked
 
-__all__ = ["write_files"]
+__all__ = ["rows_here", "write_files"]
 
 _OURS = re.compile(r"iceexplore\.errors\.OptionError: (.+)")
 
@@ -88,8 +89,36 @@ def write_files(session: Any, frame: Any, state: TableState) -> EntryBatch:
     return made
 
 
+def rows_here(frame: Any) -> pa.Table:
+    """The rows of a Spark data frame, all of them in this process, in the types that Spark gives to workers.
+
+    As ``DataFrame.toArrow``, which Spark 3.5 lacks.
+
+    Raises
+    ------
+    OptionError
+        A streaming data frame, or a column of a type that cannot leave Spark.
+    """
+    empty = _empty(frame)
+    parts = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in frame.mapInArrow(_packed, "rows binary").collect()]
+    return pa.concat_tables(parts) if parts else empty
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        sink: Any = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["rows"])
+
+
 def _check(frame: Any, state: TableState) -> None:
     """What can be said of the columns without a row."""
+    fit_columns(_empty(frame), state.schema, complete=True)
+
+
+def _empty(frame: Any) -> pa.Table:
+    """The columns without a row."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     if getattr(frame, "isStreaming", False):
@@ -98,9 +127,7 @@ def _check(frame: Any, state: TableState) -> None:
         schema = to_arrow_schema(frame.schema)
     except Exception as error:  # PySpark's own, of another module in each version
         raise OptionError(f"the data frame has a column that cannot leave Spark: {error}") from error
-    fit_columns(
-        pa.Table.from_arrays([pa.array([], f.type) for f in schema], schema=schema), state.schema, complete=True
-    )
+    return pa.Table.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
 
 
 def _clustered(session: Any, frame: Any, keys: Keys, state: TableState) -> Any:

@@ -1,0 +1,111 @@
+"""Data files that Spark writes for labs: the rows, entries and order that the same rows get without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import iceexplore as ix
+from iceexplore.errors import OptionError
+from iceexplore.on_spark._arrow_types import for_spark, spark_schema
+from tests.spark.conftest import Warehouse
+from tests.spark.session import arrow
+from tests.spark.test_labs import PARTITIONS, SCHEMA, rows_of, some
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
+
+
+def frame_of(session: Any, table: pa.Table) -> Any:
+    """A Spark data frame of a few rows, in two partitions."""
+    return session.createDataFrame(for_spark(table), spark_schema(table.schema)).repartition(2, "id")
+
+
+def files_of(lab: ix.Lab) -> list[str]:
+    """What is said of each file, by partition; but for its name."""
+    table = lab.inspect.files.arrow().drop_columns(["file_path"])
+    return sorted(map(str, table.to_pylist()))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_rows_and_entries_are_those_of_rows_written_here(warehouse: Warehouse, tmp_path: Path, version: int) -> None:
+    by = PARTITIONS[version % 3 :: 3] if version < 4 else ("void(s)", "bucket(2, id)", "truncate(2, at.name)")
+    how: dict[str, Any] = {"partition_by": by, "sort_by": ["x desc", "id"], "format_version": version}
+    lab, here = (ix.create(tmp_path / name, SCHEMA, **how) for name in ("spark", "here"))
+    rows = some(0, 24)
+    made = lab.append(frame_of(warehouse.session, rows))
+    here.append(rows)
+    assert made.operation == "append" and (made.summary or {})["added-records"] == "24"
+    assert files_of(lab) == files_of(here)
+    assert rows_of(lab.to_arrow()) == rows_of(here.to_arrow())
+    assert not len(lab.verify(level="data")) and not len(lab.leftovers(running=True))
+    files = {w.location: w.length for w in lab.writes if w.kind == "data-file"}
+    assert files == dict(zip(*(lab.inspect.files()[c] for c in ("file_path", "file_size_in_bytes")), strict=True))
+    if version < 4:
+        theirs = warehouse.session.read.format("iceberg").load(lab.metadata_location)
+        assert rows_of(arrow(theirs)) == rows_of(here.to_arrow())
+
+
+def test_overwrite_and_appends_to_what_is_there(warehouse: Warehouse, tmp_path: Path) -> None:
+    session = warehouse.session
+    lab = ix.create(tmp_path / "t", {"id": "long", "kind": "string"}, partition_by="kind", sort_by="id desc")
+    lab.append({"id": [1, 2, 3], "kind": ["a", "b", "b"]})
+    lab.append(session.createDataFrame([("a", 4), (None, 5)], "kind string, id int"))
+    lab.overwrite(session.createDataFrame([(9, "b"), (10, "b")], "id long, kind string"), "kind = 'b'")
+    lab.append(session.createDataFrame([(6,)], "id long"))
+    found = sorted((r["id"], r["kind"]) for r in lab.to_arrow().to_pylist())
+    assert found == [(1, "a"), (4, "a"), (5, None), (6, None), (9, "b"), (10, "b")]
+    assert [s.operation for s in lab.snapshots] == ["append", "append", "overwrite", "append"]
+    lab.merge(session.createDataFrame([(6, "m"), (7, "n")], "id long, kind string"), on="id")
+    kinds = {r["id"]: r["kind"] for r in lab.to_arrow().to_pylist()}
+    assert kinds == {1: "a", 4: "a", 5: None, 6: "m", 7: "n", 9: "b", 10: "b"}
+    assert lab.merge(session.createDataFrame([], "id long, kind string"), on="id") is None
+    assert not len(lab.leftovers(running=True))
+
+
+def test_floats_are_in_the_total_order(warehouse: Warehouse, tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"x": "double"}, sort_by="x nulls last")
+    nan, inf = float("nan"), float("inf")
+    values = [(x,) for x in (0.0, nan, None, -0.0, inf, -inf, 0.0, -0.0, 1.5)]
+    lab.append(warehouse.session.createDataFrame(values, "x double").coalesce(1))
+    [location] = lab.inspect.files()["file_path"]
+    assert [str(x) for x in pq.read_table(location)["x"].to_pylist()] == [
+        "-inf", "-0.0", "-0.0", "0.0", "0.0", "1.5", "inf", "nan", "None",
+    ]  # fmt: skip
+
+
+def test_what_fails_leaves_the_table_as_it_was(warehouse: Warehouse, tmp_path: Path) -> None:
+    session = warehouse.session
+    properties = {"write.target-file-size-bytes": "40000"}
+    lab = ix.create(tmp_path / "t", {"id": "long"}, properties=properties)
+    lab.append({"id": [1]})
+    before = lab.metadata_location
+    # What does not fit is in the last of three batches: the files of those before are written by then.
+    bad = session.range(0, 30_000, 1, 1).selectExpr("if(id < 25000, decimal(id), decimal(0.5)) AS id")
+    with pytest.raises(OptionError, match="column 'id': decimal"):
+        lab.append(bad)
+    assert ix.open(tmp_path / "t").metadata_location == before == lab.metadata_location
+    assert lab.count() == 1
+    left = lab.leftovers()
+    assert len(left) > 1 and set(left["kind"]) == {"data"}
+    assert len(lab.remove_leftovers(0)) == len(left) and lab.count() == 1
+
+
+def test_what_does_not_fit_is_said_before_anything_is_run(warehouse: Warehouse, tmp_path: Path) -> None:
+    session = warehouse.session
+    lab = ix.create(tmp_path / "t", {"id": "long", "city": "string"})
+    for columns, said in {
+        "id AS id, 'x' AS cyti": "no column 'cyti'.*city",
+        "'x' AS id": "'id': string does not fit long",
+        "id, make_ym_interval(1) AS city": "cannot leave Spark",
+    }.items():
+        with pytest.raises(OptionError, match=said):
+            lab.append(session.range(3).selectExpr(*columns.split(", ")))
+    with pytest.raises(OptionError, match="no rows"):
+        lab.append(session.range(3).where("id < 0"))
+    with pytest.raises(OptionError, match="stream"):
+        lab.append(session.readStream.format("rate").load())
+    assert not lab.snapshots and not len(lab.leftovers(running=True))
