@@ -69,7 +69,10 @@ class Model:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_operations_do_what_they_say(tmp_path: Path, version: int, mode: str) -> None:
-    lab, model = new(tmp_path / "t", version, mode, partition_by=["city", "bucket(2, id)"], sort_by="x desc"), Model()
+    lab, model = (
+        new(tmp_path / "t", version, mode, partition_by="city" if version % 2 else "bucket(2, id)", sort_by="x desc"),
+        Model(),
+    )
     for first in (0, 30):
         lab.append(some(first, 30))
         model.append(some(first, 30))
@@ -120,13 +123,13 @@ def test_operations_do_what_they_say(tmp_path: Path, version: int, mode: str) ->
 
 
 def assert_pyiceberg_reads(lab: ix.Lab, version: int) -> None:
-    """PyIceberg reads the same rows of every snapshot."""
+    """PyIceberg reads the same rows: of the last snapshot, and of every third before it."""
     if version > 3:
         return  # it knows no version 4
     from pyiceberg.table import StaticTable
 
     table = StaticTable.from_metadata(lab.metadata_location)
-    for snapshot in lab.snapshots:
+    for snapshot in list(lab.snapshots)[::-3]:
         theirs = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().to_pylist()
         assert sorted(theirs, key=lambda row: row["id"]) == rows_of(lab.at(snapshot=snapshot.snapshot_id))
 
