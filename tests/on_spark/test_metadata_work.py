@@ -18,9 +18,10 @@ from iceexplore.inspect import DEFINITIONS, DIRECT
 from iceexplore.on_spark import _metadata as metadata
 from iceexplore.on_spark import ship
 from iceexplore.on_spark._arrow_types import for_spark, held_type
-from iceexplore.on_spark._bundles import deal
+from iceexplore.on_spark._bundles import deal, from_table
 from iceexplore.on_spark._findings import CHECKED_SCHEMA, Checked, Place, Role
 from iceexplore.on_spark._verify_claims import beside, judged
+from iceexplore.storage import CACHE
 
 BY_LEAF = [d.name for d in DEFINITIONS.values() if d.by_leaf is not None]
 
@@ -155,3 +156,32 @@ def test_what_is_judged_next_to_other_files() -> None:
         *["file-twice"] * 2,
     ]
     assert judged(state, beside(CHECKED_SCHEMA.empty_table())).num_rows == 0
+
+
+def test_work_goes_by_value_as_spark_pickles_it() -> None:
+    """Functions inside functions are pickled with the globals they name, and some of ours hold locks."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+
+    class Session:
+        """Takes what Spark is given."""
+
+        given: Any = None
+
+        def range(self, *numbers: int) -> Session:
+            return self
+
+        def mapInArrow(self, function: Any, schema: Any) -> Session:
+            self.given = function
+            return self
+
+    session = Session()
+    table = pa.table({"x": [1, 2, 3]})
+    from_table(session, table)
+    there = cloudpickle.loads(cloudpickle.dumps(session.given))
+    batch = pa.record_batch([pa.array([0])], names=["id"])
+    before = CACHE.max_bytes
+    try:
+        assert pa.Table.from_batches(there(iter([batch]))).equals(table)
+        assert CACHE.max_bytes < before, "a worker keeps little"
+    finally:
+        CACHE.max_bytes = before
