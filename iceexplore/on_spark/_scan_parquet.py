@@ -22,7 +22,7 @@ from iceexplore.on_spark._scan_groups import Group, ScanParts
 from iceexplore.on_spark._scan_project import absent
 from iceexplore.on_spark._scan_values import condition_column
 from iceexplore.on_spark._session_info import SessionInfo
-from iceexplore.on_spark._types import SparkColumns
+from iceexplore.on_spark._types import SparkColumns, spark_type
 from iceexplore.planning import ALWAYS, partition_columns
 from iceexplore.reading import (
     DELETED,
