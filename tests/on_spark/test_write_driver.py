@@ -1,0 +1,181 @@
+"""What the driver does when Spark writes data files, on a data frame of Arrow tables that stands for Spark's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import iceexplore as ix
+from iceexplore.errors import OptionError, StorageError
+from iceexplore.on_spark import SessionInfo, rows_here, write_files
+from iceexplore.on_spark._arrow_types import spark_schema
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class Settings(dict[str, str]):
+    """A session's ``conf``."""
+
+
+class Frame:
+    """Partitions of rows, and what was asked of them. Functions are pickled on their way, as Spark does it."""
+
+    isStreaming = False
+
+    def __init__(self, parts: Sequence[pa.Table], schema: Any = None, asked: list[str] | None = None) -> None:
+        self.parts = list(parts)
+        self.schema = schema or spark_schema(parts[0].schema)
+        self.asked = [] if asked is None else asked
+
+    @property
+    def columns(self) -> list[str]:
+        return [f.name for f in self.schema.fields]
+
+    def mapInArrow(self, run: Callable[[Batches], Batches], schema: Any) -> Frame:
+        from pyspark import cloudpickle
+
+        run = cloudpickle.loads(cloudpickle.dumps(run))
+        made = [list(run(iter(p.to_batches(max_chunksize=3)))) for p in self.parts]
+        return Frame([pa.Table.from_batches(batches) for batches in made if batches], schema, self.asked)
+
+    def hint(self, name: str, key: str) -> Frame:
+        return self._dealt(name, key)
+
+    def repartition(self, key: str) -> Frame:
+        return self._dealt("repartition", key)
+
+    def _dealt(self, how: str, key: str) -> Frame:
+        self.asked.append(how)
+        rows = pa.concat_tables(self.parts)
+        keys = rows[key].to_pylist()
+        return Frame([rows.filter(pa.array([k % 2 == i for k in keys])) for i in range(2)], self.schema, self.asked)
+
+    def sortWithinPartitions(self, key: str) -> Frame:
+        return Frame([p.sort_by(key) for p in self.parts], self.schema, self.asked)
+
+    def collect(self) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for part in self.parts for row in part.to_pylist()]
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip("pyspark")
+    info = SimpleNamespace(local=True, connect=False, version=(4, 1))
+    monkeypatch.setattr(SessionInfo, "of", staticmethod(lambda _session: info))
+    return SimpleNamespace(conf=Settings())
+
+
+ROWS = pa.table({"id": range(20), "kind": [f"k{i % 4}" for i in range(20)]})
+
+
+def lab_of(folder: Path, **how: Any) -> ix.Lab:
+    return ix.create(folder / "t", {"id": "long", "kind": "string"}, **how)
+
+
+@pytest.mark.parametrize(
+    ("settings", "properties", "asked", "files"),
+    [
+        ({}, {}, ["rebalance"], 4),
+        ({"spark.sql.adaptive.enabled": "false"}, {}, ["repartition"], 4),
+        ({}, {"write.distribution-mode": "none"}, [], 8),
+    ],
+)
+def test_rows_of_a_partition_come_together(
+    session: Any, tmp_path: Path, settings: Any, properties: Any, asked: list[str], files: int
+) -> None:
+    session.conf.update(settings)
+    lab = lab_of(tmp_path, partition_by="kind", properties=properties)
+    frame = Frame([ROWS.slice(0, 10), ROWS.slice(10)])
+    made = write_files(session, frame, lab.state)
+    assert frame.asked == asked and len(made) == files
+    assert sum(made.entries["record_count"].to_pylist()) == 20
+    assert made.entries["ordinal"].to_pylist() == list(range(files))
+
+
+def test_each_task_writes_its_rows_where_nothing_is_partitioned(session: Any, tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    frame = Frame([ROWS.slice(0, 13), ROWS.slice(0, 0), ROWS.slice(13)])
+    made = write_files(session, frame, lab.state)
+    assert made.entries["record_count"].to_pylist() == [13, 7] and not frame.asked
+
+
+def test_a_column_of_the_name_of_the_key_stays(session: Any, tmp_path: Path) -> None:
+    name = "Iceexplore_Partition_Key"
+    lab = ix.create(tmp_path / "t", {"id": "long", name: "string"}, partition_by=name)
+    made = write_files(session, Frame([ROWS.rename_columns(["id", name])]), lab.state)
+    assert made.partition is not None
+    assert sorted(p["1000"] for p in made.partition.to_pylist()) == ["k0", "k1", "k2", "k3"]
+
+
+def test_files_that_are_not_here_are_refused(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = lab_of(tmp_path)
+    frame = Frame([ROWS])
+    collect = Frame.collect
+
+    def elsewhere(self: Frame) -> Any:
+        rows = collect(self)
+        for file in (tmp_path / "t" / "data").iterdir():
+            os.unlink(file)
+        return rows
+
+    monkeypatch.setattr(Frame, "collect", elsewhere)
+    with pytest.raises(StorageError, match=r"which a Spark worker wrote, is not here.*share"):
+        write_files(session, frame, lab.state)
+
+    def shorter(self: Frame) -> Any:
+        rows = collect(self)
+        for file in (tmp_path / "t" / "data").iterdir():
+            os.truncate(file, 5)
+        return rows
+
+    monkeypatch.setattr(Frame, "collect", shorter)
+    with pytest.raises(StorageError, match="has 5 bytes here"):
+        write_files(session, frame, lab.state)
+
+
+def test_what_workers_say_of_rows_is_said_here(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = lab_of(tmp_path)
+    text = (
+        "[PYTHON_EXCEPTION] Job aborted: Traceback (most recent call last):\n  File 'x.py'\n"
+        "iceexplore.errors.OptionError: column 'id': 0.5 does not fit long\n\n\tat org.apache.spark"
+    )
+
+    def failing(_self: Frame) -> Any:
+        raise RuntimeError(text)
+
+    monkeypatch.setattr(Frame, "collect", failing)
+    with pytest.raises(OptionError, match=r"^column 'id': 0.5 does not fit long$"):
+        write_files(session, Frame([ROWS]), lab.state)
+    text = "executor lost"
+    with pytest.raises(RuntimeError, match="lost"):
+        write_files(session, Frame([ROWS]), lab.state)
+
+
+def test_columns_are_checked_before_anything_is_run(session: Any, tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    for bad, said in (
+        (ROWS.rename_columns(["id", "kinds"]), "no column 'kinds'.*kind"),
+        (ROWS.rename_columns(["id", "id"]), "twice"),
+        (pa.table({"id": ["1"]}), "string does not fit long"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            write_files(session, Frame([bad]), lab.state)
+    with pytest.raises(OptionError, match="no rows"):
+        write_files(session, Frame([ROWS.slice(0, 0)]), lab.state)
+    assert not len(lab.leftovers(running=True))
+
+
+def test_rows_come_here_in_their_types(session: Any) -> None:
+    assert rows_here(Frame([ROWS.slice(0, 4), ROWS.slice(4)])).equals(ROWS)
+    empty = rows_here(Frame([ROWS.slice(0, 0)]))
+    assert empty.num_rows == 0 and empty.schema.names == ["id", "kind"]
+    stream = Frame([ROWS])
+    stream.isStreaming = True
+    with pytest.raises(OptionError, match="stream"):
+        rows_here(stream)
