@@ -25,8 +25,8 @@ def frame_of(session: Any, table: pa.Table) -> Any:
 
 
 def files_of(lab: ix.Lab) -> list[str]:
-    """What is said of each file, by partition; but for its name."""
-    table = lab.inspect.files.arrow().drop_columns(["file_path"])
+    """What is said of each file, by partition; but for its name and its place among the files."""
+    table = lab.inspect.files.arrow().drop_columns(["file_path", "first_row_id"])
     return sorted(map(str, table.to_pylist()))
 
 
