@@ -90,7 +90,7 @@ def test_spark_reads_what_labs_write(warehouse: Warehouse, tmp_path: Path, versi
     lab = ix.create(
         tmp_path / "t",
         SCHEMA,
-        partition_by=PARTITIONS[version % 2 :: 2],
+        partition_by=PARTITIONS[version % 3 :: 3],
         sort_by=["x desc nulls last", "truncate(2, s)"],
         format_version=version,
         properties=properties,
