@@ -204,12 +204,16 @@ class CommittedTable(Table):
             commits.upgrade(self._state.opened.document, format_version)
         self._sandbox.options = commits.options_for(self._state, format_version, layout)
         try:
-            return self._document(None, "upgrade")
+            return self._document(self._upgraded(), "upgrade")
         except BaseException:
             self._sandbox.options = old
             raise
 
     # ------------------------------------------------------------------------------------------------------------------
+
+    def _upgraded(self) -> commits.DocumentChange | None:
+        """What an upgrade changes besides."""
+        return None
 
     def _files(self, make: commits.MakeChange, ref: str) -> Snapshot:
         made = self._sandbox.commit(make, ref=ref)

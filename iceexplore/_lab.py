@@ -312,6 +312,10 @@ class Lab(CommittedTable):
 
     # ------------------------------------------------------------------------------------------------------------------
 
+    def _upgraded(self) -> commits.DocumentChange:
+        mark = {labs.LAB_PROPERTY: labs.layout_text(self.options)}
+        return lambda document, _: commits.set_properties(document, set=mark)
+
     def _rows(self, make: Callable[[commits.CommitWriter], commits.Change], ref: str) -> Snapshot | None:
         try:
             return self._files(make, ref)

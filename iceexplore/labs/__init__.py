@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter
+from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, layout_text
 from iceexplore.labs._leftovers import (
     find_leftovers,
     leftovers_frame,
@@ -22,6 +22,7 @@ __all__ = [
     "create_lab",
     "delete_rows",
     "find_leftovers",
+    "layout_text",
     "leftovers_frame",
     "merge_rows",
     "needed_by_snapshots",

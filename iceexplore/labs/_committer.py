@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Self
 
 from iceexplore.commits import Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
@@ -15,7 +17,7 @@ from iceexplore.labs._running import Turn, running
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import FolderStorage
 
-__all__ = ["LAB_PROPERTY", "LabCommitter", "check_lab"]
+__all__ = ["LAB_PROPERTY", "LabCommitter", "check_lab", "layout_text", "options_of"]
 
 #: What marks a table as a lab; its value are the options of the layout, as JSON.
 LAB_PROPERTY = "iceexplore.lab"
@@ -82,7 +84,7 @@ class LabCommitter(Committer):
         """As `Committer.refresh`; where another writer has upgraded the table, commits have its version from now on."""
         state = super().refresh()
         if state.metadata.format_version > self.options.format_version:
-            self.options = options_for(state, None, {})
+            self.options = options_of(state)
         return state
 
     def commit(
@@ -150,6 +152,35 @@ def check_lab(state: TableState) -> None:
             f"{state.metadata.location} is no lab: it lacks the table property {LAB_PROPERTY}, and only tables made by "
             "ix.create(...) are ever written. t.simulate() commits to any table without writing it"
         )
+
+
+def layout_text(options: LayoutOptions) -> str:
+    """The value of a lab's mark: its layout as JSON, what is not the version's own, and the dialect."""
+    plain = asdict(LayoutOptions.of(options.format_version))
+    given = {k: v for k, v in asdict(options).items() if v != plain[k]}
+    return json.dumps({"dialect": options.dialect, **given})
+
+
+def options_of(state: TableState) -> LayoutOptions:
+    """The layout that a lab's mark names; that of its version, if another engine has upgraded the table since.
+
+    Raises
+    ------
+    OptionError
+        The mark is no JSON object.
+    """
+    text = state.metadata.properties[LAB_PROPERTY]
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise OptionError(f"the property {LAB_PROPERTY} of {state.metadata.location} is damaged: {text[:80]!r}")
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k != "format_version"}
+    try:
+        return options_for(state, None, given)
+    except (OptionError, TypeError):
+        return options_for(state, None, {})
 
 
 def _keeping_mark(change: DocumentChange) -> DocumentChange:

@@ -6,14 +6,13 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
-from iceexplore.commits import LayoutOptions, MetadataNames, new_table, options_for
+from iceexplore.commits import LayoutOptions, MetadataNames, new_table
 from iceexplore.errors import CatalogError, OptionError, UnsupportedError
-from iceexplore.graph import TableState, open_state
+from iceexplore.graph import open_state
 from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
-from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab
+from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab, layout_text, options_of
 from iceexplore.labs._pointer import HINT, FolderPointer
 from iceexplore.storage import FolderStorage, canonical, replace_file, write_new
 
@@ -52,7 +51,7 @@ def create_lab(
         sort_by=sort_by,
         format_version=format_version,
         location=location,
-        properties={**(properties or {}), LAB_PROPERTY: json.dumps(_given(options))},
+        properties={**(properties or {}), LAB_PROPERTY: layout_text(options)},
         table_uuid=str(uuid.uuid4()),
         expressions=options.has_root_manifest,
     )
@@ -93,7 +92,7 @@ def open_lab(source: Any, *, catalog: Any = None) -> LabCommitter:
             f"{state.metadata_location} is of a lab in a catalog, which alone may move it on: "
             "ix.lab('db.table', catalog=...)"
         )
-    lab = LabCommitter(state, _options(state), pointer, storage)
+    lab = LabCommitter(state, options_of(state), pointer, storage)
     lab.refresh()
     return lab
 
@@ -145,24 +144,3 @@ def _check_empty(real: str) -> None:
         is_table = "metadata" in found
         hint = "; ix.lab(...) goes on with a lab" if is_table else ""
         raise OptionError(f"{real} is not empty ({', '.join(found[:3])}): a lab is created in an empty folder{hint}")
-
-
-def _given(options: LayoutOptions) -> dict[str, Any]:
-    """What is not the version's own layout."""
-    plain = asdict(LayoutOptions.of(options.format_version))
-    return {k: v for k, v in asdict(options).items() if v != plain[k]}
-
-
-def _options(state: TableState) -> LayoutOptions:
-    """The layout that the table was created with."""
-    text = state.metadata.properties[LAB_PROPERTY]
-    try:
-        given = json.loads(text)
-        if not isinstance(given, dict):
-            raise TypeError("no object")
-        given = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-        return options_for(state, None, given)
-    except (ValueError, TypeError, RecursionError) as e:
-        if isinstance(e, OptionError):
-            return options_for(state, None, {})  # of an older version of the table, before an upgrade
-        raise OptionError(f"the property {LAB_PROPERTY} of {state.metadata.location} is damaged: {text[:80]!r}") from e

@@ -210,6 +210,23 @@ def test_frames_of_pandas(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("given", "dialect"), [({}, "v4-proposal"), ({"dialect": "v4-java"}, "v4-java")])
+def test_a_lab_keeps_its_layout(tmp_path: Path, given: dict[str, Any], dialect: str) -> None:
+    lab = new(tmp_path / "t", 2)
+    lab.append(some(0, 3))
+    lab.upgrade(4, flush_data_files=3, **given)
+    again = ix.lab(tmp_path / "t")
+    assert again.options == lab.options and again.options.dialect == dialect
+    again.append(some(3, 3))
+    root = again.state.root()
+    assert root is not None and (root.dialect == "v4-proposal") == (dialect == "v4-proposal")
+    made = new(tmp_path / "u", 4, leaf_entries=7, relaxed=(), **given)
+    assert ix.lab(tmp_path / "u").options == made.options
+    lab.set_properties({LAB_PROPERTY: "[1"})
+    with pytest.raises(ix.OptionError, match=r"is damaged: '\[1'"):
+        ix.lab(tmp_path / "t")
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 
