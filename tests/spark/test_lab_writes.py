@@ -84,7 +84,7 @@ def test_what_fails_leaves_the_table_as_it_was(warehouse: Warehouse, tmp_path: P
     lab.append({"id": [1]})
     before = lab.metadata_location
     # What does not fit is in the last of three batches: the files of those before are written by then.
-    bad = session.range(0, 30_000, 1, 1).selectExpr("if(id < 25000, decimal(id), decimal(0.5)) AS id")
+    bad = session.range(0, 30_000, 1, 1).selectExpr("if(id < 25000, cast(id AS decimal(20, 1)), 0.5BD) AS id")
     with pytest.raises(OptionError, match="column 'id': decimal"):
         lab.append(bad)
     assert ix.open(tmp_path / "t").metadata_location == before == lab.metadata_location
