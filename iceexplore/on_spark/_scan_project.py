@@ -14,6 +14,7 @@ from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.on_spark._scan_physical import Node, children_of, collides, read_type
 from iceexplore.on_spark._scan_values import literal
 from iceexplore.on_spark._types import spark_type
+from iceexplore.reading import arrow_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -226,7 +227,15 @@ def absent(field: NestedField, version: Version) -> Column:
         return f.lit(None).cast(spark_type(field.type, version))
     if isinstance(field.type, (StructType, ListType, MapType)):
         raise Unreadable
-    return literal(field.initial_default, field.type, version)
+    return literal(_stored(field), field.type, version)
+
+
+def _stored(field: NestedField) -> Any:
+    """A field's default as Iceberg stores it: of days and times the number."""
+    kind = arrow_field(field).type
+    if not pa.types.is_temporal(kind):
+        return field.initial_default
+    return pa.scalar(field.initial_default, kind).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).as_py()
 
 
 def _has_default(kind: StructType) -> bool:
