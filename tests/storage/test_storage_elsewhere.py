@@ -31,6 +31,7 @@ def test_an_overlay_reads_the_same_in_another_process() -> None:
     s.append(pd.DataFrame({"id": [1, 2]}))
     here = s.state.storage
     there = pickle.loads(pickle.dumps(here))
+    assert isinstance(here, OverlayStorage)
     assert isinstance(there, OverlayStorage)
     for location in here.locations():
         assert there.read(location, kind="other") == here.read(location, kind="other")
