@@ -281,7 +281,8 @@ def test_columns_and_filters_reach_the_files(warehouse: Warehouse) -> None:
     plan = plan_of(later.filter("l > 3").select("id"))
     assert "ReadSchema: struct<id:bigint,l:bigint>" in plan
     assert "GreaterThan(l,3)" in plan
-    assert "EqualTo(id,3)" in plan_of(t.scan(warehouse.session, "id = 3", "l"))
+    given = ix.open(warehouse.path("v3_dv")).scan(warehouse.session, "id > 3 and id < 5", "kind")
+    assert "GreaterThan(id,3)" in plan_of(given)  # of a file in which not every row matches
     nested = plan_of(later.select("st.b.c"))
     assert "ReadSchema: struct<st:struct<b:struct<c:string>>>" in nested
     deleted = ix.open(warehouse.path("v3_dv")).scan(warehouse.session).filter("id = 3").select("kind")
