@@ -30,6 +30,7 @@ from iceexplore.on_spark._scan_values import speaks
 from iceexplore.planning import ALWAYS, FileTasks
 from iceexplore.reading import (
     DELETED,
+    POS,
     Output,
     PositionDeletes,
     TaskReader,
@@ -48,6 +49,10 @@ _MOST_GROUPS = 24
 _MOST_WORDS = 1 << 22
 #: Keys that equality deletes may have together.
 _MOST_KEYS = 8_000_000
+#: Files of a group that needs constants of each. Spark lists files in tasks of their own, and each gets every link: the
+#: time grows with the square (3,000 links: minutes).
+_MOST_LINKS = 200
+_FREE = frozenset((POS.field_id, DELETED.field_id))
 #: Different sets of equality deletes in a group: bits of a mask.
 _MOST_SETS = 62
 _THREADS = 16
@@ -163,6 +168,11 @@ def scan_parts(
         if row not in done:
             _look(state, locations[row], row, workers, lost)
     groups = sorted(sorting.groups.values(), key=lambda g: -len(g.rows))
+    constants = any(o.field.field_id >= RESERVED and o.field.field_id not in _FREE for o in outputs)
+    for group in groups:
+        if constants or group.words or group.equality or sorting.given(group):
+            workers += group.rows[_MOST_LINKS:]
+            del group.rows[_MOST_LINKS:]
     for group in groups[_MOST_GROUPS:]:
         workers += group.rows
     return ScanParts(fields, paths, groups[:_MOST_GROUPS], sorted(workers), lost)
@@ -244,6 +254,10 @@ class _Sorting:
         asks = tasks.residuals[0] if tasks.residuals else ALWAYS
         self._speaks = speaks(asks)
         self._clear = not names_collide(state.schema.fields)
+
+    def given(self, group: Group) -> bool:
+        """Whether partitions give values of columns that the files lack."""
+        return any(p is None and number in self._identity for number, p in group.columns.items())
 
     def plain(self, row: int, equality: dict[int, tuple[int, ...]]) -> bool:
         """Whether plain Spark may read it, as far as its entry tells."""
