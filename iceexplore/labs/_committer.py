@@ -124,7 +124,7 @@ class LabCommitter(Committer):
         if start.metadata.format_version != newest.metadata.format_version:
             raise CommitConflictError(
                 "schema-unchanged",
-                f"another commit upgraded the table to version {newest.metadata.format_version} ; do it again",
+                f"another commit upgraded the table to version {newest.metadata.format_version}; do it again",
             )
 
     def may_retry(self, attempt: int, seconds: float) -> bool:
