@@ -1,4 +1,7 @@
-"""Whether rows are in a sort order (spec, "Sorting"): nulls first or last, NaN above every other number."""
+"""Whether rows are in a sort order (spec, "Sorting"): nulls first or last, NaN above every other number.
+
+The spec has -0 below 0, Spark has them equal: here either order will do.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,15 @@ class OrderCheck:
                     f"row {start + int(bad[0]) + 1} comes before row {start + int(bad[0])} by {column.field.name}"
                 )
                 return
-            after |= more
+            after |= more | _other_zero(array)
+
+
+def _other_zero(array: pa.Array) -> Any:
+    """Of each row but the first: whether it and the one before are 0 and -0, which may stand as they like."""
+    if not pa.types.is_floating(array.type):
+        return False
+    plain = np.asarray(pc.fill_null(array, 1.0))
+    return (plain[1:] == 0) & (plain[:-1] == 0) & (np.signbit(plain[1:]) != np.signbit(plain[:-1]))
 
 
 def _ranks(array: pa.Array, column: SortColumn) -> tuple[Any, Any]:
@@ -89,6 +100,7 @@ def _ranks(array: pa.Array, column: SortColumn) -> tuple[Any, Any]:
     if pa.types.is_floating(array.type):
         nan = np.asarray(pc.fill_null(pc.is_nan(array), False))
         array = pc.if_else(pa.array(nan), pa.scalar(None, array.type), array)
+        array = pc.add(array, pa.scalar(0.0, array.type))  # -0 becomes 0
     else:
         nan = np.zeros(len(array), np.bool_)
     sign = -1 if column.descending else 1

@@ -98,6 +98,13 @@ def test_files_hold_floats_in_the_total_order(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("order", ["x", "x desc"])
+def test_zeros_of_either_sign_are_found_in_order(tmp_path: Path, order: str) -> None:
+    lab = ix.create(tmp_path / "t", {"x": "double", "id": "long"}, sort_by=[order, "id"])
+    lab.append({"x": [0.0, -0.0, 0.0, -0.0, 1.0, float("nan")], "id": [1, 2, 3, 4, 0, 0]})
+    assert not len(lab.verify(level="data"))
+
+
 def test_keys_are_the_same_in_every_process_and_tell_partitions_apart(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"x": "double", "s": "string"}, partition_by=["x", "truncate(1, s)"])
     xs = [None, 0.0, float("nan"), 1.0]
