@@ -101,7 +101,7 @@ def test_spark_reads_what_labs_write(warehouse: Warehouse, tmp_path: Path, versi
         lambda: lab.delete("id between 5 and 12 or s like 'naïve-1%'"),
         lambda: lab.update({"x": lambda rows: pc.add(rows["x"], 1.0), "b": None}, "id > 30"),
         lambda: lab.merge(some(35, 20), on=["id"]),
-        lambda: lab.compact(),
+        lambda: lab.compact(paths=lab.inspect.data_files()["file_path"].tolist()),
         lambda: lab.overwrite(some(200, 3), "b"),
     ):
         step()
