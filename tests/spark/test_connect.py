@@ -33,7 +33,7 @@ sys.stdin.read()
 """
 
 CLIENT = """
-import collections, json, os, sys, traceback
+import collections, json, os, sys, tempfile, traceback
 # No Java here: a client needs none.
 os.environ["PATH"], os.environ["JAVA_HOME"] = "/nonexistent", "/nonexistent"
 import pandas as pd
@@ -85,6 +85,19 @@ def changes():
     ids = [s.snapshot_id for s in simulated.snapshots]
     ours = simulated.changes(None, ids[-1], rows=True, spark=spark, columns=["trip_id"]).toArrow()
     return rows(ours) == rows(simulated.changes(None, ids[-1], rows=True, columns=["trip_id"]))
+
+@check
+def labs():
+    with tempfile.TemporaryDirectory() as folder:
+        lab = ix.create(f"{folder}/t", {"id": "long", "x": "double"}, partition_by="bucket(2, id)", sort_by="x desc")
+        lab.append(spark.range(100).selectExpr("id", "id / 3 AS x"))
+        lab.overwrite(spark.range(100, 110), "id < 50")
+        lab.merge(spark.range(105, 120), on="id")
+        try:
+            lab.append(spark.range(3).selectExpr("id + 0.5BD AS id"))
+        except ix.OptionError as e:
+            said = str(e)
+        return [sorted(lab.to_arrow()["id"].to_pylist()) == list(range(50, 120)), len(lab.verify()), said[:12]]
 
 out = {}
 for name, function in CHECKS.items():
@@ -144,3 +157,7 @@ def test_the_same_rows_as_without_spark(answers: dict[str, Any], what: str) -> N
 
 def test_a_whole_table_has_no_findings(answers: dict[str, Any]) -> None:
     assert answers["verify"] == []
+
+
+def test_labs_get_files_from_the_workers(answers: dict[str, Any]) -> None:
+    assert answers["labs"] == [True, 0, "column 'id':"], answers["labs"]
