@@ -21,11 +21,13 @@ SCHEMA = {
     "ts": "timestamp", "tz": "timestamptz", "n": "decimal(9, 2)", "w": "binary", "u": "uuid", "k": "fixed[3]",
     "tags": "list<string>", "at": "struct<lat: double, name: string>", "m": "map<string, int>",
 }  # fmt: skip
-#: Every transform, of every kind of column that it takes.
+#: Every transform, of every kind of column that it takes; but for the identity of a fixed: Iceberg's runtime (1.11,
+#: ``InternalReader``) looks for a length before the bytes of an Avro ``fixed``, and cannot read such manifests, its own
+#: among them.
 PARTITIONS = (
     "bucket(2, id)", "bucket(2, s)", "bucket(2, u)", "bucket(2, n)", "bucket(2, d)", "bucket(2, ts)", "bucket(2, w)",
     "truncate(3, s)", "truncate(10, id)", "truncate(50, n)", "truncate(1, w)", "year(d)", "month(ts)", "day(tz)",
-    "hour(ts)", "b", "i", "k",
+    "hour(ts)", "b", "i",
 )  # fmt: skip
 
 
