@@ -33,7 +33,7 @@ class Suggestion:
     basis
         ``estimate``, ``at most`` (a limit that the gain does not pass), or ``exact``.
     statements
-        SQL for Spark, to be read before it is run: no test runs it yet.
+        SQL for Spark, to be read before it is run.
     assumes
         What the estimate takes for granted.
     column
