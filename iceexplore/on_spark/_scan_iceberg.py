@@ -12,7 +12,7 @@ from iceexplore.on_spark._scan_frames import hadoop_path
 from iceexplore.on_spark._scan_values import condition_column, speaks
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.planning import ALWAYS, ScanPlan
-from iceexplore.reading import Output, with_ancestors
+from iceexplore.reading import LAST_UPDATED, ROW_ID, Output, with_ancestors
 from iceexplore.storage import OverlayStorage, canonical
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["iceberg_rows", "why_not_iceberg"]
 
+_LINEAGE = frozenset((ROW_ID.field_id, LAST_UPDATED.field_id))
 _REFUSED = frozenset(("time", "timestamp_ns", "timestamptz_ns", "geometry", "geography"))
 
 
@@ -34,6 +35,8 @@ def why_not_iceberg(state: TableState, info: SessionInfo, plan: ScanPlan, output
     real = state.storage.resolve(state.metadata_location)
     if canonical(real) != canonical(state.metadata_location) and not real.startswith("/"):
         return "its metadata file has moved"
+    if state.metadata.format_version < 3 and any(o.field.field_id in _LINEAGE for o in outputs):
+        return "it has row ids in tables of version 3 and later alone"
     if plan.filter.partition:
         return "it takes no partition="
     if plan.appends is not None:

@@ -49,7 +49,8 @@ def test_plans_of_tables_that_spark_wrote(warehouse: Warehouse, name: str) -> No
 @settings(max_examples=2, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_plans_of_random_tables(warehouse: Warehouse, version: str, data: st.DataObject) -> None:
-    plain = sorted(set(COLUMNS) - {"t"})  # Spark has no time of day
+    # Spark has no time of day; Java compares uuids as two signed numbers each, and loses rows by their bounds.
+    plain = sorted(set(COLUMNS) - {"t", "u"})
     with small_row_groups(), pytest.MonkeyPatch.context() as patch:
         for kind in ("int", "long"):  # Java loses rows of the lowest: `truncate` makes them one of the highest
             patch.setitem(POOLS, kind, [x for x in POOLS[kind] if x > -100])
@@ -115,8 +116,15 @@ def compare(plan: ScanPlan, theirs: dict[str, JavaTask], tree: Tree | None) -> N
                 f"{place} is not applied, nobody says why: {tree}"
             )
         residual = tasks.residuals[tasks.residual[i].as_py()]
+        if unlike_java(tree):
+            continue
         assert java.residual != "true" or residual == ALWAYS, (tree, residual)
         assert (java.residual == "false") <= (residual == NEVER), (tree, residual)
+
+
+def unlike_java(tree: Tree | None) -> bool:
+    """Whether a filter may mean another thing to Java's residuals: null is unequal to all there, and unknown in SQL."""
+    return any(word in repr(tree) for word in ("'!='", "'not in'", "'not'"))
 
 
 def unmatched(plan: ScanPlan) -> list[dict[str, Any]]:
