@@ -26,7 +26,7 @@ from iceexplore.commits import (
     root_rows,
     snapshot_json,
 )
-from iceexplore.errors import OptionError, UnsupportedError
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, open_state, state_of
 from iceexplore.manifests import EntryBatch, Status, encode_manifest_dv, live
 from iceexplore.metadata import Snapshot
@@ -454,9 +454,9 @@ def test_the_face(tmp_path: Path) -> None:
     assert "<table" in s.changes()._repr_html_()
 
 
-def test_what_is_not_there_yet_says_so() -> None:
+def test_what_makes_no_sense_says_so() -> None:
     s = ix.empty({"id": "long"})
-    with pytest.raises(UnsupportedError, match="not there yet"):
+    with pytest.raises(OptionError, match="give rows=True"):
         s.changes(spark=object())  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="dv_encoding='other'"):
         s.changes(dv_encoding="other")  # type: ignore[call-overload]
