@@ -19,7 +19,7 @@ from tests.spark.test_scan import own
 
 pytestmark = [pytest.mark.spark, pytest.mark.corpus]
 
-_MOST = 20_000
+_MOST = 5_000
 #: Somebody changed data files, and left Hadoop's ``.crc`` beside them as it was: Spark refuses such files.
 STALE_CRC = {
     "duckdb/hive_partitioned_table",
