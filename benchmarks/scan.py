@@ -18,8 +18,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
