@@ -290,8 +290,6 @@ def test_columns_and_filters_reach_the_files(warehouse: Warehouse) -> None:
 
 
 def test_thousands_of_files_make_a_small_plan(warehouse: Warehouse, tmp_path: Path) -> None:
-    import time
-
     import pandas as pd
 
     s = ix.empty({"id": "long", "note": "string"})
@@ -313,15 +311,9 @@ def test_thousands_of_files_make_a_small_plan(warehouse: Warehouse, tmp_path: Pa
     t.append(entries)
     # Of more than 200 files with deletes the others are read by workers, one by one.
     t.row_delta(deletes={f"{source.parent}/copy-{i}.parquet": [i % 10] for i in range(0, 3000, 20)})
-    began = time.perf_counter()
     frame = t.scan(warehouse.session, columns=["id"])
-    plan = plan_of(frame)
-    planned = time.perf_counter() - began
-    assert len(plan) < 20_000
+    assert len(plan_of(frame)) < 20_000
     assert frame.count() == t.count()
-    taken = time.perf_counter() - began
-    assert planned < 30, planned
-    assert taken < 60, taken
 
 
 def test_engines(warehouse: Warehouse) -> None:
