@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -30,15 +31,27 @@ def _tables() -> dict[str, dict[str, Any]]:
     return json.loads((Path(folder) / "expected.json").read_text()) if folder else {}
 
 
-@pytest.mark.parametrize("name", sorted(n for n in _tables() if n not in _NOT))
+def _asked() -> list[str]:
+    """The tables whose newest rows are few. Where nobody says how many there are, those whose rows can be read;
+    what we do with the others: ``test_reading_corpus.py``."""
+    out = []
+    for name, expected in sorted(_tables().items()):
+        if name in _NOT:
+            continue
+        t = ix.open(Path(os.environ["ICEEXPLORE_CORPUS"]) / name / expected["metadata"])
+        rows = None if t.state.snapshot is None else expected["rows_by_snapshot"].get(str(t.state.snapshot.snapshot_id))
+        if rows is None:
+            with contextlib.suppress(ix.IceexploreError):
+                rows = t.to_arrow(limit=_MOST + 1).num_rows
+        if 0 < (rows or 0) <= _MOST:
+            out.append(name)
+    return out
+
+
+@pytest.mark.parametrize("name", _asked())
 def test_files_of_real_tables(corpus: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     t = ix.open(corpus / name / _tables()[name]["metadata"])
-    try:
-        rows = t.to_arrow(columns=["*", "_file", "_deleted"], limit=_MOST + 1)
-    except ix.IceexploreError:
-        pytest.skip("its rows cannot be read")
-    if not 0 < rows.num_rows <= _MOST:
-        pytest.skip("no rows, or too many")
+    rows = t.to_arrow(columns=["*", "_file", "_deleted"])
     state = t._state
     read_moved(state.storage.resolve, monkeypatch)
     columns = askable(rows.schema, columns_of(state.schema))
