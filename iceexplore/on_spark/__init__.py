@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from iceexplore.on_spark._changelog import changelog
-from iceexplore.on_spark._findings import FINDING_SCHEMA
-from iceexplore.on_spark._metadata import metadata_frame
-from iceexplore.on_spark._register import register
-from iceexplore.on_spark._scan import scan
-from iceexplore.on_spark._session import spark
-from iceexplore.on_spark._session_info import SessionInfo
-from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
-from iceexplore.on_spark._types import SparkColumns, spark_type
-from iceexplore.on_spark._verify import verify, verify_here
-from iceexplore.on_spark._write import rows_here, write_files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from iceexplore.on_spark._changelog import changelog
+    from iceexplore.on_spark._findings import FINDING_SCHEMA
+    from iceexplore.on_spark._metadata import metadata_frame
+    from iceexplore.on_spark._register import register
+    from iceexplore.on_spark._scan import scan
+    from iceexplore.on_spark._session import spark
+    from iceexplore.on_spark._session_info import SessionInfo
+    from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
+    from iceexplore.on_spark._types import SparkColumns, spark_type
+    from iceexplore.on_spark._verify import verify, verify_here
+    from iceexplore.on_spark._write import rows_here, write_files
 
 __all__ = [
     "FINDING_SCHEMA",
@@ -33,3 +36,37 @@ __all__ = [
     "verify_here",
     "write_files",
 ]
+
+# A worker that reads a scan's files imports a module of this package, and should not pay for the writer's and the
+# verifier's, which stand on everything: that would double what a new worker takes until it reads.
+_LAZY = {
+    "FINDING_SCHEMA": "_findings",
+    "SessionInfo": "_session_info",
+    "ShippedState": "_shipped",
+    "SparkColumns": "_types",
+    "changelog": "_changelog",
+    "check_reach": "_shipped",
+    "metadata_frame": "_metadata",
+    "register": "_register",
+    "rows_here": "_write",
+    "scan": "_scan",
+    "ship": "_shipped",
+    "spark": "_session",
+    "spark_type": "_types",
+    "taken": "_shipped",
+    "verify": "_verify",
+    "verify_here": "_verify",
+    "write_files": "_write",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        import importlib
+
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
