@@ -239,7 +239,9 @@ class Cost:
 
         ``files`` and ``bytes`` are all that it wrote, a PUT each; of these ``metadata_*`` are metadata (JSON, list or
         root, manifests, manifest DVs in Puffin files) and ``data_*`` data files, delete files and DVs. ``orphans`` are
-        files that the newest state does not need. ``gets`` are reads that the cache did not serve, by kind.
+        files that the newest state does not need. ``gets`` are reads that the cache did not serve, by kind;
+        ``metadata_gets`` and ``metadata_get_bytes`` are those of metadata. What Spark's workers read and write is not
+        in any of them: that is data, its metadata is read and written here.
         """
         import pandas as pd
 
@@ -270,6 +272,7 @@ class Cost:
         tree = [w for w in mine if not self._is_data(w)]
         reads: tuple[Read, ...] = record.reads[attempt - 1] if attempt and len(record.reads) >= attempt else ()
         gets = [r for r in reads if not r.cached and r.kind not in _NOT_GETS]
+        told = [r for r in gets if not self._is_data(r)]
         asked = Counter(r.kind for r in gets)
         row: dict[str, Any] = {
             "commit": record.number,
@@ -287,6 +290,8 @@ class Cost:
             "puts": len(mine),
             "gets": len(gets),
             "get_bytes": sum(r.length for r in gets),
+            "metadata_gets": len(told),
+            "metadata_get_bytes": sum(r.length for r in told),
         }
         for kind, name in _KINDS.items():
             row[f"{name}_bytes"] = sum(w.length for w in tree if w.kind == kind)
@@ -300,9 +305,9 @@ class Cost:
             out.setdefault((write.commit, write.attempt), []).append(write)
         return out
 
-    def _is_data(self, write: Write) -> bool:
+    def _is_data(self, file: Write | Read) -> bool:
         prefix = self.state.metadata.location.rstrip("/") + "/data/"
-        return write.kind not in _KINDS or (write.kind == "puffin" and write.location.startswith(prefix))
+        return file.kind not in _KINDS or (file.kind == "puffin" and file.location.startswith(prefix))
 
     def _shown(self) -> pd.DataFrame:
         names = ["commit", "operation", "attempt", "metadata_files", "metadata_bytes", "json_bytes", "root_bytes"]

@@ -159,3 +159,19 @@ def test_how_it_looks(simulation: Simulation) -> None:
     empty = ix.sample().simulate().cost()
     assert "nothing was committed" in repr(empty) and "Nothing" in empty._repr_html_()
     assert len(empty.commits) == 0 and len(empty.files) == 0
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_what_a_commit_reads_of_metadata_is_told_from_data(tmp_path: Path, version: int) -> None:
+    modes = {f"write.{what}.mode": "merge-on-read" for what in ("delete", "update")}
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=version, properties=modes)
+    for start in (0, 10):
+        lab.append({"id": list(range(start, start + 10))})
+    lab.delete("id = 3")
+    CACHE.clear()
+    needed = [f.size for f in plan_cost(lab.state).cold if f.kind != "metadata"]  # the writer has the JSON
+    CACHE.clear()
+    lab.delete("id < 6")  # reads the rows, and the deletion vector that there is
+    made = lab.cost().commits.iloc[-1]
+    assert (made["metadata_gets"], made["metadata_get_bytes"]) == (len(needed), sum(needed))
+    assert made["gets"] > made["metadata_gets"] and made["get_bytes"] > made["metadata_get_bytes"]
