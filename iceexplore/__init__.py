@@ -95,9 +95,11 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        import importlib
+    import importlib
 
+    if name == "widgets":
+        return importlib.import_module("iceexplore.widgets")
+    if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'iceexplore' has no attribute {name!r}")
 

@@ -1,5 +1,8 @@
 """Interactive views of a table, for notebooks."""
 
 from iceexplore.widgets._explorer import Explorer, explore
+from iceexplore.widgets._face import Face
+from iceexplore.widgets._selection import Selection
+from iceexplore.widgets._timeline_part import Timeline
 
-__all__ = ["Explorer", "explore"]
+__all__ = ["Explorer", "Face", "Selection", "Timeline", "explore"]

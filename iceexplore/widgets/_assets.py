@@ -1,7 +1,7 @@
 """The scripts and styles of the widgets: small ES modules, put together here.
 
-A widget's script is loaded from a blob, from which relative imports fail; so the modules are joined into one, in
-the order of their imports. There is no build step and nothing is fetched.
+A widget's script is loaded from a blob, from which relative imports fail; so a module and those that it imports are
+joined into one, each a scope of its own. There is no build step and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["script", "style_sheet"]
+__all__ = ["bare_script", "script", "style_sheet"]
 
-_IMPORT = re.compile(r'^import .* from "\./[a-z]+\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=function|const|class)", re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([a-z_]+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([A-Za-z_$][\w$]*)", re.MULTILINE)
 
 
 def _read(name: str) -> str:
@@ -21,13 +21,42 @@ def _read(name: str) -> str:
 
 
 @cache
-def script(*names: str) -> str:
-    """One module out of several, each after those that it imports; the last one has the default export."""
-    parts = [_EXPORT.sub("", _IMPORT.sub("", _read(name))) for name in names]
-    return "\n".join(f"// {name}\n{part}" for name, part in zip(names, parts, strict=True))
+def bare_script(*names: str) -> str:
+    """Modules and those that they import, as ``const $name = {what it exports}``: without an import or export."""
+    parts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in parts:
+            return
+        source = _read(f"{name}.js")
+        for found in _IMPORT.finditer(source):
+            add(found[2])
+        body = _IMPORT.sub(lambda m: f"const {m[1].replace(' as ', ': ')} = ${m[2]};\n", source)
+        exported = ", ".join(m[2] for m in _EXPORT.finditer(source))
+        body = _EXPORT.sub(r"\1 \2", body)
+        parts[name] = f"// {name}.js\nconst ${name} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
+
+    for name in names:
+        add(name)
+    return "\n".join(parts.values())
 
 
 @cache
-def style_sheet(name: str) -> str:
-    """A style sheet."""
-    return _read(name)
+def script(*views: str) -> str:
+    """The module of a widget that shows these views, one below the other, in the shell that all widgets share.
+
+    Parameters
+    ----------
+    views
+        ``"module.function"``; the function takes the model and returns ``{element, end}``.
+    """
+    names = [view.split(".") for view in views]
+    called = ", ".join(f"${module}.{function}" for module, function in names)
+    joined = bare_script("shell", *(module for module, _ in names))
+    return f"{joined}\nexport default {{ render: (context) => $shell.shell(context, [{called}]) }};\n"
+
+
+@cache
+def style_sheet() -> str:
+    """The one style sheet of all widgets."""
+    return _read("iceexplore.css")

@@ -97,6 +97,14 @@ class Work:
         self.deliver()
         return True
 
+    def cancel(self) -> None:
+        """Drop everything asked for. What is being read goes on to its end, unseen; nothing new waits for it."""
+        self._newest = dict.fromkeys(self._newest, -1)
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-explorer")
+        self._pending.clear()
+        self._idle()
+
     def close(self) -> None:
         """Stop: nothing waiting is begun, nothing is handed over any more."""
         self._newest = dict.fromkeys(self._newest, -1)

@@ -33,7 +33,7 @@ def show(notebook: Any, folder: Path, source: str) -> Any:
     cells = ("import iceexplore as ix", f"w = {source}\nw")
     notebook.open(notebook_of(folder / "n.ipynb", *cells))
     notebook.run_all()
-    widget = notebook.page.locator(".ice-explorer")
+    widget = notebook.page.locator(".ice-widget")
     widget.wait_for()
     idle(notebook)
     return widget
@@ -41,7 +41,7 @@ def show(notebook: Any, folder: Path, source: str) -> Any:
 
 def idle(notebook: Any) -> None:
     notebook.page.wait_for_timeout(250)
-    notebook.page.wait_for_selector(".ice-explorer[aria-busy=false]")
+    notebook.page.wait_for_selector(".ice-widget[aria-busy=false]")
     assert notebook.page.locator(".ice-error:visible").count() == 0
 
 
@@ -195,7 +195,7 @@ def test_names_stay_names(notebook: Any, tmp_path: Path, hostile: Path, large: P
         for tab in notebook.page.locator(".ice-tab").all():
             tab.click()
             idle(notebook)
-    assert notebook.page.locator(".ice-explorer img, .ice-explorer script").count() == 0
+    assert notebook.page.locator(".ice-widget img, .ice-widget script").count() == 0
     assert notebook.page.title() != "owned"
 
 
@@ -203,7 +203,7 @@ def test_errors_are_shown(notebook: Any, tmp_path: Path) -> None:
     show(notebook, tmp_path, "ix.sample('trips').explore()")
     notebook.page.evaluate(
         """() => {
-            const code = "w.selected_id = 'file:1:2:3'";
+            const code = "w.select('file:1:2:3')";
             window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}).done;
         }"""
     )
@@ -220,11 +220,11 @@ def test_errors_are_shown(notebook: Any, tmp_path: Path) -> None:
 def test_themes(notebook: Any, tmp_path: Path, theme: Theme) -> None:
     widget = show(notebook, tmp_path, "ix.sample('trips').explore()")
     notebook.theme(theme)
-    notebook.page.wait_for_selector(f".ice-explorer[data-ice-theme={theme}]")
+    notebook.page.wait_for_selector(f".ice-widget[data-ice-theme={theme}]")
     measured = notebook.page.evaluate(
-        """() => [".ice-explorer", ".ice-label", ".ice-note", ".ice-facts dt", ".ice-facts dd", ".ice-tab"].map((s) => {
+        """() => [".ice-widget", ".ice-label", ".ice-note", ".ice-facts dt", ".ice-facts dd", ".ice-tab"].map((s) => {
             const style = getComputedStyle(document.querySelector(s));
-            return [s, style.color, getComputedStyle(document.querySelector(".ice-explorer")).backgroundColor];
+            return [s, style.color, getComputedStyle(document.querySelector(".ice-widget")).backgroundColor];
         })"""
     )
     for selector, ink, paper in measured:

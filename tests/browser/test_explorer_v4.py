@@ -43,7 +43,7 @@ def test_explore_a_v4_table(notebook: Any, v4: Path, tmp_path: Path, theme: Them
     idle(notebook)
     leaf.click()
     idle(notebook)
-    assert "removed_entries" in page.locator(".ice-explorer").inner_text()
+    assert "removed_entries" in page.locator(".ice-widget").inner_text()
     assert "removed_by" in page.locator(".ice-table").inner_text()
     rows(notebook, "root:").first.click()
     idle(notebook)

@@ -30,7 +30,7 @@ def card(page: NotebookPage) -> Any:
 
 
 def explorer(page: NotebookPage) -> Any:
-    found = page.output("t.explore()").locator(".ice-explorer")
+    found = page.output("t.explore()").locator(".ice-widget")
     found.scroll_into_view_if_needed()
     return found
 

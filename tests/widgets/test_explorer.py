@@ -19,8 +19,8 @@ from iceexplore.widgets._forest import short
 from iceexplore.widgets._work import Work
 
 SYNCED = (
-    "title", "badges", "styles", "snapshots", "snapshot_id", "nodes", "roots", "expanded",
-    "selected_id", "detail", "query", "page", "busy", "error", "answered",
+    "title", "badges", "styles", "snapshots", "selection", "nodes", "roots", "expanded",
+    "detail", "query", "pages", "busy", "error", "answered", "cancelled",
 )  # fmt: skip
 
 
@@ -47,8 +47,8 @@ def manifest(widget: Explorer, kind: str = "data-manifest") -> str:
 
 def test_starts_at_the_current_snapshot(table: ix.Table, widget: Explorer) -> None:
     assert table.snapshot is not None
-    assert widget.snapshot_id == str(table.snapshot.snapshot_id)
-    assert widget.selected_id == f"snapshot:{table.snapshot.snapshot_id}"
+    assert widget.selection["snapshot"] == str(table.snapshot.snapshot_id)
+    assert widget.selection["node"] == f"snapshot:{table.snapshot.snapshot_id}"
     assert widget.selected.kind == "snapshot"
     assert [s["id"] for s in widget.snapshots] == [str(s.snapshot_id) for s in table.snapshots]
     kinds = [node["kind"] for node in widget.nodes.values()]
@@ -61,7 +61,7 @@ def test_starts_at_the_current_snapshot(table: ix.Table, widget: Explorer) -> No
 
 def test_state_is_plain_json(widget: Explorer) -> None:
     for node in (manifest(widget), "table"):
-        widget.selected_id = node
+        widget.select(node)
         assert widget.settle(60)
         text = json.dumps(state_of(widget), allow_nan=False)
         assert json.loads(text) == state_of(widget)
@@ -73,7 +73,7 @@ def test_state_is_plain_json(widget: Explorer) -> None:
 def test_opening_reads_no_manifest(table: ix.Table) -> None:
     made = Explorer(table)
     assert made.settle(60)
-    assert made.page["table"] == "manifests"
+    assert made.pages["detail"]["table"] == "manifests"
     first = {read.kind for read in table.reads}
     made.close()
     assert first <= {"metadata", "manifest-list", "stat", "list"}
@@ -95,16 +95,16 @@ def test_unfolding_a_manifest_shows_its_files(widget: Explorer) -> None:
 
 
 def test_the_entries_of_a_manifest(widget: Explorer) -> None:
-    widget.selected_id = manifest(widget)
+    widget.select(manifest(widget))
     assert widget.settle(60)
     assert widget.error == {}
-    assert widget.page["table"] == "leaf"
+    assert widget.pages["detail"]["table"] == "leaf"
     frame = widget.selected_table
     assert frame is not None
-    assert widget.page["total"] == len(frame) > 0
-    columns = [c["name"] for c in widget.page["columns"]]
+    assert widget.pages["detail"]["total"] == len(frame) > 0
+    columns = [c["name"] for c in widget.pages["detail"]["columns"]]
     assert columns[:4] == ["file", "content", "status", "record_count"]
-    assert [row[columns.index("location")] for row in widget.page["rows"]] == frame["location"].tolist()
+    assert [row[columns.index("location")] for row in widget.pages["detail"]["rows"]] == frame["location"].tolist()
     assert set(frame["status"]) <= {"ADDED", "EXISTING", "DELETED"}
 
 
@@ -112,7 +112,7 @@ def test_the_columns_of_a_file(widget: Explorer) -> None:
     chosen = manifest(widget)
     widget.expanded = [*widget.expanded, chosen]
     assert widget.settle(60)
-    widget.selected_id = widget.nodes[chosen]["children"][0]
+    widget.select(widget.nodes[chosen]["children"][0])
     assert widget.settle(60)
     frame = widget.selected_table
     assert frame is not None
@@ -124,46 +124,47 @@ def test_the_columns_of_a_file(widget: Explorer) -> None:
 
 @pytest.mark.parametrize("kind", ["snapshot", "table", "metadata", "manifest-list"])
 def test_every_table_of_every_kind(widget: Explorer, kind: str) -> None:
-    widget.selected_id = next(i for i, node in widget.nodes.items() if node["kind"] == kind)
+    widget.select(next(i for i, node in widget.nodes.items() if node["kind"] == kind))
     assert widget.settle(60)
     assert widget.detail["tables"]
     for number, tab in enumerate(widget.detail["tables"], 1):
-        widget.query = {"n": number, "node": widget.selected_id, "table": tab["key"], "page": 0}
+        of = widget.selection["node"]
+        widget.query = {"n": number, "grid": "detail", "of": of, "table": tab["key"], "page": 0}
         assert widget.settle(60)
         assert widget.error == {}, tab
-        assert (widget.page["n"], widget.page["table"]) == (number, tab["key"])
+        assert (widget.pages["detail"]["n"], widget.pages["detail"]["table"]) == (number, tab["key"])
         frame = widget.selected_table
         assert frame is not None
-        assert widget.page["total"] == len(frame)
+        assert widget.pages["detail"]["total"] == len(frame)
 
 
 def test_another_snapshot(widget: Explorer) -> None:
     first = widget.snapshots[0]["id"]
-    widget.selected_id = next(i for i in widget.nodes if i.startswith("root:"))
+    widget.select(next(i for i in widget.nodes if i.startswith("root:")))
     assert widget.settle(60)
-    widget.snapshot_id = first
+    widget.select(snapshot=first)
     assert widget.settle(60)
     assert widget.error == {}
-    assert widget.selected_id == f"root:{first}"
+    assert widget.selection["node"] == f"root:{first}"
     assert {i.split(":")[1] for i in widget.nodes if i.startswith("manifest:")} == {first}
-    assert widget.page["node"] == f"root:{first}"
+    assert widget.pages["detail"]["of"] == f"root:{first}"
 
 
 def test_a_carried_manifest_stays_selected(widget: Explorer) -> None:
     carried = next(
         i for i, node in widget.nodes.items() if node["kind"] == "data-manifest" and "carried" in node["marks"]
     )
-    widget.selected_id = carried
+    widget.select(carried)
     location = widget.selected.location
-    widget.snapshot_id = widget.snapshots[-2]["id"]
+    widget.select(snapshot=widget.snapshots[-2]["id"])
     assert widget.settle(60)
-    assert widget.selected_id != carried
+    assert widget.selection["node"] != carried
     assert widget.selected.location == location
 
 
 def test_the_newest_request_wins(widget: Explorer) -> None:
     for snapshot in widget.snapshots:
-        widget.snapshot_id = snapshot["id"]
+        widget.select(snapshot=snapshot["id"])
     assert widget.settle(60)
     assert {i.split(":")[1] for i in widget.nodes if i.startswith("root:")} == {widget.snapshots[-1]["id"]}
 
@@ -179,24 +180,24 @@ def test_earlier_metadata_files_unfold(widget: Explorer, table: ix.Table) -> Non
 @pytest.mark.parametrize(
     ("trait", "value"),
     [
-        ("snapshot_id", "17"),
-        ("snapshot_id", "x"),
-        ("selected_id", "manifest:1:2"),
-        ("selected_id", "<img src=x onerror=alert(1)>"),
-        ("query", {"n": 1, "table": "no such table", "page": 0}),
-        ("query", {"n": 1, "table": ["files"], "page": 0}),
-        ("query", {"n": 1, "table": "files", "page": "0"}),
+        ("selection", {"snapshot": "17", "node": "table"}),
+        ("selection", {"snapshot": "x"}),
+        ("selection", {"node": "manifest:1:2"}),
+        ("selection", {"node": "<img src=x onerror=alert(1)>"}),
+        ("query", {"n": 1, "grid": "detail", "of": "table", "table": "no such table", "page": 0}),
+        ("query", {"n": 1, "grid": "detail", "of": "table", "table": ["files"], "page": 0}),
+        ("query", {"n": 1, "grid": "detail", "of": "table", "table": "files", "page": "0"}),
     ],
 )
 def test_nonsense_from_the_browser_is_shown(widget: Explorer, trait: str, value: Any) -> None:
     answered = widget.answered
-    setattr(widget, trait, value)
+    setattr(widget, trait, {**widget.selection, **value} if trait == "selection" else value)
     assert widget.settle(60)
     assert widget.error["text"]
     assert "fault in iceexplore" not in widget.error["advice"]
     assert widget.busy == ""
     assert widget.answered > answered
-    widget.selected_id = "table"
+    widget.select("table")
     assert widget.settle(60)
     assert widget.error == {}, "the next answer takes the error away"
 
@@ -205,8 +206,8 @@ def test_an_error_while_reading_is_shown(widget: Explorer, monkeypatch: pytest.M
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr("iceexplore.widgets._explorer.load_table", broken)
-    widget.selected_id = manifest(widget)
+    monkeypatch.setattr("iceexplore.widgets._detail_part.load_table", broken)
+    widget.select(manifest(widget))
     assert widget.settle(60)
     assert widget.error["text"] == "ZeroDivisionError: on purpose"
     assert "fault in iceexplore" in widget.error["advice"]
@@ -232,7 +233,7 @@ def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
     widget = Explorer(ix.open(folder))
     chosen = manifest(widget)
     widget.expanded = [*widget.expanded, chosen]
-    widget.selected_id = chosen
+    widget.select(chosen)
     assert widget.settle(60)
     assert [p["severity"] for p in widget.detail["problems"]] == ["error"]
     assert "missing" in widget.detail["problems"][0]["title"]
@@ -255,9 +256,9 @@ def test_only_tables(table: ix.Table) -> None:
 
 
 def test_assets_are_small_and_fetch_nothing() -> None:
-    module = script("dom.js", "detail.js", "timeline.js", "tree.js", "explorer.js")
-    css = style_sheet("explorer.css")
-    assert len(module) + len(css) < 100_000
+    module = script("explorer.explorerView")
+    css = style_sheet()
+    assert len(module) < 100_000
     assert Explorer._esm == module
     assert "\nimport " not in module
     assert module.count("export") == 1

@@ -18,7 +18,7 @@ export function detailView(model) {
   function ask(table, page) {
     const query = model.get("query");
     chosen = { node: model.get("detail").id, table };
-    model.set("query", { n: (query.n ?? 0) + 1, node: chosen.node, table, page });
+    model.set("query", { n: (query.n ?? 0) + 1, grid: "detail", of: chosen.node, table, page });
     model.save_changes();
     drawTabs();
   }
@@ -54,10 +54,10 @@ export function detailView(model) {
   }
 
   function current() {
-    const page = model.get("page");
+    const page = (model.get("pages").detail ?? {});
     const detail = model.get("detail");
     if (chosen?.node === detail.id && chosen.table !== page.table) return chosen.table;
-    return page.node === detail.id ? page.table : detail.tables?.[0]?.key;
+    return page.of === detail.id ? page.table : detail.tables?.[0]?.key;
   }
 
   function drawTabs() {
@@ -86,9 +86,9 @@ export function detailView(model) {
   });
 
   function drawPage() {
-    const page = model.get("page");
+    const page = (model.get("pages").detail ?? {});
     const detail = model.get("detail");
-    const mine = page.node === detail.id && (detail.tables ?? []).some(({ key }) => key === page.table);
+    const mine = page.of === detail.id && (detail.tables ?? []).some(({ key }) => key === page.table);
     if (!mine) {
       panel.replaceChildren();
       pager.hidden = true;
@@ -120,7 +120,7 @@ export function detailView(model) {
   }
 
   const drawDetail = () => (drawHead(), drawTabs(), drawPage());
-  const ends = [listen(model, ["detail"], drawDetail), listen(model, ["page"], () => (drawTabs(), drawPage()))];
+  const ends = [listen(model, ["detail"], drawDetail), listen(model, ["pages"], () => (drawTabs(), drawPage()))];
   drawDetail();
   return { element: box, end: () => ends.forEach((end) => end()) };
 }

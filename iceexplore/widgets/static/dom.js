@@ -49,6 +49,12 @@ export function listen(model, names, run) {
   return () => names.forEach((name) => model.off("change:" + name, run));
 }
 
+// Selects: a node, a snapshot, one to compare with. What is not given stays.
+export function choose(model, change) {
+  model.set("selection", { ...model.get("selection"), ...change });
+  model.save_changes();
+}
+
 // Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites, then the system.
 export function theme() {
   const body = document.body.dataset;

@@ -1,6 +1,6 @@
 // The snapshot slider: one step per snapshot, oldest first, a tick for each while there is room.
 
-import { colour, el, listen } from "./dom.js";
+import { choose, colour, el, listen } from "./dom.js";
 
 const MAX_TICKS = 120;
 const DELAY = 150; // ms to wait while the handle is dragged
@@ -25,9 +25,8 @@ export function timelineView(model) {
     clearTimeout(timer);
     timer = null;
     const snapshot = all()[Number(range.value)];
-    if (!snapshot || snapshot.id === model.get("snapshot_id")) return;
-    model.set("snapshot_id", snapshot.id);
-    model.save_changes();
+    if (!snapshot || snapshot.id === model.get("selection").snapshot) return;
+    choose(model, { snapshot: snapshot.id });
   }
 
   function describe() {
@@ -50,7 +49,7 @@ export function timelineView(model) {
     const list = all();
     box.hidden = list.length === 0;
     range.max = Math.max(0, list.length - 1);
-    const at = list.findIndex((s) => s.id === model.get("snapshot_id"));
+    const at = list.findIndex((s) => s.id === model.get("selection").snapshot);
     if (timer === null && at >= 0) range.value = at;
     range.disabled = list.length < 2;
     const shown = list.length <= MAX_TICKS ? list : [];
@@ -72,7 +71,7 @@ export function timelineView(model) {
   });
   range.addEventListener("change", send);
   range.addEventListener("keydown", (event) => event.stopPropagation());
-  const end = listen(model, ["snapshots", "snapshot_id"], draw);
+  const end = listen(model, ["snapshots", "selection"], draw);
   draw();
   return {
     element: box,

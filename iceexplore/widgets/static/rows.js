@@ -1,10 +1,10 @@
 // The tree: one row per visible node, a single tab stop, arrows to walk (WAI-ARIA tree pattern).
 
-import { colour, el, icon, listen } from "./dom.js";
+import { choose, colour, el, icon, listen } from "./dom.js";
 
 const SPEAK = { added: "added", removed: "removed", carried: "carried over", problem: "problem", folded: "folded" };
 
-export function treeView(model) {
+export function rowsView(model) {
   const box = el("div", { class: "ice-tree", role: "tree", "aria-label": "Parts of the table" });
   let focus = null; // the node that has the tab stop
   let rows = []; // visible rows, in order: { id, node, parent, level, element }
@@ -33,7 +33,7 @@ export function treeView(model) {
     const top = box.scrollTop;
     rows = visible();
     if (!rows.some((row) => row.id === focus)) {
-      const selected = model.get("selected_id");
+      const selected = model.get("selection").node;
       focus = rows.some((row) => row.id === selected) ? selected : rows[0]?.id ?? null;
     }
     for (const row of rows) row.element = drawRow(row);
@@ -44,7 +44,7 @@ export function treeView(model) {
 
   function drawRow({ id, node, level, index, of }) {
     const styles = model.get("styles");
-    const selected = model.get("selected_id") === id;
+    const selected = model.get("selection").node === id;
     const open = node.leaf ? null : isOpen(id);
     const marks = node.marks.map((mark) => {
       const style = styles["mark:" + mark] ?? {};
@@ -102,8 +102,7 @@ export function treeView(model) {
   function select(id) {
     const node = nodes()[id];
     if (node?.kind === "more") return setOpen(id, true); // Python answers with the next nodes in its place
-    model.set("selected_id", id);
-    model.save_changes();
+    choose(model, { node: id });
   }
 
   box.addEventListener("click", (event) => {
@@ -140,7 +139,7 @@ export function treeView(model) {
     act();
   });
 
-  const end = listen(model, ["nodes", "roots", "expanded", "selected_id"], draw);
+  const end = listen(model, ["nodes", "roots", "expanded", "selection"], draw);
   draw();
   return { element: box, end };
 }

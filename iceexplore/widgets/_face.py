@@ -1,0 +1,220 @@
+"""What every widget is: the table, the selection, work in a thread, errors that are shown, and HTML without a kernel.
+
+A widget is put together of parts (`TreePart`, `TimelinePart`, ...), each a subclass of `Face` with traits of its own.
+The explorer has them all, a widget of its own has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+import anywidget
+import traitlets
+
+from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.graph import TableState, TreeNode, card_html, card_text, json_safe, table_card
+from iceexplore.metadata import Snapshot
+from iceexplore.widgets._assets import style_sheet
+from iceexplore.widgets._selection import Selection, first_selection
+from iceexplore.widgets._styles import styles
+from iceexplore.widgets._work import Work
+
+__all__ = ["Face", "shown"]
+
+Part = TypeVar("Part", bound="Face")
+
+
+def shown(handler: Callable[[Part, Any], None]) -> Callable[[Part, Any], None]:
+    """A trait's callback. An exception in one is swallowed by the kernel: show it in the widget instead."""
+
+    @wraps(handler)
+    def wrapped(self: Part, change: Any) -> None:
+        self.error = {}  # of what was asked before
+        try:
+            handler(self, change)
+        except Exception as error:
+            self._fail(error)
+
+    return wrapped
+
+
+class Face(anywidget.AnyWidget):
+    """A widget of a table. All its state is in plain traits, so that a view can be made from them without Python.
+
+    Parameters
+    ----------
+    table
+        A Table, or a table's state.
+    selection
+        Another widget, whose selection this one shares; or what to select at first.
+
+    Attributes
+    ----------
+    selection
+        See `iceexplore.widgets.Selection`. ``ipywidgets.link((a, "selection"), (b, "selection"))`` links two widgets.
+    busy
+        What is being done, empty when nothing is.
+    error
+        ``text`` and ``advice`` of what went wrong last; empty when the last answer was right.
+    answered
+        How many requests of the browser have been answered: it notices a kernel that does not.
+    cancelled
+        The browser counts this up to have everything dropped that is being read.
+    """
+
+    _css = style_sheet()
+
+    title = traitlets.Unicode().tag(sync=True)
+    badges = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    styles = traitlets.Dict().tag(sync=True)
+    selection = Selection().tag(sync=True)
+    busy = traitlets.Unicode().tag(sync=True)
+    error = traitlets.Dict().tag(sync=True)
+    answered = traitlets.Int().tag(sync=True)
+    cancelled = traitlets.Int().tag(sync=True)
+
+    def __init__(self, table: Any, *, selection: Face | Mapping[str, str] | None = None, **traits: Any) -> None:
+        state = self._state = _state_of(table)
+        self._table = table
+        self._work = Work(self._fail, self._idle)
+        self._link: traitlets.link | None = None
+        start = first_selection(state)
+        if selection is not None:
+            start |= selection.selection if isinstance(selection, Face) else dict(selection)
+        self._prepare()
+        super().__init__(
+            title=json_safe(state.name),
+            badges=[f"Iceberg v{state.metadata.format_version}", *([state.travel] if state.travel else [])],
+            styles=styles(),
+            selection=start,
+            **self._first(start),
+            **traits,
+        )
+        if isinstance(selection, Face):
+            self._link = traitlets.link((selection, "selection"), (self, "selection"))
+        self.observe(self._on_selection, "selection")
+        self.observe(self._on_cancelled, "cancelled")
+        self._begin()
+
+    # What a part adds -------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Set what is no trait. A part calls that of the next first."""
+
+    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        """The traits to begin with: ``super()._first(selection) | {...}``. Reads no more than one metadata file."""
+        return {}
+
+    def _begin(self) -> None:
+        """Observe traits, and ask for what is to be read at first. A part calls that of the next first."""
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """The selection is another, of snapshots that exist. A part calls that of the next first."""
+
+    def _no_kernel_html(self) -> str:
+        """What is shown where no kernel runs: inline styles only, no ``<svg>``, ``<style>`` or script."""
+        return card_html(table_card(self._state))
+
+    # For the notebook -------------------------------------------------------------------------------------------------
+
+    def select(self, node: str | TreeNode | None = None, *, snapshot: Any = None, against: Any = None) -> None:
+        """Select a node, a snapshot, or one to compare with; what is not given stays.
+
+        Parameters
+        ----------
+        node
+            A node, or its id.
+        snapshot, against
+            A snapshot or its id; ``""`` for ``against``: none.
+        """
+        chosen = dict(self.selection)
+        if node is not None:
+            chosen["node"] = node.id if isinstance(node, TreeNode) else node
+        for key, value in (("snapshot", snapshot), ("against", against)):
+            if value is not None:
+                chosen[key] = str(getattr(value, "snapshot_id", value))
+        self.selection = chosen
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is selected."""
+        text = self.selection["snapshot"]
+        return self._snapshot_of(text) if text else None
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Wait until everything asked for is shown; False if that takes longer than ``timeout`` seconds."""
+        return self._work.settle(timeout)
+
+    def close(self) -> None:
+        """Take the widget away, and stop reading."""
+        if hasattr(self, "_work"):  # ipywidgets closes what was never made, too
+            self._work.close()
+            if self._link is not None:
+                self._link.unlink()
+                self._link = None
+            self.unobserve_all()
+        super().close()
+
+    # For the parts ----------------------------------------------------------------------------------------------------
+
+    def _snapshot_of(self, text: str) -> Snapshot:
+        """A snapshot by its id in digits; OptionError if there is none."""
+        found = self._state.metadata.snapshot(int(text)) if text.isascii() and text.isdecimal() else None
+        if found is None:
+            raise OptionError(f"snapshot {text[:40]!r}: {self._state.name} has no such snapshot; .snapshots lists them")
+        return found
+
+    def _do(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
+        """Call ``read`` in the worker's thread and ``show`` with its result here, unless the slot was asked again."""
+        self.busy = f"{what} …"
+        self._work.submit(slot, read, show)
+
+    def _idle(self) -> None:
+        self.busy = ""
+        self.answered += 1
+
+    @shown
+    def _on_selection(self, change: Any) -> None:
+        for key in ("snapshot", "against"):
+            if change["new"][key]:
+                try:
+                    self._snapshot_of(change["new"][key])
+                except OptionError:
+                    self.selection = change["old"]
+                    raise
+        self._on_selected(change["old"], change["new"])
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        self._work.cancel()
+
+    def _fail(self, error: Exception) -> None:
+        ours = isinstance(error, IceexploreError)
+        text = str(error) if ours else f"{type(error).__name__}: {error}"
+        advice = "Select something else, or go to another snapshot; the rest still works."
+        if not ours:
+            advice += " This is a fault in iceexplore: please report it."
+        self.error = {"text": json_safe(text[:2000]), "advice": advice}
+        self.answered += 1
+
+    # Without a kernel -------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return card_text(table_card(self._state))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and its content as it is without a kernel."""
+        made: Any = super()._repr_mimebundle_(**kwargs)
+        if made is None:
+            return None
+        data, metadata = made if isinstance(made, tuple) else (made, {})
+        return {**data, "text/plain": repr(self), "text/html": self._no_kernel_html()}, metadata
+
+
+def _state_of(table: Any) -> TableState:
+    state = table if isinstance(table, TableState) else getattr(table, "state", None)
+    if not isinstance(state, TableState):
+        raise OptionError(f"a widget takes a Table (ix.open(...)), not {type(table).__name__}")
+    return state
