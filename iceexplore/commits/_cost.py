@@ -240,8 +240,8 @@ class Cost:
         ``files`` and ``bytes`` are all that it wrote, a PUT each; of these ``metadata_*`` are metadata (JSON, list or
         root, manifests, manifest DVs in Puffin files) and ``data_*`` data files, delete files and DVs. ``orphans`` are
         files that the newest state does not need. ``gets`` are reads that the cache did not serve, by kind;
-        ``metadata_gets`` and ``metadata_get_bytes`` are those of metadata. What Spark's workers read and write is not
-        in any of them: that is data, its metadata is read and written here.
+        ``metadata_gets`` and ``metadata_get_bytes`` are those of metadata. What Spark's workers read is in none of
+        them: that is data; metadata is read here.
         """
         import pandas as pd
 
