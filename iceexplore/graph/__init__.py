@@ -1,6 +1,6 @@
 """The state of a table, its tree, and what changed between states."""
 
-from iceexplore.graph._bundle import REDACTIONS, Bundle, write_bundle
+from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secret_name, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals
 from iceexplore.graph._diff import Diff, diff, file_changes
 from iceexplore.graph._frame import to_frame
@@ -26,6 +26,7 @@ __all__ = [
     "TableState",
     "Tree",
     "TreeNode",
+    "blank_secrets",
     "build_seed_tree",
     "build_tree",
     "card_html",
@@ -37,6 +38,7 @@ __all__ = [
     "format_ms",
     "history",
     "human_bytes",
+    "is_secret_name",
     "json_safe",
     "live_manifests",
     "open_state",

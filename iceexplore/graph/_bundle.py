@@ -21,7 +21,7 @@ from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text
 from iceexplore.storage import member_name, parse_document, progress, write_zip
 
-__all__ = ["Bundle", "REDACTIONS", "write_bundle"]
+__all__ = ["Bundle", "REDACTIONS", "blank_secrets", "is_secret_name", "write_bundle"]
 
 #: What can be blanked. ``partitions`` implies ``bounds``: the bounds of an identity partition's column hold its value.
 REDACTIONS = ("credentials", "bounds", "partitions")
@@ -34,9 +34,19 @@ _BLANK = "REDACTED"
 _NOT_REDACTED = "V4 manifests cannot be redacted yet; pass redact=() to send it as is"
 
 
-def _blanked_match(found: re.Match[str]) -> str:
-    before, key = found.groups()
-    return f"{before}{_BLANK}@" if before else f"{key}{_BLANK}"
+def is_secret_name(name: str) -> bool:
+    """Whether a property of this name is a secret."""
+    return _SECRET_KEY.search(name) is not None
+
+
+def blank_secrets(text: str) -> str:
+    """A text without the user's part of its URLs and without signatures."""
+
+    def blanked(found: re.Match[str]) -> str:
+        before, key = found.groups()
+        return f"{before}{_BLANK}@" if before else f"{key}{_BLANK}"
+
+    return _SECRET_IN_VALUE.sub(blanked, text)
 
 
 @dataclass(frozen=True)
@@ -226,12 +236,8 @@ class _Collector:
             return {k: self._blanked(v, k) for k, v in value.items()}
         if isinstance(value, list):
             return [self._blanked(v, key) for v in value]
-        if isinstance(value, str):
-            if "credentials" in self.kinds:
-                if _SECRET_KEY.search(key):
-                    return _BLANK
-                value = _SECRET_IN_VALUE.sub(_blanked_match, value)
-            return value
+        if isinstance(value, str) and "credentials" in self.kinds:
+            return _BLANK if is_secret_name(key) else blank_secrets(value)
         return value
 
     def _read(self, location: str, kind: str, lengths: Mapping[str, int] | None = None) -> bytes | None:

@@ -1,0 +1,160 @@
+"""What a saved page leaves out: secrets, values of the data, paths.
+
+Values are told by what is known to hold none: of facts and columns only those named like counts, sizes, ids, times and
+kinds stay, and none that is named like a column of the table. What nobody thought of is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import blank_secrets, is_secret_name
+
+__all__ = ["PAGE_REDACTIONS", "PageRedactor", "page_redactions"]
+
+#: What can be left out.
+PAGE_REDACTIONS = ("credentials", "values", "paths")
+
+BLANK = "REDACTED"
+_NO_VALUE = re.compile(
+    r"(^|[-_ .])(ids?|counts?|sizes?|numbers?|ms|at|bytes|version|status|content|types?|format|operation|name|kind"
+    r"|ordinal|offsets?|length|records|files|deletes|manifests?|schemas|snapshots|refs|specs|columns?|committed|field|transform"
+    r"|key|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
+)
+_NO_PATH = re.compile(r"(?i)[a-z][a-z0-9+.-]*://[^\s\"'<>]+|(?<![\w.])/(?:[^\s\"'<>/]+/)+[^\s\"'<>]*")
+_FILE_NAME = re.compile(r"[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
+_PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
+_EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
+
+
+def page_redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
+    """What is to be left out: True is everything, False nothing.
+
+    Raises
+    ------
+    OptionError
+        An unknown word.
+    """
+    if isinstance(redact, bool):
+        return frozenset(PAGE_REDACTIONS if redact else ())
+    kinds = frozenset({redact} if isinstance(redact, str) else redact)
+    if unknown := sorted(kinds - set(PAGE_REDACTIONS)):
+        raise OptionError(f"redact={unknown}: any of {', '.join(PAGE_REDACTIONS)}")
+    return kinds
+
+
+class PageRedactor:
+    """Takes out of what the widgets show what the reader of a page is not to see.
+
+    Parameters
+    ----------
+    kinds
+        Of `PAGE_REDACTIONS`.
+    columns
+        Names of the table's columns and partition fields: facts with these names are values.
+    """
+
+    def __init__(self, kinds: frozenset[str], columns: Collection[str]) -> None:
+        self.kinds = kinds
+        self._columns = {_plain(name) for name in columns}
+        self._salt = secrets.token_bytes(16)
+
+    def node(self, node: dict[str, Any]) -> dict[str, Any]:
+        """A node of the tree, as the browser has it."""
+        if not self.kinds & {"values", "paths"}:
+            return self._dict(node)
+        out = {**node, "tooltip": None}
+        if node["kind"] not in _NAMED_KINDS:
+            out["label"] = self._place(node["label"]) if node["kind"] in _FILE_KINDS else self._text(node["label"])
+        if "values" in self.kinds and node["kind"] not in _NAMED_KINDS:
+            out["note"] = ""
+        return self._dict(out)
+
+    def detail(self, detail: dict[str, Any]) -> dict[str, Any]:
+        """The details of a node."""
+        out = dict(detail)
+        if self.kinds & {"values", "paths"}:
+            out.pop("json", None)
+            if detail.get("kind") not in _NAMED_KINDS:
+                out["title"] = self._place(detail["title"])
+            out["problems"] = [{**p, "text": BLANK, "evidence": ""} for p in detail.get("problems", [])]
+        if "paths" in self.kinds and out.get("path"):
+            out["path"] = self._place(out["path"])
+        for part in ("facts", "more"):
+            out[part] = [self._fact(fact) for fact in detail.get(part, [])]
+        return self._dict(out)
+
+    def page(self, page: dict[str, Any]) -> dict[str, Any]:
+        """A table: ``columns`` with a ``name``, ``rows`` of text."""
+        names = [column["name"] for column in page["columns"]]
+        keyed = "credentials" in self.kinds and bool(names) and names[0] in ("key", "name", "property")
+        rows = []
+        for row in page["rows"]:
+            hidden = keyed and is_secret_name(row[0] or "")
+            cells = [self._cell(name, value) for name, value in zip(names, row, strict=True)]
+            rows.append([cells[0], *(BLANK for _ in cells[1:])] if hidden else cells)
+        return {**page, "rows": self._all(rows)}
+
+    def text(self, value: str) -> str:
+        """Any other text."""
+        return str(self._all(value))
+
+    def _fact(self, fact: list[Any]) -> list[Any]:
+        name, value, *rest = fact
+        if "credentials" in self.kinds and is_secret_name(name):
+            return [name, BLANK, *rest]
+        return [name, self._cell(name, value), *rest]
+
+    def _cell(self, name: str, value: str | None) -> str | None:
+        if value is None or value == "":
+            return value
+        plain = _plain(name)
+        if "values" in self.kinds and (not _NO_VALUE.search(plain) or plain in self._columns):
+            return BLANK
+        if self.kinds & {"values", "paths"} and _PLACES.search(plain):
+            return self._place(value)
+        return value
+
+    def _place(self, location: str) -> str:
+        """A stand-in for a path: equal ones stay equal, and keep what kind of file it is."""
+        kind = _EXTENSION.search(location)
+        return hashlib.blake2b(location.encode(), digest_size=5, key=self._salt).hexdigest() + (kind[0] if kind else "")
+
+    def _text(self, text: str) -> str:
+        text = _NO_PATH.sub(lambda found: self._place(found[0]), text)
+        return _FILE_NAME.sub(lambda found: self._place(found[0]), text)
+
+    def _dict(self, value: dict[str, Any]) -> dict[str, Any]:
+        secret = "credentials" in self.kinds
+        return {
+            k: BLANK if secret and isinstance(v, str) and is_secret_name(k) else self._all(v) for k, v in value.items()
+        }
+
+    def _all(self, value: Any) -> Any:
+        """Every text in it, without secrets and paths."""
+        if isinstance(value, dict):
+            return self._dict(value)
+        if isinstance(value, list):
+            return [self._all(v) for v in value]
+        if not isinstance(value, str):
+            return value
+        if "credentials" in self.kinds:
+            value = blank_secrets(value)
+        return self._text(value) if "paths" in self.kinds else value
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+#: Nodes whose names are the table's, its refs' and snapshots'.
+_NAMED_KINDS = frozenset({"table", "snapshot", "branch", "tag", "more"})
+_FILE_KINDS = frozenset(
+    {"data-file", "position-delete", "equality-delete", "deletion-vector", "data-manifest", "delete-manifest",
+     "manifest-list", "root-manifest", "manifest-dv", "metadata", "statistics", "partition-statistics"}
+)  # fmt: skip
