@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.commits._applied_deletes import scoped_to
 from iceexplore.commits._bent import BENT_RULES, BentLeaf, bent_commit, bent_dv, root_rows
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
-from iceexplore.commits._check_rules import check_rules
+from iceexplore.commits._check_rules import check_rules, checked_rules
 from iceexplore.commits._check_rules_rows import RuleBreak
 from iceexplore.commits._committer import Committer
 from iceexplore.commits._compact import compact
@@ -101,6 +101,7 @@ __all__ = [
     "changes_between",
     "changes_of",
     "check_rules",
+    "checked_rules",
     "cherry_pick",
     "cherry_pick_summary",
     "compact",

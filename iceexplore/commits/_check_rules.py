@@ -9,13 +9,32 @@ from iceexplore.commits._check_rules_rows import RuleBreak, root_breaks, row_bre
 from iceexplore.commits._check_rules_stats import count_breaks, cover_breaks, partition_breaks
 from iceexplore.commits._check_rules_tree import leaf_breaks, root_file_breaks, tree_breaks
 from iceexplore.commits._check_rules_view import LeafView, view_tree
-from iceexplore.commits._rules import rule
+from iceexplore.commits._rules import RULES, Rule, rule
 from iceexplore.errors import FormatError, Problems
 from iceexplore.graph import TableState
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Snapshot
 
-__all__ = ["check_rules"]
+__all__ = ["check_rules", "checked_rules"]
+
+_CHECKED = (
+    "content-fields", "duplicate-file", "dv-in-range", "dv-struct", "leaf-data-content", "leaf-delete-content",
+    "manifest-stats", "no-inline-data-dv", "one-dv", "one-root", "row-ids", "sequence-order", "size-with-location",
+    "two-levels",
+)  # fmt: skip
+_CHECKED_OF_ROOTS = (
+    "added-is-change", "affinity", "compaction-existing", "deleted-entries", "leaf-change-by-dv", "manifest-sequence",
+    "one-manifest-dv", "orphan-dv", "partition-rebuilds", "stats-cover",
+)  # fmt: skip
+
+
+def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[Rule, ...]:
+    """The rules that `check_rules` looks at in a snapshot, sorted by name; only its root is read."""
+    root = state.root(snapshot)
+    if root is None:
+        return ()
+    v4 = root.dialect in ("v4-proposal", "v4-draft")
+    return tuple(RULES[name] for name in sorted((*_CHECKED, *(_CHECKED_OF_ROOTS if v4 else ()))))
 
 
 def check_rules(

@@ -37,15 +37,20 @@ T = TypeVar("T")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=+@,~-]")
 _LONGEST_NAME = 180
 _ELSEWHERE = "%elsewhere"
+_PREFIX = "iceexplore-overlay-"
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of the overlay. ``place`` is the real location that it would have in the base."""
+    """A file of the overlay.
+
+    ``place`` is the real location that it would have in the base, ``key`` the identity of the overlay that wrote it.
+    """
 
     location: str
     place: str
     real: str
+    key: str
 
 
 class _Files:
@@ -59,8 +64,24 @@ class _Files:
         self.by_location: dict[str, _File] = {}
         self.by_place: dict[str, _File] = {}
         self.by_real: dict[str, _File] = {}
-        self.closed = False
+        self.copied: _Files | None = None
+        self._closed = False
         self._remove = weakref.finalize(self, shutil.rmtree, folder, True) if temporary else None
+
+    def copy(self) -> _Files:
+        """The same files, and a folder of its own for those to come. The copy keeps this one's folder alive."""
+        other = _Files(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)), temporary=True)
+        other.copied = self
+        for file in self.all():
+            other.add(file)
+        for write in self.writes:
+            other.writes.add(write)
+        return other
+
+    @property
+    def closed(self) -> bool:
+        """Whether files are gone."""
+        return self._closed or (self.copied is not None and self.copied.closed)
 
     def add(self, file: _File) -> None:
         """From now on the file is seen."""
@@ -90,7 +111,7 @@ class _Files:
 
     def close(self) -> None:
         """Remove a temporary folder; a given one stays."""
-        self.closed = True
+        self._closed = True
         if self._remove is not None:
             self._remove()
 
@@ -133,6 +154,17 @@ class OverlayStorage(CommitStorage):
         """Another storage on the same files, with a log of reads of its own: for a second writer."""
         other = object.__new__(OverlayStorage)
         other._files = self._files
+        other._view_of(self.base)
+        return other
+
+    def copy(self) -> OverlayStorage:
+        """Another overlay that begins with these files: what either is given from now on, the other does not see.
+
+        New files go to a temporary folder of its own; those that are there stay where they are, and go with `close` of
+        this one.
+        """
+        other = object.__new__(OverlayStorage)
+        other._files = self._files.copy()
         other._view_of(self.base)
         return other
 
@@ -188,7 +220,8 @@ class OverlayStorage(CommitStorage):
         start = time.perf_counter()
         if self._find(location) is not None or self._base_has(location):
             raise ExistsError(f"{location} is there already: files of a table are never written twice")
-        file = _File(location, self._place(location), os.path.join(self._files.folder, *self._name(location)))
+        real = os.path.join(self._files.folder, *self._name(location))
+        file = _File(location, self._place(location), real, self._files.identity)
         try:
             os.makedirs(os.path.dirname(file.real), exist_ok=True)
             _write_new(file.real, data)
@@ -213,7 +246,8 @@ class OverlayStorage(CommitStorage):
 
     def key(self, location: str) -> str:
         """What the cache knows a file by: a file of the base by the base's key, so that both share it."""
-        return self.base.key(location) if self._find(location) is None else self._files.identity
+        file = self._find(location)
+        return self.base.key(location) if file is None else file.key
 
     def folder_of(self, location: str) -> str:
         """The real folder that lists a file; of a file of the overlay the folder where the base would have it."""
@@ -284,10 +318,10 @@ class OverlayStorage(CommitStorage):
         return [_safe(segment) for segment in tail.split("/")]
 
     def _check(self, real: str, location: str) -> None:
-        if within(real, self._files.folder):
-            if real not in self._files.by_real:
-                raise OutsideRootsError(f"{location} is no file of the overlay in {self._files.folder}")
+        if real in self._files.by_real:
             return
+        if within(real, self._files.folder):
+            raise OutsideRootsError(f"{location} is no file of the overlay in {self._files.folder}")
         self.base._check(real, location)
 
     def _backend(self, real: str) -> Backend:
@@ -304,7 +338,7 @@ class OverlayStorage(CommitStorage):
 def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
     if folder is None:
         # The system's temporary folder may itself be a link (macOS).
-        return _Files(os.path.realpath(tempfile.mkdtemp(prefix="iceexplore-overlay-")), temporary=True)
+        return _Files(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)), temporary=True)
     given = os.fspath(folder)
     if is_uri(given) and not is_local(canonical(given)):
         raise OptionError(f"overlay={given!r}: an overlay is a folder on the local disk")
