@@ -17,6 +17,7 @@ from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import TableState, TreeNode, card_html, card_text, json_safe, table_card
 from iceexplore.metadata import Snapshot
 from iceexplore.widgets._assets import style_sheet
+from iceexplore.widgets._reruns import note_widget
 from iceexplore.widgets._selection import Selection, first_selection
 from iceexplore.widgets._styles import styles
 from iceexplore.widgets._work import Work
@@ -80,6 +81,7 @@ class Face(anywidget.AnyWidget):
         self._table = table
         self._work = Work(self._fail, self._idle)
         self._link: traitlets.link | None = None
+        self._own_layout = "layout" not in traits
         start = first_selection(state)
         if selection is not None:
             start |= selection.selection if isinstance(selection, Face) else dict(selection)
@@ -96,6 +98,8 @@ class Face(anywidget.AnyWidget):
             self._link = traitlets.link((selection, "selection"), (self, "selection"))
         self.observe(self._on_selection, "selection")
         self.observe(self._on_cancelled, "cancelled")
+        self.on_msg(lambda *_: self._answer())  # the browser asks whether somebody is there
+        note_widget(self)
         self._begin()
 
     # What a part adds -------------------------------------------------------------------------------------------------
@@ -155,6 +159,8 @@ class Face(anywidget.AnyWidget):
                 self._link.unlink()
                 self._link = None
             self.unobserve_all()
+            if self._own_layout and self.comm is not None:
+                self.layout.close()  # a model of its own, which ipywidgets would keep
         super().close()
 
     # For the parts ----------------------------------------------------------------------------------------------------
@@ -167,12 +173,21 @@ class Face(anywidget.AnyWidget):
         return found
 
     def _do(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        """Call ``read`` in the worker's thread and ``show`` with its result here, unless the slot was asked again."""
+        """Call ``read`` in the worker's thread and ``show`` with its result here, unless the slot was asked again.
+
+        What takes long is a generator: it yields how far it is, for ``busy``, and can be cancelled there.
+        """
         self.busy = f"{what} …"
-        self._work.submit(slot, read, show)
+        self._work.submit(slot, read, show, self._say)
+
+    def _say(self, text: str) -> None:
+        self.busy = text
 
     def _idle(self) -> None:
         self.busy = ""
+        self._answer()
+
+    def _answer(self) -> None:
         self.answered += 1
 
     @shown
@@ -185,6 +200,8 @@ class Face(anywidget.AnyWidget):
                     self.selection = change["old"]
                     raise
         self._on_selected(change["old"], change["new"])
+        if self._work.quiet:
+            self._answer()  # nothing is to be read for it
 
     @shown
     def _on_cancelled(self, change: Any) -> None:

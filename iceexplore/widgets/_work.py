@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from types import GeneratorType
+from typing import Any, TypeVar
 
 __all__ = ["Work"]
 
@@ -18,7 +20,7 @@ T = TypeVar("T")
 
 
 class Work:
-    """One worker thread. Of several requests in one slot only the newest is answered.
+    """One worker thread, which ends when nothing is left to do. Of requests in one slot only the newest is answered.
 
     Parameters
     ----------
@@ -31,38 +33,88 @@ class Work:
     def __init__(self, failed: Callable[[Exception], None], idle: Callable[[], None]) -> None:
         self._failed = failed
         self._idle = idle
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-explorer")
+        self._executor: ThreadPoolExecutor | None = None
         self._newest: dict[str, int] = {}
         self._pending: set[Future[None]] = set()
         self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._count = 0
+        self._closed = False
         try:
             self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
             self._loop = None  # no kernel: results wait for `settle`
 
-    def submit(self, slot: str, run: Callable[[], T], done: Callable[[T], None]) -> None:
-        """Call ``run`` in the worker and hand its result to ``done``, unless the slot got a newer request meanwhile."""
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is being done."""
+        return not self._pending
+
+    def submit(
+        self,
+        slot: str,
+        run: Callable[[], T | Generator[Any, None, T]],
+        done: Callable[[T], None],
+        step: Callable[[Any], None] | None = None,
+    ) -> None:
+        """Call ``run`` in the worker and hand its result to ``done``, unless the slot got a newer request meanwhile.
+
+        Long work is a generator: each thing that it yields goes to ``step``, and between two of them other requests
+        have their turn, and `cancel` ends it.
+        """
+        if self._closed:
+            return
         self._count += 1
         ticket = self._newest[slot] = self._count
 
+        def finish(result: T) -> None:
+            self._post(slot, ticket, lambda: done(result))
+
+        def failed(error: Exception) -> None:
+            self._post(slot, ticket, lambda: self._failed(error))
+
         def job() -> None:
-            if self._newest[slot] != ticket:
+            if self._newest.get(slot) != ticket:
                 return
             try:
                 result = run()
+                if isinstance(result, GeneratorType):
+                    advance(result)
+                    return
             except Exception as error:  # whatever it is, it must be shown, not swallowed
-                self._post(slot, ticket, lambda error=error: self._failed(error))  # type: ignore[misc]
+                failed(error)
             else:
-                self._post(slot, ticket, lambda: done(result))
+                finish(result)  # type: ignore[arg-type]
 
+        def advance(steps: Generator[Any, None, T]) -> None:
+            if self._newest.get(slot) != ticket:
+                steps.close()
+                return
+            try:
+                said = next(steps)
+            except StopIteration as end:
+                finish(end.value)
+            except Exception as error:
+                failed(error)
+            else:
+                if step is not None:
+                    self._post(slot, ticket, lambda: step(said))
+                # by way of the owner's thread, which alone knows the pool; behind what was asked meanwhile
+                self._results.put(lambda: self._run(lambda: advance(steps)))
+
+        self._run(job)
+
+    def _run(self, job: Callable[[], None]) -> None:
+        if self._closed:
+            return
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-widget")
         future = self._executor.submit(job)
         self._pending.add(future)
         future.add_done_callback(lambda _: self._wake())
 
     def _post(self, slot: str, ticket: int, deliver: Callable[[], None]) -> None:
         def act() -> None:
-            if self._newest[slot] == ticket:
+            if self._newest.get(slot) == ticket:
                 deliver()
 
         self._results.put(act)
@@ -74,38 +126,51 @@ class Work:
     def deliver(self) -> None:
         """Hand over what is ready. Only the owner's thread may call this."""
         finished = {f for f in self._pending if f.done()}
+        acted = bool(finished)
         while True:
             try:
                 act = self._results.get_nowait()
             except queue.Empty:
                 break
+            acted = True
             try:
                 act()
             except Exception as error:
                 self._failed(error)
         self._pending -= finished
-        if not self._pending:
-            self._idle()
+        if acted and not self._pending and not self._closed:
+            self._rest()
+
+    def _rest(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+            self._executor = None
+        self._idle()
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until nothing is left to do, and hand it over; False if that takes longer than ``timeout`` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
         while self._pending:
-            _, left = wait(set(self._pending), timeout)
+            wait(set(self._pending), None if end is None else max(0.0, end - time.monotonic()))
             self.deliver()
-            if left:
+            if self._pending and end is not None and time.monotonic() >= end:
                 return False
         self.deliver()
         return True
 
     def cancel(self) -> None:
-        """Drop everything asked for. What is being read goes on to its end, unseen; nothing new waits for it."""
-        self._newest = dict.fromkeys(self._newest, -1)
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-explorer")
-        self._pending.clear()
+        """Drop everything asked for. What is being read goes on to its step's end, unseen; nothing waits for it."""
+        self._drop()
         self._idle()
 
     def close(self) -> None:
         """Stop: nothing waiting is begun, nothing is handed over any more."""
+        self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
         self._newest = dict.fromkeys(self._newest, -1)
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor = None
+        self._pending.clear()

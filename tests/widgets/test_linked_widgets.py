@@ -1,0 +1,217 @@
+"""Widgets that share a selection, are made again from their traits, and leave nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import ipywidgets
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer, Timeline
+from iceexplore.widgets._work import Work
+
+
+@pytest.fixture
+def table() -> ix.Table:
+    return ix.sample("trips")
+
+
+@pytest.fixture
+def made() -> Iterator[Callable[..., Any]]:
+    widgets: list[Any] = []
+
+    def make(kind: Any, *args: Any, **options: Any) -> Any:
+        widgets.append(kind(*args, **options))
+        assert widgets[-1].settle(60)
+        return widgets[-1]
+
+    yield make
+    for widget in reversed(widgets):
+        widget.close()
+
+
+def workers() -> list[str]:
+    return [t.name for t in threading.enumerate() if t.name.startswith("iceexplore-widget")]
+
+
+def test_a_shared_selection_goes_both_ways(table: ix.Table, made: Any) -> None:
+    explorer = made(Explorer, table)
+    timeline = made(Timeline, table, selection=explorer)
+    first, last = table.snapshots[0].snapshot_id, table.snapshots[-1].snapshot_id
+    assert timeline.selection == explorer.selection
+    timeline.select(snapshot=first)
+    assert explorer.settle(60)
+    assert explorer.snapshot is timeline.snapshot is table.metadata.snapshot(first)
+    assert f"root:{first}" in explorer.nodes
+    explorer.select(snapshot=last, against=first)
+    assert timeline.settle(60)
+    assert timeline.selection["against"] == str(first)
+    assert explorer.settle(60)
+
+
+@pytest.mark.parametrize("link", [ipywidgets.link, ipywidgets.dlink])
+def test_links_of_ipywidgets(table: ix.Table, made: Any, link: Any) -> None:
+    a, b = made(Timeline, table), made(Timeline, table)
+    tied = link((a, "selection"), (b, "selection"))
+    seen: list[str] = []
+    b.observe(lambda change: seen.append(change["new"]["snapshot"]), "selection")
+    first = str(table.snapshots[0].snapshot_id)
+    a.select(snapshot=first)
+    assert b.selection["snapshot"] == first
+    assert seen == [first]
+    tied.unlink()
+    a.select(snapshot=table.snapshots[1].snapshot_id)
+    assert b.selection["snapshot"] == first
+
+
+def test_nonsense_is_taken_back_in_both(table: ix.Table, made: Any) -> None:
+    explorer = made(Explorer, table)
+    timeline = made(Timeline, table, selection=explorer)
+    right = dict(explorer.selection)
+    timeline.selection = {**right, "snapshot": "17"}
+    assert timeline.selection == explorer.selection == right
+    assert "17" in (timeline.error or explorer.error)["text"]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_of_two_is_closed(table: ix.Table, made: Any, which: int) -> None:
+    explorer = made(Explorer, table)
+    timeline = made(Timeline, table, selection=explorer)
+    pair = [explorer, timeline]
+    pair[which].close()
+    left = pair[1 - which]
+    left.select(snapshot=table.snapshots[0].snapshot_id)
+    assert left.settle(60)
+    assert left.error == {}
+    left.close()
+    assert [str(s.snapshot_id) for s in table.snapshots] == [s["id"] for s in left.snapshots]
+
+
+def test_made_again_from_its_traits(table: ix.Table, made: Any) -> None:
+    explorer = made(Explorer, table)
+    explorer.select(f"root:{table.snapshots[1].snapshot_id}", snapshot=table.snapshots[1].snapshot_id)
+    assert explorer.settle(60)
+    again = made(Explorer, table, selection=explorer.get_state()["selection"])
+    kept = explorer.get_state()
+    for name in ("selection", "nodes", "roots", "expanded", "detail", "snapshots", "badges", "title"):
+        assert again.get_state()[name] == kept[name], name
+
+
+def test_what_is_closed_holds_nothing(table: ix.Table) -> None:
+    before = dict(ipywidgets.widgets.widget._instances)
+    for _ in range(3):
+        explorer = Explorer(table)
+        timeline = Timeline(table, selection=explorer)
+        assert explorer.settle(60)
+        known = weakref.ref(timeline)
+        timeline.close()
+        explorer.close()
+    del explorer, timeline
+    assert dict(ipywidgets.widgets.widget._instances) == before
+    gc.collect()
+    assert known() is None
+
+
+def test_no_thread_stays_when_nothing_is_read(table: ix.Table, made: Any) -> None:
+    explorer = made(Explorer, table)
+    explorer.select("table")
+    assert explorer.settle(60)
+    end = time.monotonic() + 10
+    while workers() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert workers() == []
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """A notebook that runs a cell: its id, and the request's."""
+    import IPython
+
+    def run(name: str, request: str) -> None:
+        parent = {"header": {"msg_id": request}, "metadata": {"cellId": name}}
+        monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(get_parent=lambda: parent))
+
+    return run
+
+
+def test_a_cell_that_runs_again_closes_what_it_made(table: ix.Table, cell: Any) -> None:
+    before = len(ipywidgets.widgets.widget._instances)
+    cell("a", "1")
+    first, second = Timeline(table), Timeline(table)
+    cell("b", "2")
+    other = Timeline(table)
+    cell("a", "3")
+    third = Timeline(table)
+    assert [w.comm is None for w in (first, second, other, third)] == [True, True, False, False]
+    cell("a", "4")
+    fourth = Timeline(table)
+    assert third.comm is None
+    for widget in (other, fourth):
+        widget.close()
+    assert len(ipywidgets.widgets.widget._instances) == before
+
+
+def test_long_work_lets_others_have_their_turn_and_ends_when_cancelled() -> None:
+    order: list[Any] = []
+    ended = threading.Event()
+    work = Work(lambda error: pytest.fail(str(error)), lambda: None)
+
+    def long() -> Iterator[int]:
+        try:
+            for i in range(1_000):
+                if i == 3:
+                    work_asked.wait(10)
+                yield i
+        finally:
+            ended.set()
+
+    work_asked = threading.Event()
+    work.submit("long", long, order.append, order.append)
+    while 1 not in order:
+        work.deliver()
+    work.submit("short", lambda: "short", order.append)
+    work_asked.set()
+    while "short" not in order:
+        work.deliver()
+    assert order.index("short") < 8
+    work.cancel()
+    assert work.settle(10)
+    assert ended.wait(10)
+    count = len(order)
+    work.deliver()
+    assert len(order) == count < 1_000
+
+
+def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
+    said: list[Any] = []
+    failures: list[Exception] = []
+    work = Work(failures.append, lambda: said.append("idle"))
+
+    def steps() -> Iterator[str]:
+        yield "one"
+        yield "two"
+        return 7
+
+    work.submit("a", steps, said.append, said.append)
+    assert work.settle(10)
+    assert said == ["one", "two", 7, "idle"]
+
+    def broken() -> Iterator[str]:
+        yield "one"
+        raise ZeroDivisionError
+
+    work.submit("a", broken, said.append, said.append)
+    assert work.settle(10)
+    assert [type(e) for e in failures] == [ZeroDivisionError]
+    assert said[4:] == ["one", "idle"]
+    work.close()
+    work.submit("a", steps, said.append, said.append)
+    assert work.settle(1)
+    assert len(said) == 6
