@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, Problems, UnsupportedError
 from iceexplore.graph import TableState
+from iceexplore.on_spark._scan_footers import footers_by
 from iceexplore.on_spark._scan_groups import ScanParts, scan_parts
 from iceexplore.on_spark._scan_iceberg import iceberg_rows, why_not_iceberg
-from iceexplore.on_spark._scan_parquet import group_rows
+from iceexplore.on_spark._scan_rows import group_rows
 from iceexplore.on_spark._scan_workers import worker_rows
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import check_reach
 from iceexplore.on_spark._types import SparkColumns
-from iceexplore.planning import ScanPlan, plan_scan
+from iceexplore.planning import FileTasks, ScanPlan, SplitOptions, plan_scan
 from iceexplore.reading import POS, Output, TaskReader, outputs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Engine", "scan"]
+__all__ = ["Engine", "scan", "task_rows"]
 
 Engine = Literal["auto", "spark", "iceberg"]
 
@@ -75,12 +76,31 @@ def scan(
     refusal = why_not_iceberg(state, info, plan, outputs) if engine != "spark" else ""
     if engine == "iceberg":
         return iceberg_rows(session, info, state, plan, outputs, refusal)
-    parts = scan_parts(state, reader, outputs, info.version)
+    parts = scan_parts(state, reader, outputs, info.version, footers=footers_by(session, info))
     _tell(state, parts, reader, strict)
     if engine == "auto" and parts.workers and not parts.lost and refusal is None and info.iceberg:
         with suppress(UnsupportedError):
             return iceberg_rows(session, info, state, plan, outputs, None)
-    return _united(session, info, state, reader, parts, outputs, plan)
+    return _united(session, info, state, reader, parts, outputs, plan.options)
+
+
+def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = None) -> DataFrame:
+    """The rows of some of a state's tasks, all of them or an error: for what writes them anew.
+
+    Raises
+    ------
+    FormatError, FileMissingError
+        A file is missing or damaged.
+    UnsupportedError
+        The workers cannot reach the table's folder.
+    """
+    info = SessionInfo.of(session)
+    check_reach(state, info)
+    outputs = outputs_of(state, columns)
+    reader = TaskReader(state, tasks, outputs)
+    parts = scan_parts(state, reader, outputs, info.version, footers=footers_by(session, info))
+    _tell(state, parts, reader, strict=True)
+    return _united(session, info, state, reader, parts, outputs, SplitOptions.of(state.metadata.properties))
 
 
 def _whose(state: TableState) -> tuple[str, str]:
@@ -94,12 +114,12 @@ def _united(
     reader: TaskReader,
     parts: ScanParts,
     outputs: Sequence[Output],
-    plan: ScanPlan,
+    options: SplitOptions,
 ) -> DataFrame:
     shown = list(outputs) or [Output(POS.name, (POS,))]
     frames = [group_rows(session, info, state, reader, parts, group, shown) for group in parts.groups]
     if parts.workers:
-        frames.append(worker_rows(session, info, state, reader.tasks, shown, parts.workers, plan.options))
+        frames.append(worker_rows(session, info, state, reader.tasks, shown, parts.workers, options))
     if not frames:
         frames = [session.createDataFrame([], SparkColumns(shown, info.version).schema)]
     made: DataFrame = reduce(lambda a, b: a.union(b), frames)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
-from iceexplore.on_spark._scan_physical import Node
+from iceexplore.on_spark._scan_nodes import Node
 from iceexplore.planning import FileTasks, partition_columns, predicates
 from iceexplore.reading import Output, pruned
 

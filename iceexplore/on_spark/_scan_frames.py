@@ -34,6 +34,7 @@ READ_OPTIONS = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "__globPaths__": "false",
+    "orc.force.positional.evolution": "false",
 }
 
 

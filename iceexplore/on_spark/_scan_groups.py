@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,15 @@ from iceexplore.on_spark._scan_fields import (
     wanted_fields,
 )
 from iceexplore.on_spark._scan_frames import spark_reads
-from iceexplore.on_spark._scan_physical import Footer, Node, footers_of
+from iceexplore.on_spark._scan_nodes import Node
+from iceexplore.on_spark._scan_physical import Footer, Footers, footers_of
 from iceexplore.on_spark._scan_project import Projection, Unreadable, absent, identified_nodes, project
 from iceexplore.on_spark._scan_values import speaks
 from iceexplore.planning import ALWAYS, FileTasks
 from iceexplore.reading import (
     DELETED,
     POS,
+    ROW_ID,
     Output,
     PositionDeletes,
     TaskReader,
@@ -41,7 +43,7 @@ from iceexplore.reading import (
     naming_of,
 )
 
-__all__ = ["Group", "ScanParts", "scan_parts"]
+__all__ = ["Group", "PLACED", "ScanParts", "scan_parts"]
 
 #: Groups at most: what is over goes to the workers, so that a plan stays small.
 _MOST_GROUPS = 24
@@ -49,9 +51,10 @@ _MOST_GROUPS = 24
 _MOST_WORDS = 1 << 22
 #: Keys that equality deletes may have together.
 _MOST_KEYS = 8_000_000
-#: Files of a group that needs constants of each. Spark lists files in tasks of their own, and each gets every link: the
-#: time grows with the square (3,000 links: minutes).
-_MOST_LINKS = 200
+#: Files of a group that needs constants of each: every one of Spark's tasks gets every link.
+_MOST_LINKS = 2_000
+#: Columns that need a row's place in its file.
+PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
 #: Different sets of equality deletes in a group: bits of a mask.
 _MOST_SETS = 62
@@ -78,6 +81,8 @@ class Group:
         By task the bits of its deleted rows, 64 to a word; empty where none is deleted by position.
     equality
         By the columns they go by, rows of the plan's deletes.
+    orc
+        Whether the files are ORC, not Parquet.
     """
 
     found: _Found
@@ -85,6 +90,7 @@ class Group:
     rows: list[int] = field(default_factory=list)
     words: dict[int, _Words] = field(default_factory=dict)
     equality: tuple[tuple[int, ...], ...] = ()
+    orc: bool = False
 
 
 @dataclass(eq=False)
@@ -111,7 +117,13 @@ class ScanParts:
 
 
 def scan_parts(
-    state: TableState, reader: TaskReader, outputs: Sequence[Output], version: _Version, *, native: bool = True
+    state: TableState,
+    reader: TaskReader,
+    outputs: Sequence[Output],
+    version: _Version,
+    *,
+    native: bool = True,
+    footers: Footers = footers_of,
 ) -> ScanParts:
     """Sort the tasks of a scan by how they are read. Footers and deletes by position are read.
 
@@ -119,6 +131,8 @@ def scan_parts(
     ----------
     native
         False: workers read everything.
+    footers
+        What reads the files' footers.
 
     Raises
     ------
@@ -126,7 +140,7 @@ def scan_parts(
         A file is made up by a simulation.
     """
     tasks = reader.tasks
-    entries = tasks.files.entries.select(["location", "file_format", "record_count"]).to_pydict()
+    entries = tasks.files.entries.select(["location", "file_format", "file_size_in_bytes"]).to_pydict()
     locations: list[str] = entries["location"]
     made_up = next((x for x in locations if is_made_up(x)), None)
     if made_up is not None:
@@ -143,9 +157,11 @@ def scan_parts(
     fields = wanted_fields(state, outputs, tasks, paths)
     native = native and len({f.field_id for f in fields}) == len(fields)
     rows = _present_deletes(state, tasks, rows, equality, lost)
-    chosen = [r for r in rows if native and entries["file_format"][r] == "parquet"]
-    told = footers_of(state, [locations[r] for r in chosen])
     sorting = _Sorting(state, tasks, outputs, fields, version, reader)
+    formats = entries["file_format"]
+    chosen = [r for r in rows if native and (formats[r] == "parquet" or (formats[r] == "orc" and sorting.placeless(r)))]
+    sizes = entries["file_size_in_bytes"]
+    told = footers(state, [locations[r] for r in chosen], [sizes[r] for r in chosen])
     twice = Counter(locations)
     own = sorting.own(equality)
     workers = []
@@ -155,27 +171,33 @@ def scan_parts(
             lost.append((locations[row], footer))
             continue
         named = spark_reads(state.storage.resolve(locations[row])) and twice[locations[row]] == 1
-        if footer.nodes is None or not named or not sorting.plain(row, equality):
+        if footer.nodes is None or not named or not sorting.plain(row, equality, footer):
             workers.append(row)
             continue
         bits = words.get(row)
         if isinstance(bits, IceexploreError):
             lost.append((locations[row], bits))
         else:
-            sorting.add(row, footer.nodes, bits, own.get(row), workers)
+            sorting.add(row, footer, bits, own.get(row), workers)
     done = set(chosen)
     for row in rows:
         if row not in done:
             _look(state, locations[row], row, workers, lost)
-    groups = sorted(sorting.groups.values(), key=lambda g: -len(g.rows))
     constants = any(o.field.field_id >= RESERVED and o.field.field_id not in _FREE for o in outputs)
-    for group in groups:
-        if constants or group.words or group.equality or sorting.given(group):
-            workers += group.rows[_MOST_LINKS:]
-            del group.rows[_MOST_LINKS:]
+    groups = []
+    for group in sorting.groups.values():
+        linked = constants or group.words or group.equality or sorting.given(group)
+        groups += _cut(group, _MOST_LINKS) if linked else [group]
+    groups.sort(key=lambda g: -len(g.rows))
     for group in groups[_MOST_GROUPS:]:
         workers += group.rows
     return ScanParts(fields, paths, groups[:_MOST_GROUPS], sorted(workers), lost)
+
+
+def _cut(group: Group, most: int) -> list[Group]:
+    """A group as several of no more files than this."""
+    some = [group.rows[at : at + most] for at in range(0, len(group.rows), most)]
+    return [replace(group, rows=rows, words={r: group.words[r] for r in rows if r in group.words}) for rows in some]
 
 
 def _look(
@@ -247,9 +269,10 @@ class _Sorting:
         self._fields = [f for f in fields if f.field_id < RESERVED or f.field_id in STORED]
         self._version = version
         self._reader = reader
+        self._places = any(f.field_id in PLACED for f in fields)
         self._marks = any(o.field.field_id == DELETED.field_id for o in outputs)
         self._naming = naming_of(state)
-        self._known: dict[tuple[Node, ...], tuple[_Found, dict[int, Projection | None]] | None] = {}
+        self._known: dict[Any, tuple[_Found, dict[int, Projection | None]] | None] = {}
         self._identity = identity_sources(state)
         asks = tasks.residuals[0] if tasks.residuals else ALWAYS
         self._speaks = speaks(asks)
@@ -259,9 +282,15 @@ class _Sorting:
         """Whether partitions give values of columns that the files lack."""
         return any(p is None and number in self._identity for number, p in group.columns.items())
 
-    def plain(self, row: int, equality: dict[int, tuple[int, ...]]) -> bool:
+    def placeless(self, row: int) -> bool:
+        """Whether no row's place in the file is needed."""
+        return not self._places and not self._reader.positions.any(row)
+
+    def plain(self, row: int, equality: dict[int, tuple[int, ...]], footer: Footer) -> bool:
         """Whether plain Spark may read it, as far as its entry tells."""
         if not self._clear or not (self._speaks or self._tasks.whole[row].as_py()):
+            return False
+        if footer.orc and not self.placeless(row):
             return False
         return not (self._marks and (row in equality or self._reader.positions.any(row)))
 
@@ -312,20 +341,19 @@ class _Sorting:
             return dict(zip(chosen, pool.map(bits, chosen), strict=True))
 
     def add(
-        self, row: int, nodes: tuple[Node, ...], words: _Words, keys: tuple[tuple[int, ...], ...] | None,
-        workers: list[int],
-    ) -> None:  # fmt: skip
+        self, row: int, footer: Footer, words: _Words, keys: tuple[tuple[int, ...], ...] | None, workers: list[int]
+    ) -> None:
         """Put a task into its group, or leave it to the workers."""
-        if nodes not in self._known:
-            self._known[nodes] = self._projected(nodes)
-        found = self._known[nodes]
+        if footer.nodes not in self._known:
+            self._known[footer.nodes] = self._projected(footer.nodes or ())
+        found = self._known[footer.nodes]
         unmarked = words is None and self._reader.positions.any(row)
         if found is None or unmarked or (keys is None and self._reader.equality.numbers(row)):
             workers.append(row)
             return
         marked = words is not None and bool(words.any())
-        key = (found[0], marked, keys or ())
-        group = self.groups.setdefault(key, Group(*found, equality=keys or ()))
+        key = (found[0], marked, keys or (), footer.orc)
+        group = self.groups.setdefault(key, Group(*found, equality=keys or (), orc=footer.orc))
         group.rows.append(row)
         if marked:
             group.words[row] = words

@@ -1,4 +1,4 @@
-"""What a Parquet file holds physically, and whether plain Spark reads it as Iceberg means it.
+"""What a Parquet or ORC file holds physically, and whether plain Spark reads it as Iceberg means it.
 
 The schema that a DataFrame is read with names the *file's* columns, in the file's types, and says so itself. Spark's
 own reading by field id would be shorter, but ``spark.sql.parquet.fieldId.read.enabled`` is looked up when a query runs,
@@ -9,50 +9,32 @@ So files are grouped by what their footers say, and each group is read by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.errors import IceexploreError
-from iceexplore.formats import FIELD_ID, HEAD_BYTES, field_id, foreign, sniff
+from iceexplore.errors import FormatError, IceexploreError
+from iceexplore.formats import HEAD_BYTES, field_id, foreign, read_orc_footer, sniff
 from iceexplore.graph import TableState
+from iceexplore.on_spark._scan_nodes import Node, children_of
+from iceexplore.on_spark._scan_orc import orc_nodes
 from iceexplore.storage import CACHE, progress
 
-if TYPE_CHECKING:
-    from pyspark.sql import types as spark_types
-
-__all__ = ["Footer", "Node", "children_of", "collides", "footers_of", "read_type"]
+__all__ = ["Footer", "Footers", "footers_of", "keep_footers", "known_footers"]
 
 _THREADS = 16
 _MOST_SEEN = 64
+#: What is asked for of a file's end: most footers fit.
+_TAIL = 64 * 1024
+_MAGIC = b"PAR1"
+#: Bytes that a footer takes among what is kept.
+_KEPT = 512
 #: Of files that these wrote, Spark would shift days before 1582 (and Iceberg would not).
 _OLD_SPARK = re.compile(r"[0-2]\.")
-
-
-@dataclass(frozen=True)
-class Node:
-    """A column of a file.
-
-    Attributes
-    ----------
-    kind
-        As Arrow reads it.
-    physical
-        Parquet's type of a leaf; empty for what has children.
-    """
-
-    name: str
-    kind: pa.DataType
-    physical: str = ""
-    children: tuple[Node, ...] = ()
-    number: int | None = None
-
-    def field(self) -> pa.Field:
-        """As Arrow has it, with the ids that the file has."""
-        return pa.field(self.name, self.kind, metadata=None if self.number is None else {FIELD_ID: str(self.number)})
 
 
 @dataclass(frozen=True)
@@ -65,21 +47,37 @@ class Footer:
         The columns; None where plain Spark would not read them as Iceberg does.
     rows
         How many there are.
+    orc
+        Whether it is ORC, not Parquet.
     """
 
     nodes: tuple[Node, ...] | None
     rows: int
+    orc: bool = False
 
 
-def footers_of(state: TableState, locations: Sequence[str]) -> list[Footer | IceexploreError]:
-    """The footers of files; where one cannot be read, why. They are read in threads, and kept."""
+#: What reads footers: of a state, by locations and sizes.
+Footers = Callable[[TableState, Sequence[str], Sequence[int | None]], list["Footer | IceexploreError"]]
+
+
+def footers_of(
+    state: TableState, locations: Sequence[str], sizes: Sequence[int | None] | None = None
+) -> list[Footer | IceexploreError]:
+    """The footers of files; where one cannot be read, why. They are read in threads, and kept.
+
+    Parameters
+    ----------
+    sizes
+        Bytes of the files as their entries say: where that is true, a footer takes one request.
+    """
     seen = _Seen()
+    said = dict(zip(locations, sizes, strict=True)) if sizes is not None else {}
 
     def one(location: str) -> Footer | IceexploreError:
-        storage = state.storage
         try:
-            key = (storage.key(location), location, storage.fingerprint(location), "physical-schema")
-            return CACHE.get_or_load(key, lambda: _read(state, location, seen), lambda found: 512)
+            return CACHE.get_or_load(
+                _key(state, location), lambda: _read(state, location, said.get(location), seen), lambda found: _KEPT
+            )
         except IceexploreError as e:
             return e
 
@@ -89,6 +87,37 @@ def footers_of(state: TableState, locations: Sequence[str]) -> list[Footer | Ice
             out.append(found)
             step()
     return out
+
+
+def known_footers(state: TableState, locations: Sequence[str]) -> list[Footer | None]:
+    """The footers that were read before, and are kept."""
+
+    def lost() -> Footer:
+        raise KeyError
+
+    out: list[Footer | None] = []
+    for location in locations:
+        try:
+            key = _key(state, location)
+            out.append(CACHE.get_or_load(key, lost, lambda found: _KEPT) if key in CACHE else None)
+        except (KeyError, IceexploreError):  # gone in between; or it is said when it is read
+            out.append(None)
+    return out
+
+
+def keep_footers(state: TableState, found: Mapping[str, Footer]) -> None:
+    """Keep footers that were read elsewhere."""
+    for location, footer in found.items():
+        CACHE.get_or_load(_key(state, location), partial(_same, footer), lambda found: _KEPT)
+
+
+def _same(footer: Footer) -> Footer:
+    return footer
+
+
+def _key(state: TableState, location: str) -> tuple[Any, ...]:
+    storage = state.storage
+    return storage.key(location), location, storage.fingerprint(location), "physical-schema"
 
 
 class _Seen:
@@ -113,22 +142,45 @@ class _Seen:
         return found
 
 
-def _read(state: TableState, location: str, seen: _Seen) -> Footer:
+def _read(state: TableState, location: str, size: int | None, seen: _Seen) -> Footer:
     import pyarrow.parquet as pq
 
+    tail = _tail(state, location, size)
+    if tail is not None:
+        with foreign("the Parquet footer", location):
+            return _parquet(pq.read_metadata(pa.BufferReader(tail)), seen)
     with state.storage.open(location, kind="footer") as file:
         kind = sniff(file.read(HEAD_BYTES))
-        if kind in ("avro", "orc"):
+        if kind == "orc":
+            found = read_orc_footer(state.storage, location)
+            return Footer(orc_nodes(found.schema), found.rows, orc=True)
+        if kind == "avro":
             return Footer(None, 0)
         file.seek(0)
         with foreign("the Parquet file", location):
-            metadata = pq.read_metadata(file)
-            rows = int(metadata.num_rows)
-            about = metadata.metadata or {}
-            written = about.get(b"org.apache.spark.version", b"").decode("utf-8", "replace")
-            if b"org.apache.spark.legacyDateTime" in about or _OLD_SPARK.match(written):
-                return Footer(None, rows)
-            return Footer(seen.nodes(metadata), rows)
+            return _parquet(pq.read_metadata(file), seen)
+
+
+def _tail(state: TableState, location: str, size: int | None) -> bytes | None:
+    """The end of a Parquet file, with its whole footer, as if it were the file; None where that takes another look."""
+    if size is None or size < 3 * len(_MAGIC):
+        return None
+    near = min(size, _TAIL)
+    try:
+        data = state.storage.read(location, kind="footer", offset=size - near, length=near)
+    except FormatError:
+        return None  # it has not the size that its entry says
+    length = int.from_bytes(data[-8:-4], "little")
+    return data if data.endswith(_MAGIC) and length <= near - 2 * len(_MAGIC) else None
+
+
+def _parquet(metadata: Any, seen: _Seen) -> Footer:
+    rows = int(metadata.num_rows)
+    about = metadata.metadata or {}
+    written = about.get(b"org.apache.spark.version", b"").decode("utf-8", "replace")
+    if b"org.apache.spark.legacyDateTime" in about or _OLD_SPARK.match(written):
+        return Footer(None, rows)
+    return Footer(seen.nodes(metadata), rows)
 
 
 def _node(f: pa.Field, leaves: Iterator[Any], path: str) -> Node | None:
@@ -163,53 +215,9 @@ def _node(f: pa.Field, leaves: Iterator[Any], path: str) -> Node | None:
     return Node(f.name, rebuilt, "", children, field_id(f))
 
 
-def children_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside a type; a map's key and value."""
-    if pa.types.is_map(kind):
-        return [kind.key_field, kind.item_field]
-    return [kind.field(i) for i in range(kind.num_fields)]
-
-
 def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     if pa.types.is_large_string(kind):
         return pa.string()
     return pa.binary() if pa.types.is_large_binary(kind) else kind
-
-
-def collides(nodes: Sequence[Node], name: str) -> bool:
-    """Whether a column is not the only one of its name, in a session to which case does not matter."""
-    return sum(n.name.casefold() == name.casefold() for n in nodes) > 1
-
-
-def read_type(node: Node) -> spark_types.DataType | None:
-    """The Spark type in which a leaf is read, whatever the session says; None where only a worker can."""
-    from pyspark.sql import types as t
-
-    kind, stored = node.kind, node.physical.partition("/")[0]
-    simple = {
-        ("INT32", pa.int32()): t.IntegerType(),
-        ("INT32", pa.int16()): t.IntegerType(),
-        ("INT32", pa.int8()): t.IntegerType(),
-        ("INT64", pa.int64()): t.LongType(),
-        ("BOOLEAN", pa.bool_()): t.BooleanType(),
-        ("FLOAT", pa.float32()): t.FloatType(),
-        ("DOUBLE", pa.float64()): t.DoubleType(),
-        ("BYTE_ARRAY", pa.string()): t.StringType(),
-        ("BYTE_ARRAY", pa.binary()): t.BinaryType(),
-        ("INT32", pa.date32()): t.DateType(),
-        ("INT64", pa.time64("us")): t.LongType(),
-    }
-    found: spark_types.DataType | None = simple.get((stored, kind))
-    if found is not None:
-        return found
-    if pa.types.is_decimal(kind) and kind.precision <= 38:
-        return t.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_fixed_size_binary(kind):
-        return t.BinaryType()
-    if pa.types.is_timestamp(kind) and stored == "INT64":  # INT96 depends on a session's settings
-        if kind.unit == "ns":
-            return t.LongType()
-        return t.TimestampNTZType() if kind.tz is None else t.TimestampType()
-    return None

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from iceexplore.formats import field_id
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
-from iceexplore.on_spark._scan_physical import Node, children_of, collides, read_type
+from iceexplore.on_spark._scan_nodes import ORC, Node, children_of, collides, read_type
 from iceexplore.on_spark._scan_values import literal
 from iceexplore.on_spark._types import spark_type
 from iceexplore.reading import arrow_field
@@ -115,6 +115,8 @@ def _leaf(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataTyp
         if not isinstance(found, t.BinaryType):
             raise Unreadable
         return found, _uuid
+    if base == "time" and node.physical == ORC and isinstance(found, t.LongType):
+        return found, None  # microseconds (spec, "ORC")
     if base in ("time", "timestamp_ns", "timestamptz_ns"):
         said = {"time": "us", "timestamp_ns": "ns", "timestamptz_ns": "ns"}[base]
         if getattr(node.kind, "unit", None) != said or pa.types.is_time(node.kind) != (base == "time"):

@@ -14,16 +14,20 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import orc
 
 import iceexplore as ix
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
 from iceexplore.on_spark import _scan_groups as groups
 from iceexplore.on_spark._scan_frames import link_options, spark_reads
 from iceexplore.on_spark._scan_groups import ScanParts, scan_parts
-from iceexplore.on_spark._scan_physical import Footer, footers_of, read_type
+from iceexplore.on_spark._scan_nodes import read_type
+from iceexplore.on_spark._scan_orc import orc_nodes
+from iceexplore.on_spark._scan_physical import Footer, footers_of
 from iceexplore.on_spark._scan_project import Unreadable, identified_nodes, project
 from iceexplore.planning import plan_scan
 from iceexplore.reading import PositionDeletes, TaskReader, outputs_of
+from iceexplore.storage import CACHE
 from tests.reading.data_lab import field, put, stored, struct, table_of
 
 pytest.importorskip("pyspark")
@@ -224,3 +228,60 @@ def test_arrow_reads_the_schema_of_a_footer_as_of_a_file(tmp_path: Path) -> None
         path = tmp_path / f"{own}.parquet"
         pq.write_table(rows, path, store_schema=own)
         assert pq.read_metadata(path).schema.to_arrow_schema().equals(pq.ParquetFile(path).schema_arrow, True)
+
+
+def orc_file(folder: Path, rows: pa.Table, name: str = "a.orc") -> dict[str, Any]:
+    """An ORC file's entry; without ids, which Arrow does not write: found by the schema's names or a mapping."""
+    path = folder / "data" / name
+    orc.write_table(rows, str(path))
+    return {
+        "location": str(path),
+        "file_format": "orc",
+        "record_count": rows.num_rows,
+        "file_size_in_bytes": path.stat().st_size,
+    }
+
+
+MAPPING = '[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["b"]}]'
+
+
+def test_orc_files_without_places(tmp_path: Path) -> None:
+    fields = [field(1, "a", "long"), field(2, "b", "timestamp")]
+    s = table_of(tmp_path, fields, properties={"schema.name-mapping.default": MAPPING}).simulate()
+    days = pa.array([1, 2], pa.timestamp("us"))
+    s.append([orc_file(tmp_path, pa.table({"a": pa.array([1, 2]), "b": days}))])
+    (group,) = parts_of(s, "a")[0].groups
+    assert group.orc
+    assert parts_of(s)[0].workers == [0]  # a timestamp without zone is moved by the reader's
+    assert parts_of(s, ["a", "_pos"])[0].workers == [0]
+    zoned = pa.table({"a": pa.array([3]), "b": days[:1].cast(pa.timestamp("us", "UTC"))})
+    s.append([orc_file(tmp_path, zoned, "z.orc")])
+    parts, reader = parts_of(s, "a")
+    assert len(parts.groups[0].rows) == 1
+    assert len(parts.workers) == 1
+    assert reader.tasks.files.entries["location"][parts.workers[0]].as_py().endswith("z.orc")
+    s.row_delta(deletes={str(tmp_path / "data" / "a.orc"): [0]})
+    assert len(parts_of(s, "a")[0].workers) == 2
+
+
+def test_orc_columns_that_go_by_their_place_or_odd_names_are_not_read_by_spark() -> None:
+    one = pa.int64()
+    assert orc_nodes(pa.schema([("_col0", one), ("_col1", one)])) is None
+    assert orc_nodes(pa.schema([("_col0", one), ("b", one)])) is not None
+    assert orc_nodes(pa.schema([])) is None
+    assert orc_nodes(pa.schema([("a b", one)])) is None
+    assert orc_nodes(pa.schema([("l", pa.list_(pa.timestamp("ns", "UTC")))])) is None
+
+
+def test_a_footer_takes_one_request_where_the_size_is_true(tmp_path: Path) -> None:
+    t = table_of(tmp_path, [field(1, "c", "long")])
+    schema = pa.schema([stored(1, "c", pa.int64())])
+    rows = pa.Table.from_arrays([pa.array(range(100_000))], schema=schema)
+    location = put(tmp_path, rows, compression="none", use_dictionary=False)
+    size = Path(location).stat().st_size
+    expected = footer(t, location)
+    for said in (size, size - 1, size + 1, 3, None):
+        fresh = ix.open(tmp_path)
+        CACHE.clear()
+        assert footers_of(fresh.state, [location], [said]) == [expected]
+        assert (sum(r.kind == "footer" for r in fresh.reads) == 1) == (said == size)

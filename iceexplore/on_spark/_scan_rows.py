@@ -1,4 +1,4 @@
-"""A group of Parquet files of one physical schema, read by plain Spark: columns by name, deletes applied.
+"""A group of Parquet or ORC files of one physical schema, read by plain Spark: columns by name, deletes applied.
 
 What was tried for deletes by position, and what it costs, stands in ``benchmarks/results/scan.md``. Their bits are one
 flat array of longs, and a row finds its bit by its index in the file, which Spark's reader gives as a column of the
@@ -18,7 +18,7 @@ from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, StructType
 from iceexplore.on_spark._scan_equality import without_equal
 from iceexplore.on_spark._scan_frames import FILE_COLUMN, READ_OPTIONS, Lookups, hadoop_path, link_options
-from iceexplore.on_spark._scan_groups import Group, ScanParts
+from iceexplore.on_spark._scan_groups import PLACED, Group, ScanParts
 from iceexplore.on_spark._scan_project import absent
 from iceexplore.on_spark._scan_values import condition_column
 from iceexplore.on_spark._session_info import SessionInfo
@@ -47,7 +47,8 @@ __all__ = ["ROW_INDEX", "group_rows"]
 ROW_INDEX = "_tmp_metadata_row_index"
 _BEGIN = "_iceexplore_begin"
 _SET = "_iceexplore_set"
-_NUMBERED = frozenset(f.field_id for f in (POS, ROW_ID))
+#: Spark's own reader of ORC; by its short name the session's settings choose.
+_ORC = "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat"
 
 
 def group_rows(
@@ -85,7 +86,7 @@ class _GroupScan:
 
         group, entries = self.group, self.files.entries
         ids = {x.field_id for x in self.parts.fields}
-        needs_index = bool(group.words) or bool(ids & _NUMBERED)
+        needs_index = bool(group.words) or bool(ids & PLACED)
         if group.words:
             sizes = [len(group.words[row]) for row in group.rows]
             self.numbers[_BEGIN] = [0, *np.cumsum(sizes).tolist()[:-1]]
@@ -138,7 +139,7 @@ class _GroupScan:
             links, paths = link_options(self.session, reals, folders)
             options = {**READ_OPTIONS, **links}
         reader = self.session.read.schema(t.StructType(fields)).options(**options)
-        frame: DataFrame = reader.parquet(*paths)
+        frame: DataFrame = reader.format(_ORC if self.group.orc else "parquet").load(paths)
         return frame
 
     def _number(self, name: str) -> Column:
