@@ -103,11 +103,14 @@ class Lab(CommittedTable):
     the same, it is validated and tried again (``commit.retry.*``), or refused by `CommitConflictError`. It returns its
     snapshot; operations on rows return None, and make no commit, where no row matches.
 
-    Rows are read and written in this process: a commit may write 4 GiB of them anew. But what is appended, or put in
-    the place of rows, may be a Spark data frame: Spark's workers write its files (`append`). ``write.delete.mode``,
-    ``write.update.mode`` and ``write.merge.mode`` say how: ``copy-on-write`` (the default) writes files anew,
-    ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3); version 1 has
-    copy-on-write alone.
+    Rows are read and written in this process, 4 GiB of them a commit, or by Spark's workers, any number: with
+    ``spark=``, a session, or where rows are given as a Spark data frame (3.5 or later, Connect too). They must have
+    iceexplore and share the folder; of the rows this process gets the files' entries and compressed bitmaps of
+    positions. The rows are the same either way.
+
+    ``write.delete.mode``, ``write.update.mode`` and ``write.merge.mode`` say how: ``copy-on-write`` (the default)
+    writes files anew, ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3); version
+    1 has copy-on-write alone. Both kinds of delete files are written by this process.
 
     Methods that add or remove files take ``ref=``, the branch to commit to.
     """
@@ -139,21 +142,30 @@ class Lab(CommittedTable):
         """
         return self._files(lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows)), ref)
 
-    def delete(self, where: Any, *, ref: str = "main") -> Snapshot | None:
+    def delete(self, where: Any, *, spark: Any = None, ref: str = "main") -> Snapshot | None:
         """Delete the rows that match a filter; ``"true"`` is all. Files that match by metadata go unread.
+
+        Parameters
+        ----------
+        spark
+            A Spark session, whose workers read the files and write them anew.
 
         Raises
         ------
         OptionError
             The filter makes no sense.
+        UnsupportedError, StorageError
+            As `append`; or more rows than this process should hold.
         """
-        return self._rows(lambda w: labs.delete_rows(w.base, w, where), ref)
+        engine = labs.engine_of(spark)
+        return self._rows(lambda w: labs.delete_rows(w.base, w, where, engine=engine), ref)
 
     def update(
         self,
         set: Mapping[str, Any],  # noqa: A002 (the word of UPDATE)
         where: Any = None,
         *,
+        spark: Any = None,
         ref: str = "main",
     ) -> Snapshot | None:
         """Give columns other values in the rows that match; without a filter in all.
@@ -163,13 +175,20 @@ class Lab(CommittedTable):
         set
             By column a value, an array of as many as rows match, or a function of the rows (an Arrow table) that gives
             one: ``{"price": lambda rows: pc.multiply(rows["price"], 2)}``. It is called for some rows at a time.
+            With ``spark`` a value, a Spark Column (``{"price": F.col("price") * 2}``), or a function of the rows (a
+            data frame) that gives one.
+        spark
+            A Spark session, whose workers read the files and write rows anew.
 
         Raises
         ------
         OptionError
             The filter or a column makes no sense, or a value does not fit.
+        UnsupportedError, StorageError
+            As `delete`; with ``spark`` also names of columns that differ in case alone.
         """
-        return self._rows(lambda w: labs.update_rows(w.base, w, set, where), ref)
+        engine = labs.engine_of(spark)
+        return self._rows(lambda w: labs.update_rows(w.base, w, set, where, engine=engine), ref)
 
     def merge(
         self,
@@ -186,9 +205,11 @@ class Lab(CommittedTable):
         Parameters
         ----------
         rows
-            As for `append`; but those of a Spark data frame come to this process, and must fit into its memory.
+            As for `append`. Those of a Spark data frame are matched by Spark, which keeps them while this lasts: this
+            process gets at most 200 values of each key, or the least and the greatest, to choose files by. If Spark
+            loses what it keeps, the data frame must give the same rows again.
         on
-            Columns whose equal values make a match; null matches nothing.
+            Columns of plain values whose equal values make a match; null matches nothing, NaN is NaN, -0.0 is 0.0.
         matched
             What becomes of rows of the table that match: they get the other columns of ``rows``, or go.
         not_matched
@@ -200,6 +221,8 @@ class Lab(CommittedTable):
         ------
         OptionError
             A column or an option makes no sense; or several of ``rows`` match one row of the table.
+        UnsupportedError, StorageError
+            As `delete`.
         """
         keys = [on] if isinstance(on, str) else list(on)
         return self._rows(
@@ -209,32 +232,43 @@ class Lab(CommittedTable):
     def overwrite(self, rows: Any, where: Any = None, *, ref: str = "main") -> Snapshot:
         """Delete the rows that match a filter, by default all, and add others (as `append`), in one commit.
 
-        Files in which some rows match are written anew in this process, also where Spark writes what is added.
+        Files in which some rows match are written anew by Spark's workers if ``rows`` are a Spark data frame.
 
         Raises
         ------
         OptionError
             The filter makes no sense, or the rows do not fit.
+        UnsupportedError, StorageError
+            As `delete`.
         """
-        return self._files(lambda w: labs.overwrite_rows(w.base, w, rows, where), ref)
+        engine = labs.engine_of(rows=rows)
+        return self._files(lambda w: labs.overwrite_rows(w.base, w, rows, where, engine=engine), ref)
 
-    def compact(self, where: Any = None, *, ref: str = "main", **how: Any) -> Snapshot:
+    def compact(self, where: Any = None, *, spark: Any = None, ref: str = "main", **how: Any) -> Snapshot:
         """Write data files anew into fewer, deleted rows left out (operation ``replace``).
 
-        Each file stays in its partition and spec; rows keep the order of their files.
+        Each file stays in its partition and spec; rows keep the order of their files. With ``spark`` the rows of each
+        new file are sorted by the table's order, if it has one; and a partition gets a file for each 64 MiB of its old
+        ones, if that is more than ``files``.
 
         Parameters
         ----------
         where
             Only files that may have matching rows.
+        spark
+            A Spark session, whose workers rewrite the files: one job.
         how
             As of `iceexplore.commits.compact`: ``paths``, ``partition``, ``small_than``, ``files`` a partition.
 
         Raises
         ------
         OptionError
-            Nothing to do, or more than 2 GiB to be read.
+            Nothing to do; or, without ``spark``, more than 2 GiB to be read.
+        UnsupportedError, StorageError
+            As `delete`.
         """
+        if spark is not None:
+            return self._files(lambda w: labs.compact_on_spark(spark, w.base, w, where=where, **how), ref)
         return self._files(lambda w: commits.compact(w.base, w, where=where, **how), ref)
 
     # Files that are needed no more ------------------------------------------------------------------------------------

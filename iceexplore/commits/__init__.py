@@ -8,7 +8,7 @@ from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._check_rules import check_rules, checked_rules
 from iceexplore.commits._check_rules_rows import RuleBreak
 from iceexplore.commits._committer import Committer
-from iceexplore.commits._compact import compact
+from iceexplore.commits._compact import RewriteGroups, compact, compacted_files
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits._detect import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits._document import next_document
@@ -21,6 +21,7 @@ from iceexplore.commits._layout_root import apply_to_root, bent_rules
 from iceexplore.commits._locate import LOCATED_SCHEMA, locate
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._operations import append, delete_files, delete_where, overwrite
+from iceexplore.commits._option_docs import OptionDoc, option_docs
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
 from iceexplore.commits._pointer import FolderFiles, MetadataNames, Pointer, publish_by_rename, publish_by_swap
 from iceexplore.commits._properties import set_properties
@@ -74,6 +75,7 @@ __all__ = [
     "MetadataNames",
     "MetadataRead",
     "Operation",
+    "OptionDoc",
     "PartitionStorage",
     "PlanCost",
     "Pointer",
@@ -81,6 +83,7 @@ __all__ = [
     "Replay",
     "ReplayedSnapshot",
     "Retained",
+    "RewriteGroups",
     "Rule",
     "RuleBreak",
     "Sandbox",
@@ -105,6 +108,7 @@ __all__ = [
     "cherry_pick",
     "cherry_pick_summary",
     "compact",
+    "compacted_files",
     "cost_of",
     "delete_files",
     "delete_where",
@@ -121,6 +125,7 @@ __all__ = [
     "new_table",
     "new_table_document",
     "next_document",
+    "option_docs",
     "options_for",
     "overwrite",
     "partition_path",

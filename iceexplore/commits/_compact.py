@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +14,18 @@ import pyarrow.compute as pc
 from iceexplore.commits._applied_deletes import applied_deletes, position_files
 from iceexplore.commits._change import Change
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
+from iceexplore.commits._frames import columns_at
 from iceexplore.commits._live import find_files, find_named, live_files, locations_of, must_be_live
 from iceexplore.commits._merge_made_up import merged_files
 from iceexplore.commits._operations import base_id
 from iceexplore.commits._selection import select
+from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import FormatError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.metadata import type_base
-from iceexplore.planning import MatchedDeletes, live_places, partition_columns
+from iceexplore.planning import FileTasks, MatchedDeletes, live_places, partition_columns
 from iceexplore.reading import (
     LAST_UPDATED,
     ROW_ID,
@@ -38,7 +40,10 @@ from iceexplore.reading import (
 )
 from iceexplore.storage import path_only
 
-__all__ = ["compact"]
+__all__ = ["RewriteGroups", "compact", "compacted_files"]
+
+#: Rewrites files, those of each partition as tasks, into so many each, with a data sequence number.
+RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
 #: What is read at once: a simulation runs in a notebook's memory.
 _MOST_BYTES = 2 << 30
@@ -55,6 +60,7 @@ def compact(
     small_than: int | None = None,
     files: int = 1,
     read: bool | None = None,
+    rewrite: RewriteGroups | None = None,
 ) -> Change:
     """Rewrite data files into fewer, partition by partition, each in its own spec; deleted rows are left out.
 
@@ -78,6 +84,9 @@ def compact(
         How many files each partition gets.
     read
         Read and rewrite the data; False: put metadata together only. By default data is read where there is any.
+    rewrite
+        Reads and writes in the place of this process, any number of bytes: given the files of each partition as tasks,
+        how many files each is to get, and their data sequence number.
 
     Raises
     ------
@@ -94,15 +103,17 @@ def compact(
     if not len(chosen):
         raise OptionError("no partition has more files than it would get: there is nothing to compact")
     matched = applied_deletes(state, chosen)
-    positions = deleted_positions(state, chosen, matched)
     groups = _places(chosen)
+    sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
+    if rewrite is not None:
+        _refuse_variants(state)
+        added = rewrite([_tasks(chosen.take(rows), matched.take(pa.array(rows))) for rows in groups], files, sequence)
+        return _change(state, matched, chosen, added)
+    positions = deleted_positions(state, chosen, matched)
     plan = [(rows, _data_there(state, rows, read)) for rows in map(chosen.take, groups)]
     size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
     if size > _MOST_BYTES:
         raise OptionError(f"{size:,} bytes were to be read: at most {_MOST_BYTES:,} in a commit; or say read=False")
-    sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
-    gone = tuple(chosen.entries["location"].to_pylist())
-    old_deletes = _orphaned(state, matched, gone)
     lineage = writer.options.format_version >= _LINEAGE_FROM
     # Data is read before the first byte is written: a file that cannot be read refuses the commit as a whole.
     read_now = {
@@ -110,17 +121,30 @@ def compact(
         for i, (rows, real) in enumerate(plan)
         if real
     }
-    added = []
+    made = []
     for i, (rows, real) in enumerate(plan):
         if real:
-            added.append(_written(state, writer, rows, read_now.pop(i), files, sequence))
+            made.append(_written(state, writer, rows, read_now.pop(i), files, sequence))
         else:
-            added.append(merged_files(state, writer, rows, positions, files, sequence))
+            made.append(merged_files(state, writer, rows, positions, files, sequence))
+    return _change(state, matched, chosen, concat_batches(made))
+
+
+def _tasks(files: EntryBatch, matched: MatchedDeletes) -> FileTasks:
+    """Files that are read whole."""
+    count = len(files)
+    every, first = pa.array([True] * count, pa.bool_()), pa.array([0] * count, pa.int32())
+    return FileTasks(EntryBatch(files.entries, {}, files.partition), pa.nulls(count, pa.int64()), every, first,
+                     matched=matched)  # fmt: skip
+
+
+def _change(state: TableState, matched: MatchedDeletes, chosen: EntryBatch, added: EntryBatch) -> Change:
+    gone = tuple(chosen.entries["location"].to_pylist())
     return Change(
         "replace",
-        concat_batches(added),
+        added,
         remove_data=gone,
-        remove_deletes=old_deletes,
+        remove_deletes=_orphaned(state, matched, gone),
         base_snapshot_id=base_id(state),
         isolation="snapshot",
         conflict_files=frozenset(gone),
@@ -227,9 +251,7 @@ def _read(
     state: TableState, one: EntryBatch, deletes: EqualityDeletes, numbers: tuple[int, ...], *, lineage: bool
 ) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
     """All rows of a data file as they are stored, and which of them equality deletes remove."""
-    for name, f in state.schema.walk():
-        if type_base(f.type) == "variant":
-            raise UnsupportedError(f"column {name!r} is a variant, and data with such columns is not rewritten here")
+    _refuse_variants(state)
     fields, to = list(state.schema.fields), list(file_schema(state.schema))
     if lineage:
         fields += [ROW_ID, LAST_UPDATED]
@@ -245,8 +267,44 @@ def _read(
     return pa.concat_tables(tables), np.concatenate(masks)
 
 
+def _refuse_variants(state: TableState) -> None:
+    for name, f in state.schema.walk():
+        if type_base(f.type) == "variant":
+            raise UnsupportedError(f"column {name!r} is a variant, and data with such columns is not rewritten here")
+
+
+def compacted_files(
+    state: TableState, writer: CommitWriter, group: EntryBatch, rows: pa.Table, sequence_number: int | None
+) -> EntryBatch:
+    """Write rows of some files of one partition as one, in the table's sort order if it has one.
+
+    Parameters
+    ----------
+    group
+        The files.
+    rows
+        As `fit_columns` gives them, with the columns of the rows' lineage.
+
+    Raises
+    ------
+    OptionError
+        The files' spec is missing, or the sort order names a column that is not there.
+    """
+    order = default_order(state.metadata)
+    if order is None:
+        return _written(state, writer, group, rows, 1, sequence_number)
+    rows = sorted_rows(rows, state.schema, order, columns_at)
+    return _written(state, writer, group, rows, 1, sequence_number, order.order_id)
+
+
 def _written(
-    state: TableState, writer: CommitWriter, group: EntryBatch, rows: pa.Table, files: int, sequence: int | None
+    state: TableState,
+    writer: CommitWriter,
+    group: EntryBatch,
+    rows: pa.Table,
+    files: int,
+    sequence: int | None,
+    order_id: int = 0,
 ) -> EntryBatch:
     spec = state.metadata.spec(group.entries["partition_spec_id"][0].as_py())
     if spec is None:
@@ -255,7 +313,7 @@ def _written(
     partition = None if group.partition is None or not columns else _tuple(group.partition, [c.key for c in columns])
     cuts = np.linspace(0, rows.num_rows, min(files, max(1, rows.num_rows)) + 1).astype(int).tolist()
     parts = [rows.slice(a, b - a) for a, b in pairwise(cuts) if b > a]
-    made = [DataFile(spec, part, partition, sequence) for part in parts]
+    made = [DataFile(spec, part, partition, sequence, order_id) for part in parts]
     return write_data_files(state, writer, made, columns)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +14,13 @@ import pyarrow.compute as pc
 from iceexplore.commits import Change, CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.labs._operations import NothingToDo, Write, with_columns
-from iceexplore.labs._rewrite import Rewrite, change_of, mode_of, planned, rewritten
+from iceexplore.labs._here import HERE, with_columns
+from iceexplore.labs._operations import NothingToDo, Write
+from iceexplore.labs._rewrite import Rewrite, change_of, mode_of, planned
+from iceexplore.labs._spark_rows import MovedRows, OnSpark, is_spark_frame
 from iceexplore.labs._write import LINEAGE, LINEAGE_FROM, source_rows, write_rows
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import type_base
+from iceexplore.metadata import ListType, MapType, StructType, type_base
 from iceexplore.planning import FileTasks, bind_filter, expression_pyiceberg, nearest
 from iceexplore.reading import TaskReader, outputs_of
 
@@ -52,10 +55,12 @@ def merge_rows(
     """
     if matched not in ("update", "delete", None) or not_matched not in ("insert", None):
         raise OptionError(f"matched={matched!r}, not_matched={not_matched!r}: 'update', 'delete', None; 'insert', None")
+    if is_spark_frame(rows):
+        return _merge_on_spark(state, writer, rows, on, matched, not_matched, where, write)
     merge_on_read, isolation = mode_of(state, "merge")
     source = source_rows(state, rows, complete=False)
-    keys = _keys(state, source, on)
-    conflicts, tasks = planned(state, _narrowed(state, source, keys, where))
+    keys = _keys(state, source.column_names, on)
+    conflicts, tasks = planned(state, _narrowed(state, keys, where, lambda key: _values(source[key])))
     hits, of = _matches(state, tasks, source, keys)
     rewrite = Rewrite()
     if hits and matched is not None:
@@ -67,7 +72,7 @@ def merge_rows(
 
         change = update if matched == "update" and values else None
         if matched == "delete" or change is not None:
-            rewrite = rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=change)
+            rewrite = HERE.rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=change)
     parts = [] if rewrite.rows is None else [rewrite.rows]
     if not_matched is not None:
         mask = np.ones(source.num_rows, dtype=bool)
@@ -84,7 +89,42 @@ def merge_rows(
     return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
-def _keys(state: TableState, source: pa.Table, on: str | Iterable[str]) -> list[str]:
+def _merge_on_spark(
+    state: TableState,
+    writer: CommitWriter,
+    frame: Any,
+    on: str | Iterable[str],
+    matched: Matched | None,
+    not_matched: Literal["insert"] | None,
+    where: Any,
+    write: Write,
+) -> Change:
+    """`merge_rows` of a Spark data frame: of its rows some values of the keys come here, and nothing else."""
+    from iceexplore.on_spark import merge_source
+
+    session = frame.sparkSession
+    merge_on_read, isolation = mode_of(state, "merge")
+    with merge_source(session, state, frame) as source:
+        keys = _keys(state, source.names, on)
+        conflicts, tasks = planned(state, _narrowed(state, keys, where, lambda key: source.key_values(key, _FEW)))
+        hits = source.matches(tasks, keys)
+        rewrite = Rewrite()
+        updates = matched == "update" and len(source.names) > len(keys)
+        if hits and (updates or matched == "delete"):
+            change = (lambda tasks: source.updates(tasks, keys)) if updates else None
+            rewrite = OnSpark(session).rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=change)
+        frames = [] if rewrite.rows is None else [rewrite.rows.frame]
+        if not_matched is not None:
+            frames.append(source.inserts(tasks, keys))
+        added = EntryBatch.empty()
+        if frames:
+            added = write(state, writer, MovedRows(reduce(lambda a, b: a.union(b), frames)))
+    if not len(added) and not rewrite.gone and not rewrite.positions:
+        raise NothingToDo
+    return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
+
+
+def _keys(state: TableState, columns: Sequence[str], on: str | Iterable[str]) -> list[str]:
     keys = [on] if isinstance(on, str) else list(on)
     if not keys:
         raise OptionError("on=[]: name a column at least by which rows match")
@@ -92,13 +132,24 @@ def _keys(state: TableState, source: pa.Table, on: str | Iterable[str]) -> list[
     for name in keys:
         if name not in names:
             raise OptionError(f"on: no column {name!r} in the table; {nearest(str(name), names)}")
-        if name not in source.column_names:
-            raise OptionError(f"on: the rows have no column {name!r}; they have {', '.join(source.column_names)}")
+        if name not in columns:
+            raise OptionError(f"on: the rows have no column {name!r}; they have {', '.join(columns)}")
+        kind = next(f.type for f in state.schema.fields if f.name == name)
+        if isinstance(kind, (StructType, ListType, MapType)):
+            raise OptionError(f"on: column {name!r} is no plain value ({kind}): rows match by columns that are")
     return keys
 
 
-def _narrowed(state: TableState, source: pa.Table, keys: list[str], where: Any) -> Any:
-    """The filter with what the keys say: files that can hold none of them are not read."""
+def _narrowed(
+    state: TableState, keys: list[str], where: Any, values_of: Callable[[str], tuple[list[Any], bool]]
+) -> Any:
+    """The filter with what the keys say: files that can hold none of them are not read.
+
+    Parameters
+    ----------
+    values_of
+        The values of a key, without null; of more than `_FEW` the ends.
+    """
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, In, LessThanOrEqual
 
     found: Any = AlwaysTrue() if where is None else expression_pyiceberg(bind_filter(state.schema, where))
@@ -106,13 +157,21 @@ def _narrowed(state: TableState, source: pa.Table, keys: list[str], where: Any) 
     for name in keys:
         if types[name] not in ("int", "long", "string", "date", "decimal"):
             continue  # of others the files are read: what is equal would have to be said in several ways
-        values = pc.unique(source[name]).drop_null()
-        if len(values) <= _FEW:
-            found = And(found, In(name, values.to_pylist()))
+        values, more = values_of(name)
+        if more:
+            found = And(found, GreaterThanOrEqual(name, values[0]), LessThanOrEqual(name, values[1]))
         else:
-            ends = pc.min_max(values).as_py()
-            found = And(found, GreaterThanOrEqual(name, ends["min"]), LessThanOrEqual(name, ends["max"]))
+            found = And(found, In(name, values))
     return found
+
+
+def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
+    """Its different values; of more than a few the least and the greatest, and True."""
+    values = pc.unique(column).drop_null()
+    if len(values) <= _FEW:
+        return values.to_pylist(), False
+    ends = pc.min_max(values).as_py()
+    return [ends["min"], ends["max"]], True
 
 
 def _matches(
@@ -145,9 +204,12 @@ def _matches(
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without what joins do not take: extension types, and fixed lengths."""
+    """Without what joins do not take: extension types, and fixed lengths; -0.0 is 0.0, as in SQL."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    if pa.types.is_floating(column.type):
+        zero = pa.scalar(0.0, column.type)
+        return pc.if_else(pc.equal(column, zero), zero, column)
     return column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
 
 

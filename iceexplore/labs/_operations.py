@@ -6,18 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-import numpy as np
-import pyarrow as pa
-
 from iceexplore.commits import Change, CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.labs._rewrite import Rewrite, change_of, find_hits, mode_of, planned, rewritten
-from iceexplore.labs._write import LINEAGE, source_rows, write_rows
+from iceexplore.labs._here import HERE
+from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
+from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
+from iceexplore.labs._write import write_rows
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.planning import FileTasks, nearest
 
-__all__ = ["NothingToDo", "Write", "delete_rows", "overwrite_rows", "update_rows", "with_columns"]
+__all__ = ["NothingToDo", "Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
 
 #: Writes rows as data files: `write_rows`, or another engine's.
 Write: TypeAlias = Callable[[TableState, CommitWriter, Any], EntryBatch]
@@ -27,8 +26,35 @@ class NothingToDo(Exception):  # noqa: N818 (no error: it ends an operation)
     """No row matches, and none is added: no commit is made."""
 
 
-def delete_rows(state: TableState, writer: CommitWriter, where: Any, *, write: Write = write_rows) -> Change:
+def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
+    """Who reads the files concerned: Spark, where a session or rows of one are given; else this process.
+
+    Raises
+    ------
+    OptionError
+        It is no Spark session.
+    UnsupportedError
+        Spark is older than 3.5.
+    """
+    if is_spark_frame(rows):
+        session = rows.sparkSession
+    if session is None:
+        return HERE
+    from iceexplore.on_spark import SessionInfo
+
+    SessionInfo.of(session)
+    return OnSpark(session)
+
+
+def delete_rows(
+    state: TableState, writer: CommitWriter, where: Any, *, write: Write = write_rows, engine: Engine = HERE
+) -> Change:
     """Delete the rows that match; files all of whose rows match by metadata go unread.
+
+    Parameters
+    ----------
+    engine
+        Who reads the files concerned; on Spark `OnSpark`.
 
     Raises
     ------
@@ -37,7 +63,7 @@ def delete_rows(state: TableState, writer: CommitWriter, where: Any, *, write: W
     """
     merge_on_read, isolation = mode_of(state, "delete")
     conflicts, tasks = planned(state, where)
-    rewrite = _without(state, tasks, merge_on_read=merge_on_read)
+    rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
     if not rewrite.gone and not rewrite.positions:
         raise NothingToDo
     added = EntryBatch.empty() if rewrite.rows is None else write(state, writer, rewrite.rows)
@@ -45,12 +71,18 @@ def delete_rows(state: TableState, writer: CommitWriter, where: Any, *, write: W
 
 
 def overwrite_rows(
-    state: TableState, writer: CommitWriter, rows: Any, where: Any = None, *, write: Write = write_rows
+    state: TableState,
+    writer: CommitWriter,
+    rows: Any,
+    where: Any = None,
+    *,
+    write: Write = write_rows,
+    engine: Engine = HERE,
 ) -> Change:
     """Delete the rows that match (by default all), and add others, in one commit."""
     merge_on_read, isolation = mode_of(state, "delete")
     conflicts, tasks = planned(state, where)
-    rewrite = _without(state, tasks, merge_on_read=merge_on_read)
+    rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
     added = write(state, writer, rows)
     if rewrite.rows is not None:
         added = concat_batches([added, write(state, writer, rewrite.rows)])
@@ -64,6 +96,7 @@ def update_rows(
     where: Any = None,
     *,
     write: Write = write_rows,
+    engine: Engine = HERE,
 ) -> Change:
     """Give columns of the rows that match other values.
 
@@ -83,63 +116,19 @@ def update_rows(
         if name not in names:
             raise OptionError(f"set: no column {name!r} in the table; {nearest(str(name), names)}")
     conflicts, tasks = planned(state, where)
-    hits = find_hits(state, tasks)
+    hits = engine.find(state, tasks)
     if not hits:
         raise NothingToDo
-    rewrite = rewritten(
-        state,
-        tasks,
-        hits,
-        merge_on_read=merge_on_read,
-        change=lambda _row, table, _at: with_columns(state, table, _values(table, set)),
-    )
+    rewrite = engine.rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=engine.change(state, given))
     assert rewrite.rows is not None
     added = write(state, writer, rewrite.rows)
     return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
-def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) -> pa.Table:
-    """Rows with other values of some columns: they count as changed by this commit (spec, "Row Lineage").
-
-    Raises
-    ------
-    OptionError
-        A value does not fit its column.
-    """
-    fitted = source_rows(state, dict(values), complete=False)
-    for name in fitted.column_names:
-        at = table.column_names.index(name)
-        field = table.schema.field(at)
-        column = fitted[name]
-        if isinstance(column.type, pa.BaseExtensionType):
-            column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-        table = table.set_column(at, field, column.cast(field.type))
-    if LINEAGE[1] in table.column_names:
-        at = table.column_names.index(LINEAGE[1])
-        table = table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, pa.int64()))
-    return table
-
-
-def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of new values: constants are repeated, functions are given the old rows."""
-    rows = table.drop_columns([name for name in LINEAGE if name in table.column_names])
-    out = {}
-    for name, value in given.items():
-        found = value(rows) if callable(value) else value
-        if isinstance(found, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(found, "iloc"):
-            if len(found) != table.num_rows:
-                raise OptionError(f"set: {len(found)} values of {name!r} for {table.num_rows} rows")
-            is_arrow = isinstance(found, (pa.Array, pa.ChunkedArray))
-            out[name] = found if is_arrow else pa.array(found, from_pandas=True)
-        else:
-            out[name] = [found] * table.num_rows
-    return out
-
-
-def _without(state: TableState, tasks: FileTasks, *, merge_on_read: bool) -> Rewrite:
+def _without(state: TableState, tasks: FileTasks, engine: Engine, *, merge_on_read: bool) -> Rewrite:
     """Matching rows taken out: files that match as wholes go, others are rewritten, or get deletes."""
-    hits = find_hits(state, tasks, skip_whole=True)
+    hits = engine.find(state, tasks, skip_whole=True)
     names = tasks.files.entries["location"].to_pylist()
     whole = tuple(name for name, is_whole in zip(names, tasks.whole.to_pylist(), strict=True) if is_whole)
-    rewrite = rewritten(state, tasks, hits, merge_on_read=merge_on_read)
+    rewrite = engine.rewritten(state, tasks, hits, merge_on_read=merge_on_read)
     return replace(rewrite, gone=(*whole, *rewrite.gone))

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from iceexplore.commits import Change, CommitWriter, Isolation, Operation, row_delta, scoped_to
-from iceexplore.errors import FormatError, OptionError, UnsupportedError
-from iceexplore.formats import MAX_TABLE_BYTES
+from iceexplore.errors import FormatError, OptionError
 from iceexplore.graph import TableState
-from iceexplore.labs._write import LINEAGE, LINEAGE_FROM
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, Filter, plan_scan
-from iceexplore.reading import TaskReader, outputs_of
 
-__all__ = ["Hits", "Rewrite", "change_of", "find_hits", "mode_of", "planned", "rewritten"]
+__all__ = ["Engine", "Hits", "Positions", "Rewrite", "change_of", "mode_of", "planned"]
 
 Positions = npt.NDArray[np.int64]
-#: Of the rows that are to go (positions in a file), by row of the tasks.
-Hits = Mapping[int, Positions]
-#: Makes new rows of old ones: (row of the tasks, the rows, their positions). The columns stay.
-Replace = Callable[[int, pa.Table, Positions], pa.Table]
-_POS = "_pos"
+#: Of the rows that are to go (positions in a file), by row of the tasks; on Spark as `pyroaring.BitMap64`.
+Hits = Mapping[int, Any]
 
 
 @dataclass(frozen=True)
@@ -38,14 +31,44 @@ class Rewrite:
     gone
         Data files that go as wholes.
     positions
-        Rows deleted in data files that stay.
+        Rows deleted in data files that stay: arrays, or `pyroaring.BitMap64`.
     rows
-        To be written anew, with the columns `LINEAGE` in version 3 and later; None if there are none.
+        To be written anew, with the columns `LINEAGE` in version 3 and later; None if there are none. Of Spark a data
+        frame (`MovedRows`), of which it is not known whether it has any.
     """
 
     gone: tuple[str, ...] = ()
-    positions: Mapping[str, Positions] | None = None
-    rows: pa.Table | None = None
+    positions: Mapping[str, Any] | None = None
+    rows: Any = None
+
+
+class Engine(Protocol):
+    """Who reads the files concerned: this process (`Here`), or Spark (`OnSpark`)."""
+
+    def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
+        """The live rows that match, of the tasks that have any.
+
+        Parameters
+        ----------
+        skip_whole
+            Leave out files all of whose rows match by metadata.
+        """
+
+    def change(self, state: TableState, given: Mapping[str, Any]) -> Any:
+        """What makes other rows of those that match: they get these values; for `rewritten`."""
+
+    def rewritten(
+        self, state: TableState, tasks: FileTasks, hits: Hits, *, merge_on_read: bool, change: Any = None
+    ) -> Rewrite:
+        """Take rows out of their files, and make new ones of them.
+
+        Parameters
+        ----------
+        hits
+            At least one row of each task named.
+        change
+            Makes the rows that come in their place; None: none.
+        """
 
 
 def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) -> tuple[bool, Isolation]:
@@ -85,77 +108,6 @@ def planned(state: TableState, where: Any) -> tuple[Filter, FileTasks]:
     return plan.filter, plan.files
 
 
-def find_hits(state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Positions]:
-    """The live rows that match, of the tasks that have any. Only the columns of the filter are read.
-
-    Parameters
-    ----------
-    skip_whole
-        Leave out files all of whose rows match by metadata.
-    """
-    reader = TaskReader(state, tasks, outputs_of(state, [_POS]))
-    whole = tasks.whole.to_pylist()
-    found = {}
-    for row in range(len(tasks)):
-        if skip_whole and whole[row]:
-            continue
-        parts = [np.asarray(part.table[_POS]) for part in reader.read(row)]
-        positions = np.concatenate([np.zeros(0, np.int64), *parts])
-        if len(positions):
-            found[row] = positions
-    return found
-
-
-def rewritten(
-    state: TableState,
-    tasks: FileTasks,
-    hits: Hits,
-    *,
-    merge_on_read: bool,
-    change: Replace | None = None,
-) -> Rewrite:
-    """Take rows out of their files, and make new ones of them.
-
-    Parameters
-    ----------
-    hits
-        At least one row of each task named.
-    change
-        The rows that come in their place; None: none.
-    """
-    names = tasks.files.entries["location"].to_pylist()
-    if merge_on_read and change is None:
-        return Rewrite(positions={names[row]: at for row, at in hits.items()})
-    out: list[pa.Table] = []
-    size = 0
-    for row, positions in hits.items():
-        for table, at in _rows_of(state, tasks, row):
-            hit = np.isin(at, positions)
-            parts = [] if merge_on_read else [table.filter(pa.array(~hit))]
-            if change is not None and hit.any():
-                parts.append(change(row, table.filter(pa.array(hit)), at[hit]))
-            size += sum(part.nbytes for part in parts)
-            if size > MAX_TABLE_BYTES:
-                raise UnsupportedError(
-                    f"more than {MAX_TABLE_BYTES:,} bytes of rows were to be written anew in one commit: do it in "
-                    "parts, by a narrower filter"
-                )
-            out += [part for part in parts if part.num_rows]
-    rows = pa.concat_tables(out) if out else None
-    if merge_on_read:
-        return Rewrite(positions={names[row]: at for row, at in hits.items()}, rows=rows)
-    return Rewrite(gone=tuple(names[row] for row in hits), rows=rows)
-
-
-def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa.Table, Positions]]:
-    """Every live row of a file, without its position, and the positions."""
-    lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
-    one = tasks.take(pa.array([row]))
-    every = replace(one, whole=pa.array([True]))
-    for part in TaskReader(state, every, outputs_of(state, ["*", *lineage, _POS])).read(0):
-        yield part.table.drop_columns([_POS]), np.asarray(part.table[_POS])
-
-
 def change_of(
     state: TableState,
     writer: CommitWriter,
@@ -176,7 +128,9 @@ def change_of(
     from pyroaring import BitMap64
 
     if rewrite.positions:
-        deletes = {name: BitMap64(at.tolist()) for name, at in rewrite.positions.items()}
+        deletes = {
+            name: BitMap64(at.tolist()) if isinstance(at, np.ndarray) else at for name, at in rewrite.positions.items()
+        }
         made = row_delta(state, writer, added if len(added) else None, deletes=deletes, isolation=isolation)
     else:
         base = None if state.snapshot is None else state.snapshot.snapshot_id

@@ -1,17 +1,92 @@
-"""Rows of a lab that come as a Spark data frame: Spark writes their files."""
+"""Rows of a lab that Spark reads and writes: they do not come to this process."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from iceexplore.commits import CommitWriter
+from iceexplore.commits import Change, CommitWriter, compact
 from iceexplore.graph import TableState
+from iceexplore.labs._rewrite import Hits, Rewrite
 from iceexplore.manifests import EntryBatch
+from iceexplore.planning import FileTasks
 from iceexplore.storage import CommitFiles, Write
 
-__all__ = ["collected", "is_spark_frame", "write_on_spark"]
+__all__ = ["MovedRows", "OnSpark", "compact_on_spark", "is_spark_frame", "write_moved", "write_on_spark"]
+
+#: Rows of an unpartitioned table that are rewritten become a file for each so many bytes of the old ones, or fewer.
+_FILE_BYTES = 64 << 20
+
+Frame = Any
+#: Makes the rows that come in the place of those of some tasks that match.
+FrameChange = Callable[[FileTasks], Frame]
+
+
+@dataclass(frozen=True)
+class MovedRows:
+    """Rows of a table to be written anew, as `on_spark.moved_rows` has them: perhaps none."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True)
+class OnSpark:
+    """A Spark session, as an `Engine`."""
+
+    session: Any
+
+    def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
+        """By Python workers, which read the columns of the filter alone: a bitmap of positions a file comes here."""
+        from iceexplore.on_spark import find_positions
+
+        rows = pa.array([i for i, whole in enumerate(tasks.whole.to_pylist()) if not (skip_whole and whole)])
+        found = find_positions(self.session, state, tasks.take(rows.cast(pa.int64())))
+        return {rows[row].as_py(): positions for row, positions in found.items()}
+
+    def change(self, state: TableState, given: Mapping[str, Any]) -> FrameChange:
+        """Constants, Spark Columns, or functions of the rows, a data frame, that give one."""
+        from iceexplore.on_spark import changed_rows
+
+        return lambda tasks: changed_rows(self.session, state, tasks, given)
+
+    def rewritten(
+        self,
+        state: TableState,
+        tasks: FileTasks,
+        hits: Hits,
+        *,
+        merge_on_read: bool,
+        change: FrameChange | None = None,
+    ) -> Rewrite:
+        """See `Engine`: the rows are a data frame that has not been asked for yet."""
+        from iceexplore.on_spark import kept_rows
+
+        if not hits:
+            return Rewrite()
+        names = tasks.files.entries["location"].to_pylist()
+        mine = tasks.take(pa.array(list(hits), pa.int64()))
+        frames = [] if change is None else [change(mine)]
+        if not merge_on_read:
+            kept = kept_rows(self.session, state, mine, dict(enumerate(hits.values())))
+            frames = ([] if kept is None else [kept]) + frames
+        rows = MovedRows(_few(state, mine, reduce(lambda a, b: a.union(b), frames))) if frames else None
+        if merge_on_read:
+            return Rewrite(positions={names[row]: at for row, at in hits.items()}, rows=rows)
+        return Rewrite(gone=tuple(names[row] for row in hits), rows=rows)
+
+
+def _few(state: TableState, tasks: FileTasks, frame: Frame) -> Frame:
+    """Rows of an unpartitioned table in few partitions, each of which becomes a file: no rows are moved for it."""
+    spec = state.metadata.spec()
+    if spec is None or spec.fields:
+        return frame
+    size = pc.sum(tasks.files.entries["file_size_in_bytes"], min_count=0).as_py()
+    return frame.coalesce(max(1, -(-size // _FILE_BYTES)))
 
 
 def is_spark_frame(rows: Any) -> bool:
@@ -19,18 +94,35 @@ def is_spark_frame(rows: Any) -> bool:
     return type(rows).__module__.startswith("pyspark.sql.") and hasattr(rows, "mapInArrow")
 
 
-def collected(frame: Any) -> pa.Table:
-    """A Spark data frame's rows, in this process."""
-    from iceexplore.on_spark import rows_here
-
-    return rows_here(frame)
-
-
-def write_on_spark(state: TableState, writer: CommitWriter, frame: Any) -> EntryBatch:
+def write_on_spark(state: TableState, writer: CommitWriter, frame: Frame) -> EntryBatch:
     """Have Spark write a data frame's rows (`iceexplore.on_spark.write_files`), as files of this commit."""
     from iceexplore.on_spark import write_files
 
-    made = write_files(frame.sparkSession, frame, state)
+    return _noted(writer, write_files(frame.sparkSession, frame, state))
+
+
+def write_moved(state: TableState, writer: CommitWriter, rows: MovedRows) -> EntryBatch:
+    """Have Spark write rows anew, with their lineage, as files of this commit; perhaps there are none."""
+    from iceexplore.on_spark import lineage_columns, write_files
+
+    frame, lineage = rows.frame, bool(lineage_columns(state))
+    return _noted(writer, write_files(frame.sparkSession, frame, state, lineage=lineage, may_be_empty=True))
+
+
+def compact_on_spark(session: Any, state: TableState, writer: CommitWriter, **how: Any) -> Change:
+    """`iceexplore.commits.compact`, of any number of bytes, by Spark's workers."""
+    from iceexplore.on_spark import compact_files
+
+    return compact(
+        state,
+        writer,
+        rewrite=lambda groups, files, number: _noted(writer, compact_files(session, state, groups, files, number)),
+        **how,
+    )
+
+
+def _noted(writer: CommitWriter, made: EntryBatch) -> EntryBatch:
+    """Files that workers have written, in the log of this commit's."""
     files = writer.storage
     if isinstance(files, CommitFiles):
         places = made.entries.select(["location", "file_size_in_bytes"]).to_pylist()

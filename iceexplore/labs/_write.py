@@ -10,7 +10,7 @@ import pyarrow as pa
 from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.labs._spark_rows import collected, is_spark_frame, write_on_spark
+from iceexplore.labs._spark_rows import MovedRows, is_spark_frame, write_moved, write_on_spark
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import LAST_UPDATED, ROW_ID
 
@@ -28,13 +28,15 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
     ----------
     rows
         A pandas data frame, a dictionary of columns, or an Arrow table; this may have the columns `LINEAGE` besides
-        the table's own. Or a Spark data frame, whose files Spark's workers write.
+        the table's own. Or a Spark data frame, or rows that Spark moves, whose files Spark's workers write.
 
     Raises
     ------
     OptionError
         They do not fit the schema.
     """
+    if isinstance(rows, MovedRows):
+        return write_moved(state, writer, rows)
     if is_spark_frame(rows):
         return write_on_spark(state, writer, rows)
     lineage, rows = None, _given(rows)
@@ -51,8 +53,6 @@ def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Ta
 
 def _given(rows: Any) -> Any:
     """Rows as `arrow_frame` takes them."""
-    if is_spark_frame(rows):
-        return collected(rows)
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
     if isinstance(rows, (pa.Table, Mapping)) or hasattr(rows, "iloc"):

@@ -6,27 +6,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iceexplore.on_spark._changelog import changelog
+    from iceexplore.on_spark._compact import compact_files
     from iceexplore.on_spark._findings import FINDING_SCHEMA
+    from iceexplore.on_spark._merge_source import merge_source
     from iceexplore.on_spark._metadata import metadata_frame
     from iceexplore.on_spark._register import register
+    from iceexplore.on_spark._rows_changed import changed_rows, kept_rows, lineage_columns
+    from iceexplore.on_spark._rows_found import find_positions
     from iceexplore.on_spark._scan import scan
     from iceexplore.on_spark._session import spark
     from iceexplore.on_spark._session_info import SessionInfo
     from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
     from iceexplore.on_spark._types import SparkColumns, spark_type
     from iceexplore.on_spark._verify import verify, verify_here
-    from iceexplore.on_spark._write import rows_here, write_files
+    from iceexplore.on_spark._write import write_files
 
 __all__ = [
     "FINDING_SCHEMA",
     "SessionInfo",
     "ShippedState",
     "SparkColumns",
+    "changed_rows",
     "changelog",
     "check_reach",
+    "compact_files",
+    "find_positions",
+    "kept_rows",
+    "lineage_columns",
+    "merge_source",
     "metadata_frame",
     "register",
-    "rows_here",
     "scan",
     "ship",
     "spark",
@@ -44,11 +53,16 @@ _LAZY = {
     "SessionInfo": "_session_info",
     "ShippedState": "_shipped",
     "SparkColumns": "_types",
+    "changed_rows": "_rows_changed",
     "changelog": "_changelog",
     "check_reach": "_shipped",
+    "compact_files": "_compact",
+    "find_positions": "_rows_found",
+    "kept_rows": "_rows_changed",
+    "lineage_columns": "_rows_changed",
+    "merge_source": "_merge_source",
     "metadata_frame": "_metadata",
     "register": "_register",
-    "rows_here": "_write",
     "scan": "_scan",
     "ship": "_shipped",
     "spark": "_session",

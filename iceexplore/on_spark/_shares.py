@@ -17,7 +17,7 @@ from iceexplore.on_spark._shipped import taken
 from iceexplore.planning import FileTasks, SplitOptions, split_table
 from iceexplore.reading import Output, TaskReader
 
-__all__ = ["Range", "Share", "fitted", "read_share", "row_groups_in", "shares"]
+__all__ = ["Range", "Share", "fitted", "read_share", "row_groups_in", "share_rows", "shares"]
 
 #: Bytes of a file, from and to; None: to its end.
 Range = tuple[int, int | None]
@@ -53,14 +53,19 @@ def fitted(tasks: FileTasks, options: SplitOptions, parallelism: int) -> SplitOp
     return replace(options, size=max(sizes // parallelism, min(_LEAST, options.size), 1))
 
 
-def shares(tasks: FileTasks, options: SplitOptions) -> list[Share]:
+def shares(tasks: FileTasks, options: SplitOptions, *, parts: int | None = None) -> list[Share]:
     """The combined tasks of a plan (`iceexplore.planning.split_table`), each for one Spark task.
+
+    With ``parts`` about so many of about one size, and no more, in the order of the plan.
 
     A Parquet file is cut where its entry says, or every so many bytes; others are read by one task as wholes. Each row
     group is read once, by the task in whose range it begins.
     """
     splits = split_table(tasks, options)
     task, start, length, group = (np.asarray(splits[n]) for n in ("task", "start", "length", "combined"))
+    if parts is not None:
+        middle = np.cumsum(length) - length / 2
+        group = np.minimum(middle * parts // max(int(length.sum()), 1), parts - 1).astype(np.int64)
     count = int(group.max(initial=-1)) + 1
     if count > _MOST_SHARES:
         group = group * _MOST_SHARES // count
@@ -94,16 +99,21 @@ def read_share(state: TableState, share: Share, outputs: Sequence[Output]) -> It
         A data file, or a delete file that applies, cannot be read.
     """
     tasks, ranges = share.open()
-    reader = TaskReader(state, tasks, outputs)
-    names = tasks.files.entries["location"].to_pylist()
+    for _, table in share_rows(TaskReader(state, tasks, outputs), ranges):
+        yield table
+
+
+def share_rows(reader: TaskReader, ranges: Sequence[Range]) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of a share that was opened, each table with the task that it is of. Raises as `read_share`."""
+    names = reader.tasks.files.entries["location"].to_pylist()
     for row, (name, part) in enumerate(zip(names, ranges, strict=True)):
         groups = None
         if part != _WHOLE and reader.is_data(row):
-            groups = row_groups_in(state, name, part)
+            groups = row_groups_in(reader.state, name, part)
             if groups == []:
                 continue
         for rows in reader.read(row, row_groups=groups):
-            yield rows.table
+            yield row, rows.table
 
 
 def row_groups_in(state: TableState, location: str, part: Range) -> list[int] | None:

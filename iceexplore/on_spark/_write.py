@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
+from iceexplore import errors
 from iceexplore.commits import fit_columns
-from iceexplore.errors import OptionError, StorageError
+from iceexplore.errors import IceexploreError, OptionError, StorageError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import check_reach, ship
 from iceexplore.on_spark._write_workers import FileWriter, Keys, unpacked
 
-__all__ = ["rows_here", "write_files"]
+__all__ = ["as_ours", "check_columns", "check_there", "write_files"]
 
-_OURS = re.compile(r"iceexplore\.errors\.OptionError: (.+)")
+#: The last line of a worker's traceback.
+_OURS = re.compile(r"iceexplore\.errors\.(OptionError|UnsupportedError|FileMissingError|FormatError): (.+)")
 
 
-def write_files(session: Any, frame: Any, state: TableState) -> EntryBatch:
+def write_files(
+    session: Any, frame: Any, state: TableState, *, lineage: bool = False, may_be_empty: bool = False
+) -> EntryBatch:
     """Write a Spark data frame's rows as data files of a table, on the workers. No commit is made.
 
     Columns are fitted to the table's schema by name, as of any other rows that are added: missing ones get their write
@@ -48,6 +53,11 @@ def write_files(session: Any, frame: Any, state: TableState) -> EntryBatch:
     state
         The table; its storage takes new files (`iceexplore.storage.FolderStorage`), on a disk that the workers and
         this machine share.
+    lineage
+        The frame's last two columns are ``_row_id`` and ``_last_updated_sequence_number``, which rows that are moved
+        keep (spec, "Row Lineage").
+    may_be_empty
+        No rows make no file, instead of an error.
 
     Returns
     -------
@@ -65,7 +75,7 @@ def write_files(session: Any, frame: Any, state: TableState) -> EntryBatch:
         The workers have written files that are not here.
     """
     info = SessionInfo.of(session)
-    _check(frame, state)
+    check_columns(frame, state, lineage=lineage)
     check_reach(state, info)
     spec = state.metadata.spec()
     if spec is None:
@@ -75,46 +85,42 @@ def write_files(session: Any, frame: Any, state: TableState) -> EntryBatch:
     if spec.fields:
         key = _free_name(frame.columns)
         frame = _clustered(session, frame, Keys(shipped, key), state)
+    with as_ours():
+        rows = frame.mapInArrow(FileWriter(shipped, key, lineage), "files binary").collect()
+    made = concat_batches([unpacked(bytes(row[0])) for row in rows])
+    if not len(made) and not may_be_empty:
+        raise OptionError("the frame has no rows: there is nothing to add")
+    check_there(state, made)
+    return made
+
+
+@contextmanager
+def as_ours() -> Iterator[None]:
+    """What a worker refuses, or cannot read, as the error that it raised there."""
     try:
-        rows = frame.mapInArrow(FileWriter(shipped, key), "files binary").collect()
+        yield
+    except IceexploreError:
+        raise
     except Exception as error:
         said = _OURS.search(str(error))
         if said is None:
             raise
-        raise OptionError(said[1].strip()) from error
-    made = concat_batches([unpacked(bytes(row[0])) for row in rows])
-    if not len(made):
-        raise OptionError("the frame has no rows: there is nothing to add")
-    _check_there(state, made)
-    return made
+        raise getattr(errors, said[1])(said[2].strip()) from error
 
 
-def rows_here(frame: Any) -> pa.Table:
-    """The rows of a Spark data frame, all of them in this process, in the types that Spark gives to workers.
-
-    As ``DataFrame.toArrow``, which Spark 3.5 lacks.
+def check_columns(frame: Any, state: TableState, *, complete: bool = True, lineage: bool = False) -> list[str]:
+    """Refuse columns that do not fit, as far as can be said without a row; the names of those that the frame has.
 
     Raises
     ------
     OptionError
-        A streaming data frame, or a column of a type that cannot leave Spark.
+        As `write_files`.
     """
     empty = _empty(frame)
-    parts = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in frame.mapInArrow(_packed, "rows binary").collect()]
-    return pa.concat_tables(parts) if parts else empty
-
-
-def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        sink: Any = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["rows"])
-
-
-def _check(frame: Any, state: TableState) -> None:
-    """What can be said of the columns without a row."""
-    fit_columns(_empty(frame), state.schema, complete=True)
+    if lineage:
+        empty = empty.select(range(empty.num_columns - 2))
+    fit_columns(empty, state.schema, complete=complete)
+    return list(empty.column_names)
 
 
 def _empty(frame: Any) -> pa.Table:
@@ -151,7 +157,7 @@ def _free_name(taken: list[str]) -> str:
     return name
 
 
-def _check_there(state: TableState, made: EntryBatch) -> None:
+def check_there(state: TableState, made: EntryBatch) -> None:
     """Workers elsewhere write to disks of their own: this machine must see what they wrote."""
     sizes = made.entries["file_size_in_bytes"].to_pylist()
     for location, size in zip(made.entries["location"].to_pylist(), sizes, strict=True):

@@ -27,8 +27,23 @@ from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, concat_batches
 from iceexplore.metadata import NestedField, Schema, StructType
 from iceexplore.on_spark._shipped import ShippedState
 from iceexplore.planning import PartitionColumn, partition_columns
+from iceexplore.reading import LAST_UPDATED, ROW_ID, arrow_fields
 
-__all__ = ["FileWriter", "Keys", "chunks", "packed", "partition_keys", "unpacked"]
+__all__ = [
+    "LINEAGE",
+    "MOST_HELD",
+    "FileWriter",
+    "Keys",
+    "chunks",
+    "lineage_of",
+    "packed",
+    "partition_keys",
+    "unpacked",
+    "writer_of",
+]
+
+#: What rows that are moved keep, in columns after the table's own.
+LINEAGE = (ROW_ID, LAST_UPDATED)
 
 #: A worker holds the rows of one file: no more than this, however large files may get.
 MOST_HELD = 256 << 20
@@ -96,22 +111,39 @@ class FileWriter:
     ----------
     key
         The column of `Keys`, by which the rows are sorted; None where rows are not partitioned.
+    lineage
+        The two columns before it are the rows' ids, and when they were last changed.
     """
 
     state: ShippedState
     key: str | None
+    lineage: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One batch of one row, column ``files``, as `packed`; none where there are no rows."""
         state = self.state.open()
-        writer = _writer(state)
+        writer = writer_of(state)
         target = min(target_bytes(state.metadata.properties), MOST_HELD)
-        made = [files_of_frame(state, rows, writer) for rows in chunks(batches, self.key, target)]
+        made = [self._files(state, rows, writer) for rows in chunks(batches, self.key, target)]
         if made:
             yield pa.record_batch([pa.array([packed(concat_batches(made))], pa.binary())], names=["files"])
 
+    def _files(self, state: TableState, rows: pa.Table, writer: CommitWriter) -> EntryBatch:
+        if not self.lineage:
+            return files_of_frame(state, rows, writer)
+        given = rows.num_columns - len(LINEAGE)
+        return files_of_frame(state, rows.select(range(given)), writer, lineage=lineage_of(rows))
 
-def _writer(state: TableState) -> CommitWriter:
+
+def lineage_of(rows: pa.Table) -> pa.Table | None:
+    """The last two columns of rows, as data files have them; None where all rows are new."""
+    columns = rows.columns[-len(LINEAGE) :]
+    if all(column.null_count == len(column) for column in columns):
+        return None
+    return pa.Table.from_arrays(columns, schema=pa.schema(arrow_fields(LINEAGE)))
+
+
+def writer_of(state: TableState) -> CommitWriter:
     """Names are this attempt's own: another attempt at the same task writes other files, and nobody names those."""
     return CommitWriter(
         storage=cast("WritableStorage", state.storage),

@@ -13,7 +13,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import OptionError, StorageError
-from iceexplore.on_spark import SessionInfo, rows_here, write_files
+from iceexplore.on_spark import SessionInfo, write_files
 from iceexplore.on_spark._arrow_types import spark_schema
 
 Batches = Iterator[pa.RecordBatch]
@@ -171,11 +171,8 @@ def test_columns_are_checked_before_anything_is_run(session: Any, tmp_path: Path
     assert not len(lab.leftovers(running=True))
 
 
-def test_rows_come_here_in_their_types(session: Any) -> None:
-    assert rows_here(Frame([ROWS.slice(0, 4), ROWS.slice(4)])).equals(ROWS)
-    empty = rows_here(Frame([ROWS.slice(0, 0)]))
-    assert empty.num_rows == 0 and empty.schema.names == ["id", "kind"]
+def test_streams_are_refused(session: Any, tmp_path: Path) -> None:
     stream = Frame([ROWS])
     stream.isStreaming = True
     with pytest.raises(OptionError, match="stream"):
-        rows_here(stream)
+        write_files(session, stream, lab_of(tmp_path).state)

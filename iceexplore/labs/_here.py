@@ -1,0 +1,135 @@
+"""Rows found, changed and taken out of their files in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.errors import OptionError, UnsupportedError
+from iceexplore.formats import MAX_TABLE_BYTES
+from iceexplore.graph import TableState
+from iceexplore.labs._rewrite import Hits, Positions, Rewrite
+from iceexplore.labs._write import LINEAGE, LINEAGE_FROM, source_rows
+from iceexplore.planning import FileTasks
+from iceexplore.reading import TaskReader, outputs_of
+
+__all__ = ["HERE", "Here", "with_columns"]
+
+#: Makes new rows of old ones: (row of the tasks, the rows, their positions). The columns stay.
+Replace = Callable[[int, pa.Table, Positions], pa.Table]
+_POS = "_pos"
+
+
+class Here:
+    """This process, as an `Engine`."""
+
+    def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
+        """Only the columns of the filter are read."""
+        reader = TaskReader(state, tasks, outputs_of(state, [_POS]))
+        whole = tasks.whole.to_pylist()
+        found = {}
+        for row in range(len(tasks)):
+            if skip_whole and whole[row]:
+                continue
+            parts = [np.asarray(part.table[_POS]) for part in reader.read(row)]
+            positions = np.concatenate([np.zeros(0, np.int64), *parts])
+            if len(positions):
+                found[row] = positions
+        return found
+
+    def change(self, state: TableState, given: Mapping[str, Any]) -> Replace:
+        """Constants, arrays, or functions of the rows, an Arrow table."""
+        return lambda _row, table, _at: with_columns(state, table, _values(table, given))
+
+    def rewritten(
+        self,
+        state: TableState,
+        tasks: FileTasks,
+        hits: Hits,
+        *,
+        merge_on_read: bool,
+        change: Replace | None = None,
+    ) -> Rewrite:
+        """See `Engine`.
+
+        Raises
+        ------
+        UnsupportedError
+            More rows than this process should hold.
+        """
+        names = tasks.files.entries["location"].to_pylist()
+        if merge_on_read and change is None:
+            return Rewrite(positions={names[row]: at for row, at in hits.items()})
+        out: list[pa.Table] = []
+        size = 0
+        for row, positions in hits.items():
+            for table, at in _rows_of(state, tasks, row):
+                hit = np.isin(at, positions)
+                parts = [] if merge_on_read else [table.filter(pa.array(~hit))]
+                if change is not None and hit.any():
+                    parts.append(change(row, table.filter(pa.array(hit)), at[hit]))
+                size += sum(part.nbytes for part in parts)
+                if size > MAX_TABLE_BYTES:
+                    raise UnsupportedError(
+                        f"more than {MAX_TABLE_BYTES:,} bytes of rows were to be written anew in one commit: do it in "
+                        "parts, by a narrower filter, or on Spark (spark=)"
+                    )
+                out += [part for part in parts if part.num_rows]
+        rows = pa.concat_tables(out) if out else None
+        if merge_on_read:
+            return Rewrite(positions={names[row]: at for row, at in hits.items()}, rows=rows)
+        return Rewrite(gone=tuple(names[row] for row in hits), rows=rows)
+
+
+HERE = Here()
+
+
+def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa.Table, Positions]]:
+    """Every live row of a file, without its position, and the positions."""
+    lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
+    one = tasks.take(pa.array([row]))
+    every = replace(one, whole=pa.array([True]))
+    for part in TaskReader(state, every, outputs_of(state, ["*", *lineage, _POS])).read(0):
+        yield part.table.drop_columns([_POS]), np.asarray(part.table[_POS])
+
+
+def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) -> pa.Table:
+    """Rows with other values of some columns: they count as changed by this commit (spec, "Row Lineage").
+
+    Raises
+    ------
+    OptionError
+        A value does not fit its column.
+    """
+    fitted = source_rows(state, dict(values), complete=False)
+    for name in fitted.column_names:
+        at = table.column_names.index(name)
+        field = table.schema.field(at)
+        column = fitted[name]
+        if isinstance(column.type, pa.BaseExtensionType):
+            column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+        table = table.set_column(at, field, column.cast(field.type))
+    if LINEAGE[1] in table.column_names:
+        at = table.column_names.index(LINEAGE[1])
+        table = table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, pa.int64()))
+    return table
+
+
+def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of new values: constants are repeated, functions are given the old rows."""
+    rows = table.drop_columns([name for name in LINEAGE if name in table.column_names])
+    out = {}
+    for name, value in given.items():
+        found = value(rows) if callable(value) else value
+        if isinstance(found, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(found, "iloc"):
+            if len(found) != table.num_rows:
+                raise OptionError(f"set: {len(found)} values of {name!r} for {table.num_rows} rows")
+            is_arrow = isinstance(found, (pa.Array, pa.ChunkedArray))
+            out[name] = found if is_arrow else pa.array(found, from_pandas=True)
+        else:
+            out[name] = [found] * table.num_rows
+    return out

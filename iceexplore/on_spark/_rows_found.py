@@ -1,0 +1,201 @@
+"""Which rows of which data files are concerned: found by the workers, one compressed bitmap of positions a file.
+
+No position crosses to the driver by itself: workers put those that they find of a file into a bitmap, and where rows of
+one file are found by several of them (a shuffled join), others put the bitmaps together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.deletes import encode_deletion_vector
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches
+from iceexplore.on_spark._bundles import frame_of, parallelism
+from iceexplore.on_spark._session_info import SessionInfo
+from iceexplore.on_spark._shares import Share, fitted, share_rows, shares
+from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
+from iceexplore.on_spark._write import as_ours
+from iceexplore.planning import FileTasks, MatchedDeletes, SplitOptions
+from iceexplore.reading import POS, TaskReader, deleted_positions, outputs_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["find_positions", "gathered_positions", "with_deleted"]
+
+_FOUND = pa.schema([("location", pa.string()), ("positions", pa.binary())])
+_GATHERED = "task int, rows bigint, positions binary"
+
+
+def find_positions(session: Any, state: TableState, tasks: FileTasks) -> dict[int, Any]:
+    """The live rows that match what is left of the filter, by task, as `pyroaring.BitMap64`; tasks without any not.
+
+    Only the columns of the filter are read, by Python workers.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, FileMissingError
+        A data file, or a delete file that applies, cannot be read, or the workers cannot reach the table's folder.
+    """
+    if not len(tasks):
+        return {}
+    info = SessionInfo.of(session)
+    check_reach(state, info)
+    options = fitted(tasks, SplitOptions.of(state.metadata.properties), parallelism(session, info))
+    frame = frame_of(session, shares(tasks, options), _Finder(ship(state)), _FOUND)
+    numbers = {name: row for row, name in enumerate(tasks.files.entries["location"].to_pylist())}
+    found: dict[int, Any] = {}
+    with as_ours():
+        rows = frame.collect()
+    for location, data in rows:
+        _unite(found, numbers[location], _bitmap(bytes(data)))
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """What a worker does with a share of a plan: a row for each file in which some rows match."""
+
+    state: ShippedState
+
+    def __call__(self, share: Share) -> Iterator[pa.Table]:
+        state = self.state.open()
+        tasks, ranges = share.open()
+        reader = TaskReader(state, tasks, outputs_of(state, [POS.name]))
+        found: dict[int, Any] = {}
+        for row, table in share_rows(reader, ranges):
+            if table.num_rows:
+                _unite(found, row, _bitmap_of(np.asarray(table.column(0))))
+        names = tasks.files.entries["location"].to_pylist()
+        locations, bitmaps = [names[row] for row in found], [bitmap.serialize() for bitmap in found.values()]
+        yield pa.table([pa.array(locations, pa.string()), pa.array(bitmaps, pa.binary())], schema=_FOUND)
+
+
+def gathered_positions(frame: DataFrame) -> tuple[dict[int, Any], bool]:
+    """The positions in a data frame of tasks (int) and positions (bigint), by task; and whether some are there twice.
+
+    Rows of one task may be in any partitions of the frame.
+    """
+    from pyspark.sql import functions as f
+
+    parts = frame.mapInArrow(_parts, _GATHERED)
+    found, twice = {}, False
+    for task, rows, data in parts.repartition(f.col("task")).mapInArrow(_gathered, _GATHERED).collect():
+        found[task] = _bitmap(bytes(data))
+        twice = twice or len(found[task]) < rows
+    return dict(sorted(found.items())), twice
+
+
+def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A bitmap for each task that has rows in a partition."""
+    found: dict[int, Any] = {}
+    counts: dict[int, int] = {}
+    for batch in batches:
+        tasks, positions = np.asarray(batch.column(0)), np.asarray(batch.column(1))
+        order = np.argsort(tasks, kind="stable")
+        tasks, positions = tasks[order], positions[order]
+        starts = np.flatnonzero(np.diff(tasks, prepend=-1))
+        for start, part in zip(starts.tolist(), np.split(positions, starts)[1:], strict=True):
+            task = int(tasks[start])
+            _unite(found, task, _bitmap_of(part))
+            counts[task] = counts.get(task, 0) + len(part)
+    yield from _packed(found, counts)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The bitmaps of each task put together."""
+    found: dict[int, Any] = {}
+    counts: dict[int, int] = {}
+    for batch in batches:
+        for task, rows, data in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            _unite(found, task, _bitmap(data))
+            counts[task] = counts.get(task, 0) + rows
+    yield from _packed(found, counts)
+
+
+def _packed(found: Mapping[int, Any], counts: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
+    for task, bitmap in found.items():  # one by one: a batch of all of them may be large
+        values = [pa.array([task], pa.int32()), pa.array([counts[task]]), pa.array([bitmap.serialize()], pa.binary())]
+        yield pa.record_batch(values, names=["task", "rows", "positions"])
+
+
+def _unite(found: dict[int, Any], task: int, bitmap: Any) -> None:
+    found[task] = found[task] | bitmap if task in found else bitmap
+
+
+def _bitmap_of(positions: npt.NDArray[np.int64]) -> Any:
+    from pyroaring import BitMap64
+
+    return BitMap64(array("Q", positions.astype(np.uint64, copy=False).tobytes()))
+
+
+def _bitmap(data: bytes) -> Any:
+    from pyroaring import BitMap64
+
+    return BitMap64.deserialize(data)  # made by a worker of this query
+
+
+def with_deleted(state: TableState, tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
+    """Tasks in whose files further rows are deleted by position, and which have no filter any more.
+
+    Each file concerned gets one deletion vector, inline, of what is deleted in it already and of these. So whoever
+    reads tasks reads what an operation leaves of their files.
+
+    Parameters
+    ----------
+    positions
+        By task, as `pyroaring.BitMap64`.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, FileMissingError
+        A delete that applies by position cannot be read.
+    """
+    rows = sorted(positions)
+    some = tasks.take(pa.array(rows, pa.int64()))
+    old = deleted_positions(state, some.files, some.matched)
+    entries = []
+    for row, entry in zip(rows, some.files.entries.select(["location", "record_count"]).to_pylist(), strict=True):
+        bitmap = positions[row]
+        if entry["location"] in old:
+            bitmap = bitmap | _inside(old[entry["location"]], entry["record_count"])
+        entries.append(
+            {
+                "content_type": int(ContentType.POSITION_DELETE),
+                "file_format": "puffin",
+                "record_count": len(bitmap),
+                "referenced_file": entry["location"],
+                "deletion_vector": {"inline_content": encode_deletion_vector(bitmap)},
+            }
+        )
+    matched = tasks.matched
+    vector: list[int | None] = matched.vector.to_pylist() if len(matched) else [None] * len(tasks)
+    for i, row in enumerate(rows):
+        vector[row] = len(matched.deletes) + i
+    none = pa.array([[]] * len(tasks), pa.list_view(pa.int32()))
+    names = pa.array([entry["referenced_file"] for entry in entries], pa.string())
+    deletes = MatchedDeletes(
+        concat_batches([matched.deletes, EntryBatch.of_rows(entries)]),
+        pa.array(vector, pa.int32()),
+        matched.positions if len(matched) else none,
+        matched.equality if len(matched) else none,
+        pa.concat_arrays([pa.array(matched.referenced.to_pylist(), pa.string()), names]),
+    )
+    return replace(tasks, whole=pa.array([True] * len(tasks), pa.bool_()), matched=deletes)
+
+
+def _inside(bitmap: Any, rows: int) -> Any:
+    """What of a bitmap is in a file of so many rows: foreign vectors may claim more."""
+    if not len(bitmap) or bitmap.max() < rows:
+        return bitmap
+    every = type(bitmap)()
+    every.add_range(0, rows)
+    return bitmap & every
