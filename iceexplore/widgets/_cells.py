@@ -3,63 +3,123 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.graph import json_safe
+from iceexplore.widgets._grid_query import MAX_COLUMNS
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["PAGE_SIZE", "cell", "page_of"]
+__all__ = ["PAGE_SIZE", "cell", "nested_value", "page_of", "safe_text", "text_of"]
 
 PAGE_SIZE = 50
 _MAX_TEXT = 300
-_MAX_COLUMNS = 60
+_MAX_NAMES = 1000
 
 
 def cell(value: Any) -> str | None:
-    """A value as text, shortened; None for null. Numbers keep every digit."""
-    if _is_missing(value):
+    """A value as text, shortened to 300 characters; None for null. Numbers keep every digit."""
+    text = text_of(value, most=_MAX_TEXT)
+    if text is None:
         return None
-    text = _text(value)
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any, *, most: int | None = None) -> str | None:
+    """A value as text; None for null. Of more than ``most`` characters the end may be left out."""
+    if _is_missing(value):
+        return None
     match value:
         case str():
-            return value
+            text = value
         case bool():
             return "true" if value else "false"
         case bytes():
-            return "0x" + value[: _MAX_TEXT // 2].hex()
+            return "0x" + (value if most is None else value[:most]).hex()
         case dict() | list() | tuple():
-            return json.dumps(json_safe(value), ensure_ascii=False, default=str)
+            text = json.dumps(nested_value(value), ensure_ascii=False, default=str)
         case _:
-            return str(value)
+            text = str(value)
+    return safe_text(text)
 
 
-def page_of(frame: pd.DataFrame, page: int, size: int = PAGE_SIZE) -> dict[str, Any]:
-    """One page of a frame, JSON-safe: columns, rows of text, and where the page stands.
+def safe_text(text: str) -> str:
+    """Text that UTF-8 can hold: a lone surrogate as its escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
-    A page past the end is the last one.
+
+def page_of(
+    frame: pd.DataFrame,
+    page: int,
+    size: int = PAGE_SIZE,
+    *,
+    rows: npt.NDArray[np.int64] | None = None,
+    columns: Sequence[int] | None = None,
+    docs: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """One page of a frame, JSON-safe.
+
+    Parameters
+    ----------
+    page
+        From 0; past the end is the last one.
+    rows
+        The places of the rows, in order; None: every row.
+    columns
+        The places of the columns; None: the first sixty.
+    docs
+        What columns mean, by name.
+
+    Returns
+    -------
+    dict
+        ``columns`` (name, right: aligned so, doc) of the whole frame up to a thousand, ``shown`` the places of those
+        that the page has, ``rows`` their text or null, ``page``, ``pages``, ``size``, ``total`` rows and ``whole``
+        (rows without a filter).
     """
     import pandas as pd
 
-    total = len(frame)
+    total = len(frame) if rows is None else len(rows)
     pages = max(1, -(-total // size))
     page = min(max(page, 0), pages - 1)
-    part = frame.iloc[page * size : (page + 1) * size]
-    columns, values = [], []
-    for i, name in enumerate(frame.columns[:_MAX_COLUMNS]):
-        column = part.iloc[:, i]
-        kind = column.dtype
+    at = slice(page * size, (page + 1) * size)
+    part = frame.iloc[at] if rows is None else frame.iloc[rows[at]]
+    count = frame.shape[1]
+    shown = [c for c in (range(count) if columns is None else columns) if c < count][:MAX_COLUMNS]
+    names = []
+    for name, kind in list(zip(frame.columns, frame.dtypes, strict=True))[:_MAX_NAMES]:
         right = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
-        columns.append({"name": cell(str(name)) or "", "right": bool(right)})
-        values.append([cell(v) for v in column.tolist()])
-    rows = [list(row) for row in zip(*values, strict=True)]
-    return {"columns": columns, "rows": rows, "page": page, "pages": pages, "size": size, "total": total}
+        names.append({"name": cell(str(name)) or "", "right": bool(right), "doc": (docs or {}).get(str(name), "")})
+    values = [[cell(v) for v in part.iloc[:, i].tolist()] for i in shown]
+    return {
+        "columns": names,
+        "shown": shown,
+        "rows": [list(row) for row in zip(*values, strict=True)],
+        "page": page,
+        "pages": pages,
+        "size": size,
+        "total": total,
+        "whole": len(frame),
+    }
+
+
+def nested_value(value: Any, *, key: str = "") -> Any:
+    """A value as JSON has it, bytes in full; snapshot ids and integers beyond 2⁵³ as text, as in `json_safe`."""
+    match value:
+        case dict():
+            return {str(k): nested_value(v, key=str(k)) for k, v in value.items()}
+        case list() | tuple():
+            if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # Arrow's map
+                return {str(k): nested_value(v, key=str(k)) for k, v in value}
+            return [nested_value(v, key=key) for v in value]
+        case bytes():
+            return "0x" + value.hex()
+        case _:
+            return None if _is_missing(value) else json_safe(value, key=key)
 
 
 def _is_missing(value: Any) -> bool:

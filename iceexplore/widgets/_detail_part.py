@@ -10,6 +10,7 @@ import traitlets
 from iceexplore.graph import TreeNode
 from iceexplore.widgets._detail import detail_of, load_table, tables_of
 from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._grid_query import GridQuery
 from iceexplore.widgets._tree_part import TreePart
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ class DetailPart(TreePart, GridPart):
     def _first_page(self, node: TreeNode) -> None:
         tables = tables_of(node)
         if tables:
-            query = {"n": self.query.get("n", 0), "grid": _GRID, "of": node.id, "table": tables[0].key}
-            self._load_page(query)
+            self._load_page(_GRID, GridQuery(node.id, tables[0].key, n=self.query.get(_GRID, {}).get("n", 0)))
         elif _GRID in self.pages:
             self.pages = {name: page for name, page in self.pages.items() if name != _GRID}
 

@@ -4,33 +4,56 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import traitlets
 
 from iceexplore.errors import OptionError
-from iceexplore.widgets._cells import page_of
+from iceexplore.widgets._cells import PAGE_SIZE, page_of, safe_text
 from iceexplore.widgets._face import Face, shown
+from iceexplore.widgets._grid_copy import MAX_CSV, cell_text, csv_chunk, row_json
+from iceexplore.widgets._grid_query import GridQuery, Order
+from iceexplore.widgets._grid_rows import nbytes, rows_in_order
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
 __all__ = ["GridPart"]
 
-_KEPT_FRAMES = 4
+#: Bytes of frames that are kept, besides the newest.
+_KEPT_BYTES = 256 * 1024 * 1024
 
 
 class GridPart(Face):
     """A part with tables. Each place that shows one is a grid with a name: ``"detail"``, ``"problems"``.
 
+    In the browser ``gridView(model, {grid, of, table, label})`` of ``grid.js`` is one. A part answers `_grid_frame`,
+    and may answer `_grid_nodes`, `_grid_row` and `_grid_docs`.
+
     Attributes
     ----------
     query
-        What the browser asks: ``n`` (counted up), ``grid``, ``of`` (what the table is of, a node's id), ``table``
-        (which of its tables), ``page`` (from 0).
+        By grid what the browser asks of it. ``of``: what the table is of, a node's id or any text; ``table``: which of
+        its tables. All else may be left out: ``n``, counted up; ``page``, from 0; ``sort``, ``[column, "asc" |
+        "desc"]``, a column being its place in the table, from 0; ``filters``, up to twenty ``{"column": place or None
+        for any, "op": "contains" | "=" | "<" | ">" | "null" | "not null", "value": text}``, all of which hold;
+        ``columns``, the places of those to show, at most 60; ``node``, in place of a page: that with this node's row.
     pages
-        By grid the page shown, with the query's ``n``, ``of`` and ``table``: see `iceexplore.widgets._cells.page_of`.
+        By grid the answer: the query's ``n``, ``of``, ``table``, ``sort`` and ``filters``, the page's ``columns``
+        ({name, right, doc}, of the whole table), ``shown`` (places of the columns that ``rows`` have), ``rows`` (text,
+        at most 300 characters, or None for null), ``page``, ``pages``, ``size``, ``total`` rows, ``whole`` (without a
+        filter) and ``nodes``, for each row the node that it stands for, or None. ``text`` in place of ``rows``: a page
+        that is no table (see `_grid_text`).
+
+    Notes
+    -----
+    What leaves a table whole goes by messages, which no notebook keeps: ``{"grid", "n", "want": "cell" | "row" |
+    "csv", "of", "table", "sort", "filters", "row", "column"}``, ``row`` counting in the order shown. The answer is
+    ``{"grid", "n", "text"}``, of a CSV a part of it with ``next``, the row to go on with or None, ``total`` rows and
+    ``most``, the characters after which the browser stops; or ``{"grid", "n", "error"}``.
     """
 
     query = traitlets.Dict().tag(sync=True)
@@ -39,11 +62,15 @@ class GridPart(Face):
     def _prepare(self) -> None:
         super()._prepare()
         self._frames: OrderedDict[tuple[str, str, str], pd.DataFrame] = OrderedDict()
-        self._lock = threading.Lock()
+        self._orders: dict[str, tuple[tuple[str, str, Order], npt.NDArray[np.int64] | None]] = {}
+        self._lock = threading.RLock()
 
     def _begin(self) -> None:
         super()._begin()
         self.observe(self._on_query, "query")
+        self.on_msg(self._on_message)
+
+    # What a part answers ----------------------------------------------------------------------------------------------
 
     def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
         """A whole table. A part answers for its own grids, and leaves others to the next; runs in the worker.
@@ -55,35 +82,128 @@ class GridPart(Face):
         """
         raise OptionError(f"there is no table {table!r} in {grid!r}")
 
+    def _grid_text(self, grid: str, of: str, table: str) -> dict[str, Any] | None:
+        """What a grid shows that is no table: a dictionary with ``text``; None where it is one."""
+        return None
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        """The nodes of the tree that rows of a frame, by their places, stand for; None for a row that is none."""
+        return [None] * len(rows)
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        """The place in the frame of the row that stands for a node; None: there is none."""
+        return None
+
+    def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
+        """What the columns mean, by name."""
+        return {}
+
+    # Answers ----------------------------------------------------------------------------------------------------------
+
     def _frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
-        """A table; the last few are kept."""
+        """A table; what was shown last is kept, up to 256 MiB besides the newest."""
         at = (grid, of, table)
         with self._lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
             if at not in self._frames:
                 self._frames[at] = self._grid_frame(grid, of, table)
             self._frames.move_to_end(at)
-            while len(self._frames) > _KEPT_FRAMES:
+            sizes = [nbytes(frame) for frame in self._frames.values()]
+            while len(sizes) > 1 and sum(sizes[:-1]) > _KEPT_BYTES:
                 self._frames.popitem(last=False)
+                sizes.pop(0)
             return self._frames[at]
+
+    def _forget(self, grid: str) -> None:
+        """A grid's tables are others now: they are made again when they are asked for."""
+        with self._lock:
+            for at in [at for at in self._frames if at[0] == grid]:
+                del self._frames[at]
+            self._orders.pop(grid, None)
+
+    def _rows(self, grid: str, query: GridQuery, frame: pd.DataFrame) -> npt.NDArray[np.int64] | None:
+        at = (query.of, query.table, query.order)
+        with self._lock:
+            found = self._orders.get(grid)
+            if found is None or found[0] != at:
+                found = self._orders[grid] = (at, rows_in_order(frame, query.order))
+            return found[1]
+
+    def _page(self, grid: str, query: GridQuery) -> dict[str, Any]:
+        """The answer to a query; runs in the worker."""
+        text = self._grid_text(grid, query.of, query.table)
+        if text is not None:
+            return {**query.sent(), **text}
+        frame = self._frame(grid, query.of, query.table)
+        rows = self._rows(grid, query, frame)
+        page = query.page
+        if query.node is not None:
+            place = _position(self._grid_row(grid, query.of, query.table, query.node), rows)
+            page = page if place is None else place // PAGE_SIZE
+        docs = self._grid_docs(grid, query.of, query.table)
+        made = page_of(frame, page, rows=rows, columns=query.columns, docs=docs)
+        first = made["page"] * made["size"]
+        places = range(first, first + len(made["rows"]))
+        shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()
+        nodes = list(self._grid_nodes(grid, query.of, query.table, shown_rows))
+        return {**query.sent(), **made, "nodes": nodes}
 
     @shown
     def _on_query(self, change: Any) -> None:
-        query = self.query
-        texts = [query.get(key) for key in ("grid", "of", "table")]
-        page = query.get("page", 0)
-        if not all(isinstance(t, str) for t in texts) or isinstance(page, bool) or not isinstance(page, int):
-            raise OptionError(f"query={str(query)[:200]}: give n, grid, of, table (text) and page (a number from 0)")
-        self._load_page(query)
+        old = change["old"] if isinstance(change["old"], Mapping) else {}
+        for grid, raw in self.query.items():
+            if raw != old.get(grid):
+                self._load_page(grid, GridQuery.parse(raw))
 
-    def _load_page(self, query: Mapping[str, Any]) -> None:
+    def _load_page(self, grid: str, query: GridQuery) -> None:
         """Show a page, as a query asks."""
-        grid, of, table = (str(query[key]) for key in ("grid", "of", "table"))
-        asked = {"n": query.get("n", 0), "of": of, "table": table}
-
-        def read() -> dict[str, Any]:
-            return {**asked, **page_of(self._frame(grid, of, table), query.get("page", 0))}
 
         def show(page: dict[str, Any]) -> None:
             self.pages = {**self.pages, grid: page}
 
-        self._do(f"page:{grid}", "Reading", read, show)
+        self._do(f"page:{grid}", "Reading", lambda: self._page(grid, query), show)
+
+    # Messages ---------------------------------------------------------------------------------------------------------
+
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if not isinstance(content, Mapping) or "want" not in content:
+            return
+        back = {"grid": content.get("grid"), "n": content.get("n")}
+
+        def read() -> dict[str, Any]:
+            try:
+                return {**back, **self._whole(content)}
+            except Exception as error:  # an answer must come: the browser waits for it
+                return {**back, "error": safe_text(str(error)[:500])}
+
+        self._do(f"whole:{str(back['grid'])[:100]}", "Reading", read, self.send)
+
+    def _whole(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        grid, want, at = content.get("grid"), content["want"], content.get("row", 0)
+        query = GridQuery.parse({key: content.get(key) for key in ("of", "table", "sort", "filters")})
+        column = content.get("column", 0)
+        if not isinstance(grid, str) or type(at) is not int or type(column) is not int:
+            raise OptionError("a grid is named by text, row and column are whole numbers")
+        frame = self._frame(grid, query.of, query.table)
+        rows = self._rows(grid, query, frame)
+        if want == "csv":
+            text, following = csv_chunk(frame, rows, at)
+            return {
+                "text": text,
+                "next": following,
+                "total": len(frame) if rows is None else len(rows),
+                "most": MAX_CSV,
+            }
+        place = at if rows is None else int(rows[at]) if 0 <= at < len(rows) else -1
+        if want == "cell":
+            return {"text": cell_text(frame, place, column)}
+        if want == "row":
+            return {"text": row_json(frame, place)}
+        raise OptionError(f"a table gives a cell, a row or csv, not {str(want)[:40]!r}")
+
+
+def _position(place: int | None, rows: npt.NDArray[np.int64] | None) -> int | None:
+    """Where a row of a frame stands in the order shown; None where it is not shown."""
+    if place is None or rows is None:
+        return place
+    found = np.flatnonzero(rows == place)
+    return int(found[0]) if len(found) else None

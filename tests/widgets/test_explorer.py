@@ -129,7 +129,7 @@ def test_every_table_of_every_kind(widget: Explorer, kind: str) -> None:
     assert widget.detail["tables"]
     for number, tab in enumerate(widget.detail["tables"], 1):
         of = widget.selection["node"]
-        widget.query = {"n": number, "grid": "detail", "of": of, "table": tab["key"], "page": 0}
+        widget.query = {"detail": {"n": number, "of": of, "table": tab["key"], "page": 0}}
         assert widget.settle(60)
         assert widget.error == {}, tab
         assert (widget.pages["detail"]["n"], widget.pages["detail"]["table"]) == (number, tab["key"])
@@ -184,9 +184,9 @@ def test_earlier_metadata_files_unfold(widget: Explorer, table: ix.Table) -> Non
         ("selection", {"snapshot": "x"}),
         ("selection", {"node": "manifest:1:2"}),
         ("selection", {"node": "<img src=x onerror=alert(1)>"}),
-        ("query", {"n": 1, "grid": "detail", "of": "table", "table": "no such table", "page": 0}),
-        ("query", {"n": 1, "grid": "detail", "of": "table", "table": ["files"], "page": 0}),
-        ("query", {"n": 1, "grid": "detail", "of": "table", "table": "files", "page": "0"}),
+        ("query", {"detail": {"n": 1, "of": "table", "table": "no such table", "page": 0}}),
+        ("query", {"detail": {"n": 1, "of": "table", "table": ["files"], "page": 0}}),
+        ("query", {"detail": {"n": 1, "of": "table", "table": "files", "page": "0"}}),
     ],
 )
 def test_nonsense_from_the_browser_is_shown(widget: Explorer, trait: str, value: Any) -> None:

@@ -1,25 +1,18 @@
-// The detail pane: facts and problems of what is selected, and its tables, a page at a time.
+// The detail pane: what the selected node is, its fields and problems, and its tables.
 
 import { el, icon, listen } from "./dom.js";
-
-const WIDE = 34; // characters that a cell shows of a location
-
-// Of a long location the end says more than the beginning.
-const tail = (value) => (value.length > WIDE && /^([a-z][a-z0-9+.-]*:\/)?\//i.test(value) ? "…" + value.slice(1 - WIDE) : value);
+import { gridView } from "./grid.js";
 
 export function detailView(model) {
   const head = el("div", { class: "ice-head" });
   const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "Tables" });
-  const panel = el("div", { class: "ice-panel", role: "tabpanel", tabindex: 0 });
-  const pager = el("div", { class: "ice-pager" });
-  const box = el("section", { class: "ice-detail", "aria-label": "Details" }, head, tabs, panel, pager);
-  let chosen = null; // what was asked for last, until its page comes
+  const tables = gridView(model, { grid: "detail", label: "Table" });
+  const box = el("section", { class: "ice-detail", "aria-label": "Details" }, head, tabs, tables.element);
+  let chosen = null; // the tab that was asked for last, until its page comes
 
-  function ask(table, page) {
-    const query = model.get("query");
-    chosen = { node: model.get("detail").id, table };
-    model.set("query", { n: (query.n ?? 0) + 1, grid: "detail", of: chosen.node, table, page });
-    model.save_changes();
+  function ask({ key, of }) {
+    chosen = { key, of };
+    tables.show(of, key);
     drawTabs();
   }
 
@@ -53,25 +46,30 @@ export function detailView(model) {
     );
   }
 
+  const names = () => (model.get("detail").tables ?? []).map((tab) => ({ of: model.get("detail").id, ...tab }));
+  const is = (tab, other) => tab.key === other?.key && tab.of === other?.of;
+
   function current() {
-    const page = (model.get("pages").detail ?? {});
-    const detail = model.get("detail");
-    if (chosen?.node === detail.id && chosen.table !== page.table) return chosen.table;
-    return page.of === detail.id ? page.table : detail.tables?.[0]?.key;
+    const page = model.get("pages").detail ?? {};
+    const all = names();
+    return all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, { key: page.table, of: page.of })) ?? all[0];
   }
 
   function drawTabs() {
-    const names = model.get("detail").tables ?? [];
-    tabs.hidden = names.length === 0;
+    const page = model.get("pages").detail ?? {};
+    if (is({ key: page.table, of: page.of }, chosen)) chosen = null;
     const now = current();
+    const held = tabs.contains(document.activeElement);
+    tabs.hidden = tables.element.hidden = !now;
     tabs.replaceChildren(
-      ...names.map(({ key, title }) =>
+      ...names().map((tab) =>
         el("button", {
-          class: "ice-tab", type: "button", role: "tab", "data-key": key,
-          "aria-selected": key === now, tabindex: key === now ? 0 : -1, onclick: () => ask(key, 0),
-        }, title),
+          class: "ice-tab", type: "button", role: "tab", "data-key": tab.key,
+          "aria-selected": is(tab, now), tabindex: is(tab, now) ? 0 : -1, onclick: () => ask(tab),
+        }, tab.title),
       ),
     );
+    if (held) tabs.querySelector("[aria-selected=true]")?.focus();
   }
 
   tabs.addEventListener("keydown", (event) => {
@@ -80,47 +78,12 @@ export function detailView(model) {
     if (!step || at < 0) return;
     event.preventDefault();
     event.stopPropagation();
-    const key = tabs.children[(at + step + tabs.children.length) % tabs.children.length].dataset.key;
-    ask(key, 0);
-    [...tabs.children].find((tab) => tab.dataset.key === key)?.focus();
+    tabs.children[(at + step + tabs.children.length) % tabs.children.length].click();
+    tabs.querySelector("[aria-selected=true]").focus();
   });
 
-  function drawPage() {
-    const page = (model.get("pages").detail ?? {});
-    const detail = model.get("detail");
-    const mine = page.of === detail.id && (detail.tables ?? []).some(({ key }) => key === page.table);
-    if (!mine) {
-      panel.replaceChildren();
-      pager.hidden = true;
-      return;
-    }
-    const cell = (value, right) =>
-      value === null
-        ? el("td", { class: "ice-null" + (right ? " ice-right" : "") }, "null")
-        : el("td", { class: right ? "ice-right" : null, title: value.length > WIDE ? value : null }, tail(value));
-    const table = el(
-      "table",
-      { class: "ice-table" },
-      el("thead", {}, el("tr", {}, ...page.columns.map((c) => el("th", { scope: "col", class: c.right ? "ice-right" : null }, c.name)))),
-      el("tbody", {}, ...page.rows.map((row) => el("tr", {}, ...row.map((value, i) => cell(value, page.columns[i].right))))),
-    );
-    panel.replaceChildren(page.total ? table : el("div", { class: "ice-empty" }, "No rows."));
-    panel.scrollTop = 0;
-    const first = page.page * page.size;
-    const go = (to, text, name) =>
-      el("button", { type: "button", class: "ice-button", "aria-label": name, disabled: to < 0 || to >= page.pages || to === page.page, onclick: () => ask(page.table, to) }, text);
-    pager.hidden = page.total === 0;
-    const range = page.total === 1 ? "1 row" : `${(first + 1).toLocaleString("en")}–${(first + page.rows.length).toLocaleString("en")} of ${page.total.toLocaleString("en")} rows`;
-    pager.replaceChildren(
-      el("span", { class: "ice-range", role: "status" }, range),
-      ...(page.pages > 1
-        ? [go(0, "«", "First page"), go(page.page - 1, "‹", "Previous page"), go(page.page + 1, "›", "Next page"), go(page.pages - 1, "»", "Last page")]
-        : []),
-    );
-  }
-
-  const drawDetail = () => (drawHead(), drawTabs(), drawPage());
-  const ends = [listen(model, ["detail"], drawDetail), listen(model, ["pages"], () => (drawTabs(), drawPage()))];
-  drawDetail();
+  const ends = [tables.end, listen(model, ["detail"], () => (drawHead(), drawTabs())), listen(model, ["pages"], drawTabs)];
+  drawHead();
+  drawTabs();
   return { element: box, end: () => ends.forEach((end) => end()) };
 }

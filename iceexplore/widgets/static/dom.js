@@ -55,6 +55,30 @@ export function choose(model, change) {
   model.save_changes();
 }
 
+const WIDE = 34; // characters that a cell shows of a location
+
+// Of a long location the end says more than the beginning.
+export const tail = (value) => (value.length > WIDE && /^([a-z][a-z0-9+.-]*:\/)?\//i.test(value) ? "…" + value.slice(1 - WIDE) : value);
+
+// Puts text on the clipboard; says whether the browser let us.
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // no permission, or no secure context: as it was done before there was one
+    const held = document.activeElement;
+    const area = el("textarea", { style: { position: "fixed", opacity: 0 }, "aria-hidden": "true" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    held?.focus();
+    return done;
+  }
+}
+
 // Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites, then the system.
 export function theme() {
   const body = document.body.dataset;

@@ -1,0 +1,96 @@
+"""What leaves a table whole: one cell, one row as JSON, all rows as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets._cells import nested_value, safe_text, text_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+__all__ = ["MAX_CSV", "MAX_TEXT", "cell_text", "csv_chunk", "row_json"]
+
+#: Characters that are copied at most. A message to the browser stays under 5 MB, which is what Databricks lets through.
+MAX_TEXT = 1_000_000
+#: Characters of a CSV at most: the browser holds it in memory.
+MAX_CSV = 200_000_000
+_CHUNK = 1_500_000
+_MAX_CELL = 32_767  # a spreadsheet's cell holds no more
+_STEP = 2000
+#: What a spreadsheet would take for a formula (OWASP, "CSV Injection").
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+
+
+def cell_text(frame: pd.DataFrame, row: int, column: int) -> str:
+    """A cell's whole text, empty for null; of more than a million characters the first million."""
+    _check(frame, row, column)
+    text = text_of(frame.iloc[:, column].iloc[row]) or ""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def row_json(frame: pd.DataFrame, row: int) -> str:
+    """A row as JSON, every integer with all its digits.
+
+    Raises
+    ------
+    OptionError
+        There is no such row, or its text is beyond a million characters.
+    """
+    _check(frame, row, 0)
+    record = {
+        str(name): nested_value(frame.iloc[:, i].iloc[row], key=str(name)) for i, name in enumerate(frame.columns)
+    }
+    text = safe_text(json.dumps(record, ensure_ascii=False, indent=2, default=str))
+    if len(text) > MAX_TEXT:
+        raise OptionError(f"the row has {len(text):,} characters of JSON; no more than {MAX_TEXT:,} are copied")
+    return text
+
+
+def csv_chunk(frame: pd.DataFrame, rows: npt.NDArray[np.int64] | None, start: int) -> tuple[str, int | None]:
+    """Rows as CSV from one on, the header first, at most 1.5 million characters or one row; and where to go on.
+
+    Text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage
+    return) gets an apostrophe before it. Null is empty. A cell has at most 32,767 characters.
+    """
+    total = len(frame) if rows is None else len(rows)
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\r\n").writerow  # RFC 4180
+    if start == 0:
+        write([_escaped(safe_text(str(name))) for name in frame.columns])
+    at = max(0, start)
+    while at < total:
+        span = slice(at, min(at + _STEP, total))
+        part = frame.iloc[span] if rows is None else frame.iloc[rows[span]]
+        columns = [_column(part.iloc[:, i]) for i in range(frame.shape[1])]
+        for record in zip(*columns, strict=True):
+            write(record)
+            at += 1
+            if out.tell() >= _CHUNK:
+                return out.getvalue(), at if at < total else None
+    return out.getvalue(), None
+
+
+def _column(series: Any) -> list[str]:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+        return [text_of(v) or "" for v in series.tolist()]  # a negative number is no formula
+    return [_escaped(text_of(v, most=_MAX_CELL) or "") for v in series.tolist()]
+
+
+def _escaped(text: str) -> str:
+    text = "'" + text if _FORMULA.match(text) else text
+    return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
+
+
+def _check(frame: pd.DataFrame, row: int, column: int) -> None:
+    if not (0 <= row < len(frame) and 0 <= column < max(1, frame.shape[1])):
+        raise OptionError(f"the table has {len(frame):,} rows and {frame.shape[1]} columns: no cell {row}, {column}")

@@ -1,0 +1,213 @@
+"""Which rows of a table are shown, and in which order: by Arrow on whole columns, not value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets._cells import text_of
+from iceexplore.widgets._grid_query import Filter, Order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["arrow_column", "nbytes", "rows_in_order"]
+
+#: Elements by which lists are sorted.
+_SORTED_ELEMENTS = 4
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_COMPARE = {"=": pc.equal, "<": pc.less, ">": pc.greater}
+
+
+def rows_in_order(frame: pd.DataFrame, order: Order) -> npt.NDArray[np.int64] | None:
+    """The places of the rows that pass all filters, sorted; None for every row as it stands.
+
+    Sorting is stable; NaN and then nulls come last either way. Structs are sorted field by field, lists by their first
+    four elements, other nested values by their text.
+
+    Raises
+    ------
+    OptionError
+        There is no such column, or its values cannot be compared so.
+    """
+    rows: npt.NDArray[np.int64] | None = None
+    if order.filters:
+        mask = np.ones(len(frame), dtype=np.bool_)
+        for one in order.filters:
+            mask &= np.asarray(pc.fill_null(_mask(frame, one), False).to_numpy(zero_copy_only=False))
+        rows = np.flatnonzero(mask).astype(np.int64)
+    if order.sort is None:
+        return rows
+    place, direction = order.sort
+    column = arrow_column(frame, place)
+    if rows is not None:
+        column = column.take(pa.array(rows))
+    keys = list(_sort_keys(column))
+    if not keys:
+        return rows
+    table = pa.table({str(i): key for i, key in enumerate(keys)})
+    ways = [(name, "ascending" if direction == "asc" else "descending") for name in table.column_names]
+    places: npt.NDArray[np.int64] = pc.sort_indices(table, sort_keys=ways).to_numpy().astype(np.int64)
+    return places if rows is None else rows[places]
+
+
+def arrow_column(frame: pd.DataFrame, place: int) -> pa.Array:
+    """A column as one Arrow array; objects of several types as their text.
+
+    Raises
+    ------
+    OptionError
+        There is no such column.
+    """
+    if not 0 <= place < frame.shape[1]:
+        raise OptionError(f"the table has {frame.shape[1]} columns, none at {place}")
+    series = frame.iloc[:, place]
+    try:
+        made = pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError):
+        made = pa.array([text_of(v) for v in series.tolist()], pa.string())
+    if isinstance(made, pa.ChunkedArray):
+        made = made.combine_chunks()
+    if pa.types.is_dictionary(made.type):
+        made = made.dictionary_decode()
+    return made.storage if isinstance(made, pa.ExtensionArray) else made
+
+
+def nbytes(frame: pd.DataFrame) -> int:
+    """About how much memory a frame takes, in bytes; Python objects by a rough size each."""
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
+
+
+# Filters --------------------------------------------------------------------------------------------------------------
+
+
+def _mask(frame: pd.DataFrame, one: Filter) -> pa.BooleanArray:
+    if one.column is None:
+        mask = pa.array(np.zeros(len(frame), dtype=np.bool_))
+        for place in range(frame.shape[1]):
+            mask = pc.or_(mask, pc.fill_null(_contains(arrow_column(frame, place), one.value), False))
+        return mask
+    column = arrow_column(frame, one.column)
+    if one.op == "null":
+        return column.is_null()
+    if one.op == "not null":
+        return column.is_valid()
+    if one.op == "contains":
+        return _contains(column, one.value)
+    return _compared(column, one, str(frame.columns[one.column]))
+
+
+def _contains(column: pa.Array, text: str) -> pa.BooleanArray:
+    """Whether the text stands in a value as it is shown; in nested values: in a name or value within."""
+    kind = column.type
+    no = pa.array(np.zeros(len(column), dtype=np.bool_))
+    if pa.types.is_null(kind):
+        return no
+    if pa.types.is_struct(kind):
+        for child in column.flatten():
+            no = pc.or_(no, pc.fill_null(_contains(child, text), False))
+        return no
+    if pa.types.is_map(kind):
+        starts = np.asarray(column.offsets)
+        hit = [pc.fill_null(_contains(part, text), False) for part in (column.keys, column.items)]
+        return _any_within(column, starts, pc.or_(*hit))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _any_within(column, np.asarray(column.offsets), pc.fill_null(_contains(column.values, text), False))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        digits = text.lower().removeprefix("0x")
+        try:
+            wanted = bytes.fromhex(digits)
+        except ValueError:
+            return no
+        return pc.match_substring(column.cast(pa.large_binary()), wanted)
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        column = _as_text(column)
+    return pc.match_substring(column, text, ignore_case=True)
+
+
+def _any_within(column: pa.Array, offsets: npt.NDArray[Any], hit: pa.BooleanArray) -> pa.BooleanArray:
+    """Per list, whether any of its elements is hit: by sums up to each offset."""
+    sums = np.concatenate(([0], np.cumsum(np.asarray(hit.to_numpy(zero_copy_only=False)), dtype=np.int64)))
+    return pa.array(sums[offsets[1:]] > sums[offsets[:-1]])
+
+
+def _compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
+    kind, text = column.type, one.value.strip()
+    if pa.types.is_null(kind):
+        return pa.array(np.zeros(len(column), dtype=np.bool_))
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise OptionError(f"{name[:100]!r} has values of the type {str(kind)[:60]}: ask whether they contain something")
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if one.op == "=":
+            return pc.equal(pc.utf8_lower(column), one.value.lower())
+        return _COMPARE[one.op](column, one.value)
+    value = _scalar(text, kind, one, name)
+    if isinstance(value, bool):  # beyond the type's range: so is the answer
+        return pa.array(np.full(len(column), value))
+    return _COMPARE[one.op](column, value)
+
+
+def _scalar(text: str, kind: pa.DataType, one: Filter, name: str) -> Any:
+    """A text as a value to compare a column of this type with."""
+    plain = text.replace(",", "") if pa.types.is_integer(kind) or pa.types.is_floating(kind) else text
+    try:
+        if pa.types.is_integer(kind):
+            try:
+                whole = int(plain)
+            except ValueError:
+                return pa.scalar(float(plain), pa.float64())
+            if _LEAST <= whole <= _MOST:
+                return pa.scalar(whole, pa.int64())
+            return (one.op == "<") == (whole > 0) and one.op != "="
+        if pa.types.is_floating(kind):
+            return pa.scalar(float(plain), pa.float64())
+        if pa.types.is_boolean(kind):
+            return pa.scalar({"true": True, "false": False}[plain.lower()])
+        if pa.types.is_timestamp(kind):
+            import pandas as pd
+
+            when = pd.Timestamp(plain)
+            if kind.tz is not None:
+                when = when.tz_localize("UTC") if when.tzinfo is None else when
+            return pa.scalar(when, pa.timestamp("ns", kind.tz))
+        return pa.scalar(plain).cast(kind)
+    except (ValueError, KeyError, TypeError, OverflowError, pa.ArrowException) as error:
+        raise OptionError(f"{name[:100]!r} has values of the type {kind}; {text[:100]!r} is none") from error
+
+
+# Sorting --------------------------------------------------------------------------------------------------------------
+
+
+def _sort_keys(column: pa.Array) -> Iterator[pa.Array]:
+    kind = column.type
+    if pa.types.is_null(kind):
+        return
+    if pa.types.is_struct(kind):
+        for child in column.flatten():
+            yield from _sort_keys(child)
+    elif pa.types.is_list(kind) and not pa.types.is_nested(kind.value_type):
+        starts = np.asarray(column.offsets)
+        for i in range(_SORTED_ELEMENTS):
+            at = starts[:-1] + i
+            gone = (at >= starts[1:]) | np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+            yield column.values.take(pa.array(at, pa.int64(), mask=gone))
+    elif pa.types.is_nested(kind):
+        yield pa.array([text_of(v) for v in column.to_pylist()], pa.string())
+    elif pa.types.is_fixed_size_binary(kind):
+        yield column.cast(pa.binary())
+    else:
+        yield column
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([text_of(v) for v in column.to_pylist()], pa.string())

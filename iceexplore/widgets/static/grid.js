@@ -1,0 +1,448 @@
+// A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
+
+import { choose, copyText, el, listen, tail } from "./dom.js";
+
+const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
+const LONGEST = 300; // characters after which Python shortens a cell
+const DELAY = 300; // ms without a key until what is typed filters
+const PATIENCE = 120_000; // ms to wait for what is to be copied
+const FEW = 6; // columns that need no menu
+
+const count = (n) => n.toLocaleString("en");
+const needsText = (op) => op !== "null" && op !== "not null";
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+// Shows the page of a grid. `of` and `table` say which table to ask for at first, where nothing is shown yet; without
+// them somebody else asks: `show(of, table, more)` of what is returned. `onRow(node, row)` is called for a row that stands
+// for a node and is opened; without it the node is selected.
+export function gridView(model, { grid, of, table, label, onRow = (node) => chooseNode(model, node) }) {
+  const column = el("select", { class: "ice-select", "aria-label": "Column to filter", onchange: () => (drawFilter(), text.focus(), typed()) });
+  const operator = el("select", { class: "ice-select", "aria-label": "How to compare", onchange: () => (drawFilter(), typed()) });
+  const text = el("input", { class: "ice-input", type: "search", "aria-label": `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
+  const add = el("button", { type: "button", class: "ice-button", "aria-label": "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
+  const menu = el("details", { class: "ice-menu", onkeydown: (event) => event.key === "Escape" && ((menu.open = false), menu.firstChild.focus(), event.stopPropagation()) });
+  const chips = el("div", { class: "ice-chips" });
+  const bar = el("div", { class: "ice-grid-bar" }, column, operator, text, add, menu);
+  const panel = el("div", { class: "ice-panel" });
+  const said = el("span", { class: "ice-said", role: "status" });
+  const pager = el("div", { class: "ice-pager" });
+  const box = el("div", { class: "ice-grid", role: "region", "aria-label": label }, bar, chips, panel, pager);
+  operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
+  let asked = null; // the query that is not answered yet
+  let draft = null; // the filter that is being typed
+  let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
+  let timer = null;
+  let drawn = {}; // the page that is shown
+  let wants = new Map(); // what waits for whole text, by its number
+
+  const page = () => model.get("pages")[grid] ?? {};
+  const current = () => asked ?? page();
+  const body = () => page().rows ?? [];
+
+  function ask(change) {
+    const now = current();
+    const queries = model.get("query");
+    const { of, table, sort = null, filters = [], columns } = now;
+    const kept = columns && typeof columns[0] !== "number" ? page().shown : columns;
+    asked = { of, table, page: 0, sort, filters, ...(kept ? { columns: kept } : {}), ...change, n: Math.max(queries[grid]?.n ?? 0, page().n ?? 0) + 1 };
+    model.set("query", { ...queries, [grid]: asked });
+    model.save_changes();
+    drawState();
+  }
+
+  // Another table; what is typed, sorted and filtered goes with the old one.
+  function show(newOf, newTable, more = {}) {
+    draft = null;
+    text.value = "";
+    column.value = "";
+    focus = [0, 0];
+    asked = { of: newOf, table: newTable };
+    ask(more);
+  }
+
+  // Filters ------------------------------------------------------------------------------------------------------------
+
+  const written = () => ({ column: column.value === "" ? null : Number(column.value), op: column.value === "" ? "contains" : operator.value, value: text.value });
+  const kept = () => (current().filters ?? []).filter((filter) => !same(filter, draft));
+
+  function typed() {
+    clearTimeout(timer);
+    timer = setTimeout(apply, DELAY);
+  }
+  function apply() {
+    clearTimeout(timer);
+    const others = kept();
+    const now = written();
+    draft = needsText(now.op) && now.value.trim() === "" ? null : now;
+    const filters = draft ? [...others, draft] : others;
+    if (!same(filters, current().filters ?? [])) ask({ filters, page: 0 });
+  }
+  function keep() {
+    apply();
+    if (!draft) return;
+    draft = null;
+    text.value = "";
+    column.value = "";
+    drawFilter();
+    drawChips();
+    text.focus();
+  }
+  function typing(event) {
+    event.stopPropagation();
+    if (event.key === "Enter") keep();
+  }
+  function filterBy(place) {
+    column.value = String(place);
+    drawFilter();
+    text.focus();
+  }
+  function drawFilter() {
+    operator.hidden = column.value === "";
+    if (operator.hidden) operator.value = "contains";
+    const useful = needsText(operator.value);
+    text.hidden = !useful;
+    text.placeholder = column.value === "" ? "Filter" : "Value";
+  }
+  function drawChips() {
+    const names = page().columns ?? [];
+    const words = ({ column, op, value }) => [column === null ? "any column" : names[column]?.name ?? `column ${column + 1}`, OPERATORS.find(([name]) => name === op)?.[1] ?? op, needsText(op) ? value : ""].filter(Boolean).join(" ");
+    const all = kept();
+    chips.hidden = all.length === 0;
+    chips.replaceChildren(
+      ...all.map((filter) =>
+        el("button", { type: "button", class: "ice-chip", "aria-label": `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), text.focus()) }, el("span", {}, words(filter)), el("span", { "aria-hidden": "true" }, "×")),
+      ),
+    );
+  }
+  function clear() {
+    draft = null;
+    text.value = "";
+    ask({ filters: [], page: 0 });
+    text.focus();
+  }
+
+  // The table ----------------------------------------------------------------------------------------------------------
+
+  function sortBy(place) {
+    const [now, way] = current().sort ?? [];
+    ask({ sort: now !== place ? [place, "asc"] : way === "asc" ? [place, "desc"] : null, page: 0 });
+  }
+
+  function drawTable() {
+    const now = page();
+    const held = panel.contains(document.activeElement);
+    const moved = drawn.of !== now.of || drawn.table !== now.table;
+    const { scrollLeft } = panel;
+    const turned = moved || drawn.page !== now.page || !same(drawn.sort, now.sort) || !same(drawn.filters, now.filters);
+    drawn = now;
+    if (moved) drawColumns();
+    drawMenu();
+    if (now.text !== undefined) return drawText(held);
+    if (!now.rows) return panel.replaceChildren();
+    const shown = now.shown.map((place) => ({ place, ...now.columns[place] }));
+    const head = shown.map(({ place, name, right, doc }) => {
+      const way = now.sort?.[0] === place ? now.sort[1] : null;
+      const filtered = now.filters.some((filter) => filter.column === place);
+      return el(
+        "th",
+        { scope: "col", role: "columnheader", class: right ? "ice-right" : null, "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
+        el("div", { class: "ice-th" },
+          el("button", { type: "button", class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
+          el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filterBy(place) }, "⌄"),
+        ),
+      );
+    });
+    const chosen = model.get("selection").node;
+    const rows = now.rows.map((row, at) => {
+      const node = now.nodes?.[at];
+      return el(
+        "tr",
+        { role: "row", "aria-rowindex": now.page * now.size + at + 2, "aria-selected": node ? node === chosen : null, class: node ? "ice-goes" : null, "data-node": node },
+        ...row.map((value, i) => {
+          const { right } = shown[i];
+          const open = i === 0 && node;
+          const words = value === null ? "null" : tail(value);
+          return el(i === 0 ? "th" : "td", {
+            role: i === 0 ? "rowheader" : "gridcell", tabindex: -1,
+            class: [right && "ice-right", value === null && "ice-null"].filter(Boolean).join(" ") || null,
+            title: value !== null && words !== value ? value : null,
+          }, open ? el("span", { class: "ice-open" }, words) : words);
+        }),
+      );
+    });
+    const content = el(
+      "table",
+      { class: "ice-table", role: "grid", "aria-label": label, "aria-rowcount": now.total + 1, "aria-colcount": now.columns.length, "aria-describedby": null },
+      el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
+      el("tbody", { role: "rowgroup" }, ...rows),
+    );
+    panel.replaceChildren(content, ...(now.total ? [] : [drawEmpty(now)]));
+    panel.scrollLeft = moved ? 0 : scrollLeft;
+    if (turned) panel.scrollTop = 0;
+    focus = [Math.min(focus[0], body().length - 1), focus[1]];
+    stop(held);
+    reveal();
+  }
+
+  function drawText(held) {
+    panel.replaceChildren(el("pre", { class: "ice-text", tabindex: 0, "aria-label": label }, page().text));
+    panel.scrollTop = 0;
+    if (held) panel.firstChild.focus({ preventScroll: true });
+  }
+
+  function drawEmpty(now) {
+    if (!now.filters.length) return el("div", { class: "ice-empty" }, "No rows.");
+    return el("div", { class: "ice-empty" }, `None of ${count(now.whole)} rows matches. `, el("button", { type: "button", class: "ice-link", onclick: clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
+  }
+
+  function drawColumns() {
+    const names = page().columns ?? [];
+    const before = column.value;
+    column.replaceChildren(el("option", { value: "" }, "any column"), ...names.map(({ name }, place) => el("option", { value: place }, name)));
+    column.value = draft && before !== "" ? before : "";
+    drawFilter();
+  }
+
+  function drawMenu() {
+    const { columns = [], shown = [] } = page();
+    menu.hidden = columns.length <= FEW || page().text !== undefined;
+    const toggle = (place, on) => {
+      const columns = on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place);
+      if (columns.length) ask({ columns, page: page().page });
+    };
+    const list = el(
+      "div", { class: "ice-menu-list" },
+      ...columns.map(({ name, doc }, place) =>
+        el("label", { title: doc || null }, el("input", { type: "checkbox", checked: shown.includes(place), "data-place": place, disabled: shown.length === 1 && shown[0] === place, onchange: (event) => toggle(place, event.target.checked) }), el("span", {}, name)),
+      ),
+    );
+    const held = menu.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
+    const { scrollTop = 0 } = menu.lastElementChild ?? {};
+    const summary = menu.querySelector("summary") ?? el("summary", { class: "ice-button" });
+    summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
+    menu.replaceChildren(summary, list);
+    list.scrollTop = scrollTop;
+    if (held !== undefined) list.querySelector(`[data-place="${held}"]`)?.focus({ preventScroll: true });
+  }
+
+  function drawPager() {
+    const now = page();
+    pager.hidden = now.rows === undefined && now.text === undefined;
+    const button = (words, name, run, off = false) => el("button", { type: "button", class: "ice-button", "aria-label": name === words ? null : name, disabled: off, onclick: run }, words);
+    if (now.text !== undefined) return pager.replaceChildren(said, button("Copy", "Copy", () => copied(now.text)));
+    if (!now.rows) return;
+    const held = pager.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+    const first = now.page * now.size;
+    const all = now.total === 1 ? "1 row" : `${count(now.total)} rows`;
+    const range = now.pages > 1 ? `${count(first + 1)}–${count(first + now.rows.length)} of ${all}` : all;
+    const go = (to, words, name) => button(words, name, () => ask({ page: to }), to < 0 || to >= now.pages || to === now.page);
+    const number = el("input", { class: "ice-input ice-number", inputmode: "numeric", "aria-label": `Page, of ${count(now.pages)}`, value: count(now.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
+      event.stopPropagation();
+      const wanted = Number(number.value.replaceAll(/\D/g, ""));
+      if (event.key === "Enter" && wanted >= 1) ask({ page: Math.min(wanted, now.pages) - 1 });
+    } });
+    pager.replaceChildren(
+      el("span", { class: "ice-range", role: "status" }, now.total < now.whole ? `${range} (of ${count(now.whole)})` : range),
+      ...(now.pages > 1 ? [go(0, "«", "First page"), go(now.page - 1, "‹", "Previous page"), number, go(now.page + 1, "›", "Next page"), go(now.pages - 1, "»", "Last page")] : []),
+      el("span", { class: "ice-gap" }),
+      said,
+      button("Copy cell", "Copy cell", copyCell, !now.total),
+      button("Copy row", "Copy row as JSON", copyRow, !now.total),
+      button("CSV", "Download all rows as CSV", download, !now.total),
+    );
+    if (held) [...pager.querySelectorAll("[aria-label]:not(:disabled)")].find((one) => one.getAttribute("aria-label") === held)?.focus();
+  }
+
+  function drawState() {
+    if (asked && (page().n ?? 0) >= asked.n) asked = null;
+    const failed = asked && model.get("error").text && model.get("busy") === "";
+    box.setAttribute("aria-busy", Boolean(asked) && !failed);
+    if (failed && !same(asked, drawn.failed)) {
+      const again = asked;
+      asked = null;
+      drawn = { failed: again };
+      panel.replaceChildren(el("div", { class: "ice-empty" }, "This could not be read. ", el("button", { type: "button", class: "ice-link", onclick: () => ((asked = { ...again }), ask({ page: again.page })) }, "Try again")));
+    } else if (!page().rows && page().text === undefined && asked) panel.replaceChildren(el("div", { class: "ice-empty" }, "Reading …"));
+    bar.hidden = page().text !== undefined || (!page().rows && !asked);
+    drawChips();
+  }
+
+  function draw() {
+    if (asked && (page().n ?? 0) < asked.n) return drawState(); // an answer to what was asked before
+    asked = null;
+    if (draft && !(page().filters ?? []).some((filter) => same(filter, draft))) draft = null;
+    drawTable();
+    drawPager();
+    drawState();
+  }
+
+  // Cells to walk ------------------------------------------------------------------------------------------------------
+
+  const line = (row) => {
+    const found = panel.querySelectorAll("tr")[row + 1];
+    return row < 0 ? [...(found?.querySelectorAll("button") ?? [])] : [...(found?.children ?? [])];
+  };
+  const at = ([row, place]) => {
+    const cells = line(row);
+    return cells[Math.min(Math.max(place, 0), cells.length - 1)];
+  };
+  function stop(move) {
+    for (const old of panel.querySelectorAll("[tabindex='0']")) old.tabIndex = -1;
+    const cell = at(focus);
+    if (!cell) return;
+    cell.tabIndex = 0;
+    if (move) cell.focus({ preventScroll: false });
+  }
+  function walk(row, place) {
+    const next = Math.min(Math.max(row, -1), body().length - 1);
+    if (next < 0 && focus[0] >= 0) place *= 2; // the header has two buttons for a column
+    if (next >= 0 && focus[0] < 0) place = Math.floor(place / 2);
+    focus = [next, Math.min(Math.max(place, 0), line(next).length - 1)];
+    stop(true);
+  }
+  function place(target) {
+    const cell = target.closest?.("td, th, button");
+    const row = [...panel.querySelectorAll("tr")].indexOf(cell?.closest("tr")) - 1;
+    const found = line(row).indexOf(row < 0 ? target.closest("button") : target.closest("td, th"));
+    return found < 0 ? null : [row, found];
+  }
+  function open(row) {
+    const node = page().nodes?.[row];
+    if (node) onRow(node, row);
+  }
+  // The row of what is selected comes into sight, without moving the notebook.
+  function reveal() {
+    const row = panel.querySelector("tr[aria-selected=true]");
+    if (!row) return;
+    const head = panel.querySelector("thead").offsetHeight;
+    if (row.offsetTop - head < panel.scrollTop) panel.scrollTop = row.offsetTop - head;
+    else if (row.offsetTop + row.offsetHeight > panel.scrollTop + panel.clientHeight) panel.scrollTop = row.offsetTop + row.offsetHeight - panel.clientHeight;
+  }
+  function drawSelection() {
+    const chosen = model.get("selection").node;
+    for (const row of panel.querySelectorAll("tr[data-node]")) row.setAttribute("aria-selected", row.dataset.node === chosen);
+    reveal();
+  }
+
+  panel.addEventListener("click", (event) => {
+    const found = place(event.target);
+    if (!found) return;
+    focus = found;
+    stop(found[0] >= 0);
+    if (event.target.closest(".ice-open")) open(found[0]);
+  });
+  panel.addEventListener("dblclick", (event) => {
+    const found = place(event.target);
+    if (found && found[0] >= 0) open(found[0]);
+  });
+  panel.addEventListener("focusin", (event) => (focus = place(event.target) ?? focus));
+  panel.addEventListener("keydown", (event) => {
+    if (page().rows === undefined || !panel.querySelector("table")?.contains(event.target)) return;
+    const [row, cell] = focus;
+    const far = event.ctrlKey || event.metaKey;
+    if (far && event.key === "c" && row >= 0 && getSelection().isCollapsed) {
+      event.preventDefault();
+      event.stopPropagation();
+      return copyCell();
+    }
+    if (event.altKey || event.shiftKey || (far && !["Home", "End"].includes(event.key))) return;
+    const turn = (to) => to >= 0 && to < page().pages && ask({ page: to });
+    const act = {
+      ArrowDown: () => walk(row + 1, cell),
+      ArrowUp: () => walk(row - 1, cell),
+      ArrowRight: () => walk(row, cell + 1),
+      ArrowLeft: () => walk(row, cell - 1),
+      Home: () => walk(far ? 0 : row, 0),
+      End: () => walk(far ? body().length - 1 : row, Infinity),
+      PageDown: () => turn(page().page + 1),
+      PageUp: () => turn(page().page - 1),
+      Enter: row >= 0 ? () => open(row) : null,
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  });
+
+  // What leaves the table ----------------------------------------------------------------------------------------------
+
+  // Asks Python for what no page has; the answer is a message.
+  function whole(want, more) {
+    const { of, table, sort, filters } = page();
+    const n = crypto.getRandomValues(new Uint32Array(1))[0];
+    return new Promise((resolve, reject) => {
+      wants.set(n, { resolve, reject });
+      setTimeout(() => wants.delete(n) && reject(new Error("Python does not answer.")), PATIENCE);
+      model.send({ grid, n, want, of, table, sort, filters, ...more });
+    });
+  }
+  function heard(message) {
+    const wait = message.grid === grid && wants.get(message.n);
+    if (!wait) return;
+    wants.delete(message.n);
+    if (message.error) wait.reject(new Error(message.error));
+    else wait.resolve(message);
+  }
+  const say = (words) => (said.textContent = words);
+  async function copied(value) {
+    say((await copyText(value)) ? `Copied ${count(value.length)} character${value.length === 1 ? "" : "s"}` : "The browser does not let us copy");
+  }
+  const chosenCell = () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus);
+  const inTable = (row) => page().page * page().size + row;
+  async function attempt(run) {
+    try {
+      await run();
+    } catch (error) {
+      say(error.message);
+    }
+  }
+  const copyCell = () =>
+    attempt(async () => {
+      const [row, i] = chosenCell();
+      const value = body()[row]?.[i] ?? "";
+      if (value.length < LONGEST) return copied(value);
+      await copied((await whole("cell", { row: inTable(row), column: page().shown[i] })).text);
+    });
+  const copyRow = () => attempt(async () => copied((await whole("row", { row: inTable(chosenCell()[0]) })).text));
+  const download = () =>
+    attempt(async () => {
+      const parts = [];
+      let length = 0;
+      let row = 0;
+      while (row !== null) {
+        const part = await whole("csv", { row });
+        parts.push(part.text);
+        length += part.text.length;
+        row = part.next;
+        say(row === null ? "" : `${count(row)} of ${count(part.total)} rows`);
+        if (length > part.most && row !== null) {
+          say(`Ends after ${count(row)} of ${count(part.total)} rows: the rest is too large for a browser`);
+          break;
+        }
+      }
+      const url = URL.createObjectURL(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }));
+      el("a", { href: url, download: `${[model.get("title"), page().table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80)}.csv` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      if (row === null) say("Saved; what a spreadsheet would calculate has ' before it");
+    });
+
+  model.on("msg:custom", heard);
+  const ends = [listen(model, ["pages"], draw), listen(model, ["selection"], drawSelection), listen(model, ["error", "busy"], drawState)];
+  draw();
+  if (table !== undefined && page().table === undefined) show(of ?? "", table);
+  return {
+    element: box,
+    show,
+    end: () => {
+      clearTimeout(timer);
+      model.off("msg:custom", heard);
+      ends.forEach((end) => end());
+    },
+  };
+}
+
+// Selects a node, and the snapshot that it is of.
+export function chooseNode(model, node) {
+  const snapshot = /^(?:snapshot|root|manifest|file|statistics):(\d+)/.exec(node)?.[1];
+  choose(model, { node, ...(snapshot ? { snapshot } : {}) });
+}
