@@ -1,0 +1,61 @@
+// Pages of a table that is all here: what Python answers to a grid's query, without Python.
+
+// Numbers as BigInt where they are whole, so that no digit of an id is lost.
+const number = (text) => (/^[+-]?\d+$/.test(text) ? BigInt(text) : text.trim() === "" ? NaN : Number(text.replaceAll(",", "")));
+const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+const tests = {
+  contains: (value, text) => value.toLowerCase().includes(text.toLowerCase()),
+  "=": (value, text, right) => (right ? number(value) == number(text) : value.toLowerCase() === text.toLowerCase()),
+  "<": (value, text, right) => (right ? number(value) < number(text) : value < text),
+  ">": (value, text, right) => (right ? number(value) > number(text) : value > text),
+};
+
+function passes(row, { column, op, value }, columns) {
+  if (column === null) return row.some((cell) => cell !== null && tests.contains(cell, value));
+  const cell = row[column];
+  if (op === "null" || op === "not null") return (cell === null) === (op === "null");
+  return cell !== null && tests[op](cell, value, columns[column]?.right);
+}
+
+// The places of the rows that pass a query's filters, in its order; null comes last.
+function places({ columns, rows }, { sort = null, filters = [] }) {
+  const found = rows.map((_, i) => i).filter((i) => filters.every((filter) => passes(rows[i], filter, columns)));
+  if (!sort) return found;
+  const [column, way] = sort;
+  const compare = columns[column]?.right ? (a, b) => order(number(a), number(b)) : order;
+  const value = (i) => rows[i][column];
+  const there = found.filter((i) => value(i) !== null).sort((a, b) => compare(value(a), value(b)) * (way === "asc" ? 1 : -1));
+  return [...there, ...found.filter((i) => value(i) === null)];
+}
+
+// The answer to a query, as `GridPart` documents it. `found`: `columns` ({name, right, doc}), `rows` (text or null, all
+// columns), `nodes` (a node or null for each row, may be left out), `total` (rows that the table has, if more than here).
+export function answer(found, query, size = 50) {
+  const { columns, rows, nodes = [], total = rows.length } = found;
+  const { n = 0, of, table, sort = null, filters = [], columns: wanted, node } = query;
+  const all = places(found, query);
+  const pages = Math.max(1, Math.ceil(all.length / size));
+  const of_node = node === undefined ? -1 : all.findIndex((i) => nodes[i] === node);
+  const page = of_node >= 0 ? Math.floor(of_node / size) : Math.min(Math.max(query.page ?? 0, 0), pages - 1);
+  const shown = wanted ?? columns.map((_, i) => i).slice(0, 60);
+  const here = all.slice(page * size, (page + 1) * size);
+  return {
+    n, of, table, sort, filters, columns, shown, page, pages, size, total: all.length, whole: total,
+    rows: here.map((i) => shown.map((column) => rows[i][column])),
+    nodes: here.map((i) => nodes[i] ?? null),
+  };
+}
+
+// The answer to a grid's message, which wants a cell, a row as JSON, or all rows as CSV.
+export function whole(found, { grid, n, want, row, column, ...query }) {
+  const { columns, rows } = found;
+  const all = places(found, query);
+  const here = rows[all[row]] ?? [];
+  if (want === "cell") return { grid, n, text: here[column] ?? "" };
+  if (want === "row") return { grid, n, text: JSON.stringify(Object.fromEntries(columns.map(({ name }, i) => [name, here[i] ?? null])), null, 2) };
+  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const cell = (text, right) => quoted(text === null ? "" : !right && /^[=+\-@\t\r]/.test(text) ? "'" + text : text); // no formula
+  const lines = [columns.map(({ name }) => cell(name)), ...all.map((i) => rows[i].map((text, c) => cell(text, columns[c].right)))];
+  return { grid, n, text: lines.map((line) => line.join(",") + "\r\n").join(""), next: null, total: all.length, most: Infinity };
+}
