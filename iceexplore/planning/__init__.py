@@ -2,11 +2,13 @@
 
 from iceexplore.planning._advice import Advice
 from iceexplore.planning._bind import bind_filter
+from iceexplore.planning._complete import Choice, Completion, complete_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._delete_paths import live_places
 from iceexplore.planning._delete_unmatched import UNMATCHED_SCHEMA, unmatched_deletes
 from iceexplore.planning._evaluate import evaluate
 from iceexplore.planning._evidence import Evidence, comparable
+from iceexplore.planning._examples import Examples, examples_of
 from iceexplore.planning._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning._export import expression_pyiceberg, expression_sql
 from iceexplore.planning._expression import (
@@ -35,6 +37,8 @@ from iceexplore.planning._partition_values import (
     typed_values,
 )
 from iceexplore.planning._plan import plan_scan
+from iceexplore.planning._plan_evidence import DeleteOf, NodeEvidence, Term, node_evidence
+from iceexplore.planning._plan_nodes import Group, PlanNodes
 from iceexplore.planning._plan_tree import PlanTree
 from iceexplore.planning._prune import may_hold
 from iceexplore.planning._residual import residuals
@@ -50,21 +54,29 @@ __all__ = [
     "Advice",
     "Always",
     "And",
+    "Choice",
+    "Completion",
+    "DeleteOf",
     "Evidence",
+    "Examples",
     "Expression",
     "FileTasks",
     "Filter",
+    "Group",
     "MatchedDeletes",
     "NEVER",
+    "NodeEvidence",
     "Op",
     "Or",
     "PartitionColumn",
+    "PlanNodes",
     "PlanTree",
     "Predicate",
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
     "SplitOptions",
     "TableLayout",
+    "Term",
     "UNMATCHED_SCHEMA",
     "WHY_SCHEMA",
     "Waterfall",
@@ -72,8 +84,10 @@ __all__ = [
     "any_of",
     "bind_filter",
     "comparable",
+    "complete_filter",
     "equality_columns",
     "evaluate",
+    "examples_of",
     "explain_files",
     "explain_manifests",
     "expression_pyiceberg",
@@ -86,6 +100,7 @@ __all__ = [
     "must_match",
     "nearest",
     "negated",
+    "node_evidence",
     "parse_filter",
     "partition_columns",
     "partition_keys",

@@ -57,6 +57,10 @@ class Columns:
             self._found[key] = self._find(name)
         return self._found[key]
 
+    def every(self) -> Iterator[Column]:
+        """All of them, those inside structs after the struct."""
+        return map(self._told_apart, self._columns)
+
     def _find(self, name: Name) -> Column:
         dotted = ".".join(name.parts)
         found = self._exact.get(dotted) or self._folded.get(dotted.casefold(), [])
@@ -71,7 +75,10 @@ class Columns:
             raise name.at.error(
                 f"column {dotted!r} is ambiguous without regard to letter case: {', '.join(c.name for c in found)}"
             )
-        column = found[0]
+        return self._told_apart(found[0])
+
+    def _told_apart(self, column: Column) -> Column:
+        """Quoted where it would be read as another."""
         alike = self._folded[".".join(column.path).casefold()]
         return replace(column, quoted=any(len(c.path) < len(column.path) for c in alike))
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from iceexplore.metadata import Type, human_value, type_base
 from iceexplore.planning._expression import Always, And, Expression, Or, Predicate
 
-__all__ = ["expression_pyiceberg", "expression_sql", "literal_sql", "path_of"]
+__all__ = ["expression_pyiceberg", "expression_sql", "literal_sql", "name_sql", "path_of"]
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -79,7 +79,7 @@ def _sql(expression: Expression, dialect: str, inside: bool) -> str:
 
 def _predicate(p: Predicate, dialect: str, inside: bool) -> str:
     quote = "`" if dialect == "spark" else '"'
-    name = ".".join(_quoted(part, quote, always) for part, always in _parts(p.name))
+    name = name_sql(p.name, quote)
     values = [literal_sql(v, p.type, dialect) for v in p.literals]
     match p.op:
         case "is-null":
@@ -101,6 +101,11 @@ def _predicate(p: Predicate, dialect: str, inside: bool) -> str:
         text += f" AND NOT isnan({name})"
         return f"({text})" if inside else text
     return text
+
+
+def name_sql(name: str, quote: str = '"') -> str:
+    """A predicate's `name` as SQL writes it: quoted where need be."""
+    return ".".join(_quoted(part, quote, always) for part, always in _parts(name))
 
 
 def _quoted(part: str, quote: str, always: bool) -> str:

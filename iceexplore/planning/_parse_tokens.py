@@ -14,7 +14,7 @@ from typing import Literal
 from iceexplore.errors import OptionError
 from iceexplore.planning._parse_place import Place
 
-__all__ = ["MAX_LENGTH", "Token", "tokens_of"]
+__all__ = ["MAX_LENGTH", "Token", "scan", "tokens_of"]
 
 #: Characters of a filter's text: a list of 20,000 UUIDs fits.
 MAX_LENGTH = 1_000_000
@@ -52,13 +52,21 @@ def tokens_of(text: str) -> list[Token]:
     """
     if len(text) > MAX_LENGTH:
         raise OptionError(f"the filter has {len(text):,} characters, more than {MAX_LENGTH:,}: split it")
+    out, at = scan(text)
+    if at < len(text):
+        raise Place(text, at, at + 1).unparsable(_OPENED.get(text[at], f"{text[at]!r} stands nowhere in a filter"))
+    out.append(Token("end", "", Place(text, len(text), len(text))))
+    return out
+
+
+def scan(text: str) -> tuple[list[Token], int]:
+    """The tokens of a text as far as there are any, and where that is: its end, or the character that is wrong."""
     out: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or (match[0] == "/" and text.startswith("/*", at)):
-            place = Place(text, at, at + 1)
-            raise place.unparsable(_OPENED.get(text[at], f"{text[at]!r} stands nowhere in a filter"))
+            break
         at = match.end()
         kind = match.lastgroup
         if kind == "space":
@@ -71,5 +79,4 @@ def tokens_of(text: str) -> list[Token]:
         elif kind == "word":
             found = found.lower()
         out.append(Token(kind, found, Place(text, match.start(), at)))  # type: ignore[arg-type]
-    out.append(Token("end", "", Place(text, len(text), len(text))))
-    return out
+    return out, at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import ROOT_DIALECTS, human_bytes
-from iceexplore.manifests import whole
-from iceexplore.planning._export import expression_sql
 from iceexplore.planning._plan_leaves import LeafScan, leaves_of, parts_of
+from iceexplore.planning._plan_records import task_records
 from iceexplore.planning._plan_skipped import skipped_files, skipped_manifests
 from iceexplore.planning._plan_tree_cuts import Cut, cuts, evidence
 from iceexplore.planning._plan_tree_deletes import draw_deletes
@@ -186,7 +185,7 @@ class _Drawing:
             self.nodes.append(group.node)
         start = self.starts[id(group.leaf)]
         tasks = np.arange(start, start + count)
-        for task, record in zip(tasks.tolist(), self.records(tasks), strict=True):
+        for task, record in zip(tasks.tolist(), task_records(self.plan, tasks), strict=True):
             self.file(task, record, group)
         rest = group.leaf.kept_files - count
         if rest > 0:
@@ -231,36 +230,6 @@ class _Drawing:
         self.nodes.append(
             SceneNode(name, "data-file", basename(path), tuple(lines), badge, marks, group.parent, group.level, path)
         )
-
-    def records(self, tasks: Any) -> list[dict[str, Any]]:
-        """The plan's table of tasks, of some of them.
-
-        And ``left``: what is left of the filter, if not all of it or nothing; ``why``: of the first row group that is
-        skipped.
-        """
-        if not len(tasks):
-            return []
-        plan = self.plan
-        part = replace(plan, files=plan.files.take(pa.array(tasks, pa.int64())), row_groups=None)
-        out: list[dict[str, Any]] = part.tasks_arrow.to_pylist()
-        for record, number in zip(out, part.files.residual.to_pylist(), strict=True):
-            left = part.files.residuals[number]
-            partly = not record["whole"] and left != plan.filter.expression
-            record |= {"left": expression_sql(left, "sql") if partly else None, "why": None}
-        if plan.row_groups is None:
-            return out
-        groups = plan.row_groups.filter(pc.is_in(whole(plan.row_groups["file"]), pa.array(tasks, pa.int64())))
-        for record in out:
-            record |= {"row_groups": 0, "row_groups_read": 0}
-        for group in groups.to_pylist():
-            record = out[group["file"] - int(tasks[0])]
-            if group["row_group"] is None:
-                continue
-            record["row_groups"] += 1
-            record["row_groups_read"] += group["may"] is not False
-            if group["may"] is False and record["why"] is None:
-                record["why"] = group
-        return out
 
     def cut(self, parent: str, level: int, kind: str, cut: Cut) -> None:
         """A node for what is skipped."""
