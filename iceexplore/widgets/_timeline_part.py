@@ -1,52 +1,173 @@
-"""The snapshots on a line."""
+"""The snapshots by time and branch, and what differs between two of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow.compute as pc
 import traitlets
 
-from iceexplore.graph import TableState, format_ms, json_safe
+from iceexplore.graph import Diff, TableState, diff, format_ms, json_safe, travel
+from iceexplore.metadata import Snapshot
+from iceexplore.render import escape
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._face import Face
+from iceexplore.widgets._lanes import lanes_of
 
-__all__ = ["Timeline", "TimelinePart"]
+__all__ = ["MAX_SNAPSHOTS", "Timeline", "TimelinePart"]
+
+#: Of more, the newest are sent, and those that refs name: a message stays far below 5 MB.
+MAX_SNAPSHOTS = 12_000
+_MAX_REFS = 20
+_SAFE = 2**53 - 1
+#: What a JavaScript Date holds.
+_MAX_MS = 8_640_000_000_000_000
+#: The keys of a summary that add up to what was added and removed (spec, "Optional Snapshot Summary Fields").
+_MEASURES = {
+    "rows": (("added-records",), ("deleted-records", "added-position-deletes", "added-equality-deletes")),
+    "files": (("added-data-files", "added-delete-files"), ("deleted-data-files", "removed-delete-files")),
+    "bytes": (("added-files-size",), ("removed-files-size",)),
+}
 
 
 class TimelinePart(Face):
     """The snapshots.
 
+    A table with more than 12,000 snapshots shows the newest, and those that refs name; ``left_out`` counts the rest.
+
     Attributes
     ----------
     snapshots
-        Every snapshot, oldest first.
+        Oldest first: ``id``, ``time`` (text), ``ms``, ``operation``, ``refs`` (the first ``branches`` of them are
+        branches), ``lane``, ``parent`` (its place in the list, or -1), ``reached`` (by a ref), and what the summary
+        says was added and removed: ``rows`` (those that a delete file marks count as removed), ``files``, ``bytes``.
+    scale
+        ``"steps"``: one step each; ``"time"``: by when they were committed.
+    measure
+        What the bars' height says: ``"rows"``, ``"files"`` or ``"bytes"``.
+    comparison
+        What differs between ``selection``'s ``against`` and ``snapshot``: both ids, and ``rows``: what, added, removed.
     """
 
     snapshots = traitlets.List(traitlets.Dict()).tag(sync=True)
+    left_out = traitlets.Int().tag(sync=True)
+    scale = traitlets.Enum(["steps", "time"], "steps").tag(sync=True)
+    measure = traitlets.Enum(list(_MEASURES), "rows").tag(sync=True)
+    comparison = traitlets.Dict().tag(sync=True)
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        return super()._first(selection) | {"snapshots": _snapshots(self._state)}
+        sent = _snapshots(self._state)
+        left_out = len({s.snapshot_id for s in self._state.metadata.snapshots}) - len(sent)
+        return super()._first(selection) | {"snapshots": sent, "left_out": left_out}
+
+    def _begin(self) -> None:
+        super()._begin()
+        if self.selection["against"]:
+            self._compare(self.selection)
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
+            self._compare(new)
+
+    def _compare(self, selection: Mapping[str, str]) -> None:
+        """Say what differs, where there are two to compare."""
+        before, after = selection["against"], selection["snapshot"]
+        if not before or not after or before == after:
+            self.comparison = {}
+            return
+
+        def read() -> dict[str, Any]:
+            a, b = (travel(self._state, snapshot=int(one)) for one in (before, after))
+            return {"against": before, "snapshot": after, "rows": _differences(diff(a, b))}
+
+        def show(found: dict[str, Any]) -> None:
+            self.comparison = found
+
+        self._do("comparison", "Comparing two snapshots", read, show)
 
 
 class Timeline(TimelinePart):
-    """The snapshots of a table on a line, to travel in time."""
+    """The snapshots of a table by time and branch: pick one to travel, two to compare, or play through them.
+
+    ``Timeline(t, selection=explorer)`` shares an explorer's selection; ``selection`` can also be linked
+    (``ipywidgets.link``, ``jslink``) and observed.
+    """
 
     _esm = script("timeline.timelineView")
 
+    @property
+    def selected(self) -> Snapshot | None:
+        """The snapshot that is selected."""
+        return self.snapshot
+
+
+def _differences(found: Diff) -> list[list[Any]]:
+    """What was added and removed, in words and numbers: no more than the manifests that were read to tell."""
+    files = found.files_arrow
+    vectors = pc.equal(files["content"], "deletion vector")
+    data = pc.equal(files["content"], "data file")
+    added = pc.equal(files["change"], "added")
+
+    def both(chosen: Any, column: str | None) -> list[int]:
+        parts = [files.filter(pc.and_(chosen, side)) for side in (added, pc.invert(added))]
+        return [part.num_rows if column is None else pc.sum(part[column]).as_py() or 0 for part in parts]
+
+    deletes = pc.invert(data)
+    rows = [
+        ["data files", *both(data, None)],
+        ["rows in them", *both(data, "record_count")],
+        ["bytes", *both(pc.invert(vectors), "size_in_bytes")],
+        ["delete files and vectors", *both(deletes, None)],
+        ["deletes in them", *both(deletes, "record_count")],
+    ]
+    changes = len(found.schema)
+    if changes:
+        rows.append(["changes of the schema", changes, 0])
+    return [row for row in rows if row[1] or row[2]]
+
 
 def _snapshots(state: TableState) -> list[dict[str, Any]]:
-    """Every snapshot, oldest first, as the slider needs it."""
-    names: dict[int, list[str]] = {}
-    for ref in state.metadata.refs.values():
-        names.setdefault(ref.snapshot_id, []).append(json_safe(ref.name))
-    unique = {s.snapshot_id: s for s in state.metadata.snapshots}
-    return [
-        {
+    """Snapshots, oldest first, as the timeline draws them."""
+    metadata = state.metadata
+    refs: dict[int, list[tuple[bool, bool, str]]] = {}
+    for ref in metadata.refs.values():
+        refs.setdefault(ref.snapshot_id, []).append((ref.name != "main", ref.type != "branch", _name(ref.name)))
+    unique = {s.snapshot_id: s for s in metadata.snapshots}
+    order = sorted(unique.values(), key=lambda s: (s.timestamp_ms, s.sequence_number, s.snapshot_id))
+    if len(order) > MAX_SNAPSHOTS:
+        newest = len(order) - MAX_SNAPSHOTS
+        named = [s for s in order[:newest] if s.snapshot_id in refs][-1000:]
+        order = named + order[newest + len(named) :]
+    lanes = lanes_of(order, metadata.refs, metadata.snapshot())
+    out = []
+    for i, s in enumerate(order):
+        here = sorted(refs.get(s.snapshot_id, []))[:_MAX_REFS]
+        sent: dict[str, Any] = {
             "id": str(s.snapshot_id),
             "time": format_ms(s.timestamp_ms).replace(".000 UTC", " UTC"),
-            "operation": json_safe((s.operation or "")[:40]),
-            "refs": sorted(names.get(s.snapshot_id, []), key=lambda n: (n != "main", n)),
+            "ms": max(-_MAX_MS, min(s.timestamp_ms, _MAX_MS)),
+            "operation": json_safe(escape.visible((s.operation or "")[:40])),
+            "refs": [name for _, _, name in here],
+            "branches": sum(not tag for _, tag, _ in here),
+            "lane": lanes.lane[i],
+            "parent": lanes.parent[i],
+            "reached": lanes.reached[i],
         }
-        for s in sorted(unique.values(), key=lambda s: (s.timestamp_ms, s.sequence_number, s.snapshot_id))
-    ]
+        summary = s.summary or {}
+        for measure, sides in _MEASURES.items():
+            sent[measure] = [min(sum(_count(summary.get(key)) for key in keys), _SAFE) for keys in sides]
+        out.append(sent)
+    return out
+
+
+def _name(name: str) -> str:
+    return str(json_safe(escape.visible(name[:200])))
+
+
+def _count(text: Any) -> int:
+    """A count of a summary; 0 where it is none that one could draw."""
+    if not isinstance(text, str) or not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        return 0
+    return int(text)

@@ -6,7 +6,7 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -194,7 +194,7 @@ def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
     failures: list[Exception] = []
     work = Work(failures.append, lambda: said.append("idle"))
 
-    def steps() -> Iterator[str]:
+    def steps() -> Generator[str, None, int]:
         yield "one"
         yield "two"
         return 7

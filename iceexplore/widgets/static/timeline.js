@@ -1,83 +1,514 @@
-// The snapshot slider: one step per snapshot, oldest first, a tick for each while there is room.
+// The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, colour, el, listen } from "./dom.js";
+import { choose, el, listen } from "./dom.js";
 
-const MAX_TICKS = 120;
-const DELAY = 150; // ms to wait while the handle is dragged
+const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30]; // px: the flags' row, lanes, room left and right
+const DELAY = 150; // ms without a key until we travel
+const DENSE = 7; // px apart: nearer ones are drawn together
+const BIN = 3;
+const SIGNS = { append: "●", overwrite: "■", delete: "▼", replace: "◆" };
+const COLOURS = ["paper", "panel", "ink", "muted", "line", "accent", "chosen"];
+const SCALES = [["steps", "One step each"], ["time", "By time"]];
+const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
+const WORDS = { rows: "rows added ↑, deleted ↓", files: "files added ↑, removed ↓", bytes: "bytes added ↑, removed ↓" };
+const SPEEDS = [[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]];
+
+const count = (n) => n.toLocaleString("en");
+const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
+function amount(measure, n) {
+  if (measure !== "bytes" || n < 1024) return measure === "bytes" ? `${n} B` : count(n);
+  const unit = Math.min(4, Math.floor(Math.log2(n) / 10));
+  return `${(n / 1024 ** unit).toFixed(1)} ${["KiB", "MiB", "GiB", "TiB"][unit - 1]}`;
+}
+// What was added and removed, as +3 −1.
+const change = (measure, [more, less]) => [more ? "+" + amount(measure, more) : "", less ? "−" + amount(measure, less) : ""].filter(Boolean).join(" ");
 
 export function timelineView(model) {
-  const range = el("input", { type: "range", class: "ice-range-input", min: 0, step: 1, "aria-label": "Snapshot" });
-  const ticks = el("div", { class: "ice-ticks", "aria-hidden": "true" });
-  const label = el("div", { class: "ice-when" });
-  const back = el("button", { type: "button", class: "ice-button", "aria-label": "Earlier snapshot", onclick: () => step(-1) }, "‹");
-  const next = el("button", { type: "button", class: "ice-button", "aria-label": "Later snapshot", onclick: () => step(1) }, "›");
-  const box = el("div", { class: "ice-timeline" }, back, el("div", { class: "ice-track" }, ticks, range), next, label);
+  const styles = model.get("styles");
+  const canvas = el("canvas", { class: "ice-line-canvas", "aria-hidden": "true" });
+  const line = el("div", { class: "ice-line", role: "slider", tabindex: 0, "aria-label": "Snapshot", "aria-valuemin": 1 }, canvas);
+  const probe = el("span", { hidden: true });
+  const button = (text, label, onclick, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
+  const select = (label, options, onchange) => el("select", { class: "ice-select", "aria-label": label, title: label, onchange }, ...options.map(([value, text]) => el("option", { value }, text)));
+  const back = button("‹", "Earlier snapshot", () => go(at() - 1, true));
+  const player = button("▶", "Play through the history", () => play(playing === null));
+  const next = button("›", "Later snapshot", () => go(at() + 1, true));
+  const speed = select("Speed", SPEEDS, () => {});
+  const said = el("div", { class: "ice-when" });
+  const comparing = button("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { "aria-pressed": false });
+  const scale = select("Scale", SCALES, () => set("scale", scale.value));
+  const measure = select("Height", MEASURES, () => set("measure", measure.value));
+  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out", () => zoom(2)), button("+", "Zoom in", () => zoom(0.5)), button("Fit", "Show all of it", () => zoom(Infinity)));
+  const legend = el("div", { class: "ice-line-legend" });
+  const result = el("div", { class: "ice-compared", role: "status" });
+  const clear = button("×", "End the comparison", () => (choose(model, { against: "" }), line.focus()));
+  const foot = el("div", { class: "ice-line-foot" }, legend, result, clear);
+  const tools = el("div", { class: "ice-line-tools" }, back, player, next, speed, said, el("span", { class: "ice-group ice-end" }, zooms, comparing, scale, measure));
+  const none = el("div", { class: "ice-empty" }, "No snapshots yet: nothing has been committed.");
+  const box = el("section", { class: "ice-timeline", "aria-label": "Timeline" }, none, tools, line, foot, probe);
+  const context = canvas.getContext("2d");
+  speed.value = 1200;
+
+  let all = [];
+  let places = new Map();
+  let units = []; // where each stands, from 0 to 1, ascending
+  let lanes = 1;
+  let most = 0; // of the measure
+  let shown = [0, 1]; // the part of the units in view
+  let width = 0;
+  let moved = null; // where the keys have gone, until we travel there
+  let hovered = -1;
+  let compare = false;
+  let playing = null;
   let timer = null;
+  let frame = 0;
+  let colours = {};
+  let font = "";
+  let dark = false;
+  let plain = false;
 
-  const all = () => model.get("snapshots");
-  const step = (by) => {
-    range.value = Number(range.value) + by;
+  const picked = (key) => places.get(model.get("selection")[key]) ?? -1;
+  const at = () => moved ?? picked("snapshot");
+  const height = () => FLAGS + MAIN + SIDE * (lanes - 1) + 4;
+  const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
+  const room = () => Math.max(1, width - LEFT - RIGHT);
+  const x = (i) => LEFT + ((units[i] - shown[0]) / (shown[1] - shown[0])) * room();
+  const tint = (name, otherwise = "muted") => (plain ? colours.ink : (dark ? styles[name]?.dark : styles[name]?.light) ?? colours[otherwise]);
+
+  function set(name, value) {
+    model.set(name, value);
+    model.save_changes();
+  }
+
+  // Data and theme -----------------------------------------------------------------------------------------------------
+
+  function load() {
+    all = model.get("snapshots");
+    places = new Map(all.map((s, i) => [s.id, i]));
+    lanes = 1 + Math.max(0, ...new Set(all.map((s) => s.lane)));
+    scaled();
+    line.style.height = `${height()}px`;
+    for (const part of [tools, line, foot]) part.hidden = all.length === 0;
+    none.hidden = all.length > 0;
+    zooms.hidden = all.length < 24;
+    resize();
+  }
+  function scaled() {
+    const [first, last] = [all[0]?.ms, all.at(-1)?.ms];
+    scale.value = model.get("scale");
+    measure.value = model.get("measure");
+    const byTime = scale.value === "time" && last > first;
+    units = all.map((s, i) => (byTime ? (s.ms - first) / (last - first) : all.length > 1 ? i / (all.length - 1) : 0.5));
+    most = all.reduce((m, s) => Math.max(m, ...s[measure.value]), 0);
+    shown = [0, 1];
+    draw();
+  }
+  function readTheme() {
+    for (const name of COLOURS) {
+      probe.style.color = `var(--ice-${name})`;
+      colours[name] = getComputedStyle(probe).color;
+    }
+    font = `11px ${getComputedStyle(box).fontFamily}`;
+    dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
+    plain = forced.matches;
+    redraw();
+  }
+  function resize() {
+    if (!line.clientWidth) return;
+    width = line.clientWidth;
+    const ratio = Math.min(devicePixelRatio || 1, 3);
+    canvas.width = width * ratio;
+    canvas.height = height() * ratio;
+    attach();
+    paint();
+  }
+
+  // Drawing ------------------------------------------------------------------------------------------------------------
+
+  function redraw() {
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      paint();
+    });
+  }
+  function paint() {
+    if (!width || !all.length || !colours.ink) return;
+    const c = context;
+    const ratio = canvas.width / width;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.clearRect(0, 0, width, height());
+    const [now, other] = [at(), picked("against")];
+    if (other >= 0 && now >= 0) {
+      c.fillStyle = colours.chosen;
+      c.globalAlpha = 0.5;
+      c.fillRect(Math.min(x(now), x(other)), FLAGS, Math.abs(x(now) - x(other)), height() - FLAGS);
+      c.globalAlpha = 1;
+    }
+    pole(other, colours.muted, [3, 3]);
+    pole(now, colours.accent, []);
+    const [low, high] = [place(-LEFT), place(width + RIGHT)];
+    links(c);
+    if ((room() / Math.max(1, high - low)) * 1 < DENSE) bins(c, low, high);
+    else for (let i = low; i <= high; i++) mark(c, i);
+    for (const i of [hovered, other, now]) if (i >= 0) ring(c, i, i === now ? 2 : 1.25, i === other ? colours.muted : colours.accent);
+    flags(c, low, high);
+  }
+  // The first snapshot that stands right of a place.
+  function place(px) {
+    const unit = shown[0] + ((px - LEFT) / room()) * (shown[1] - shown[0]);
+    let [low, high] = [0, units.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (units[middle] < unit) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+  function pole(i, colour, dash) {
+    if (i < 0) return;
+    context.strokeStyle = colour;
+    context.lineWidth = 1;
+    context.setLineDash(dash);
+    context.beginPath();
+    context.moveTo(x(i), FLAGS);
+    context.lineTo(x(i), height());
+    context.stroke();
+    context.setLineDash([]);
+  }
+  function links(c) {
+    c.strokeStyle = colours.muted;
+    c.globalAlpha = 0.55;
+    for (const reached of [true, false]) {
+      c.setLineDash(reached ? [] : [2, 3]);
+      c.beginPath();
+      all.forEach((s, i) => {
+        if (s.parent < 0 || s.reached !== reached) return;
+        const [from, to] = [x(s.parent), x(i)];
+        if (Math.max(from, to) < 0 || Math.min(from, to) > width) return;
+        const [top, bottom] = [base(all[s.parent].lane), base(s.lane)];
+        c.moveTo(from, top);
+        if (top === bottom) c.lineTo(to, bottom);
+        else c.bezierCurveTo((from + to) / 2, top, from, bottom, to, bottom);
+      });
+      c.stroke();
+    }
+    c.setLineDash([]);
+    c.globalAlpha = 1;
+  }
+  function bar(c, left, wide, lane, [more, less]) {
+    const size = (n, room) => (n && most ? Math.max(2, (room * Math.log1p(n)) / Math.log1p(most)) : 0);
+    const [up, down] = lane ? [13, 9] : [28, 15];
+    c.globalAlpha = 0.5;
+    c.fillStyle = tint("mark:added");
+    c.fillRect(left, base(lane) - size(more, up), wide, size(more, up));
+    c.fillStyle = tint("mark:removed");
+    c.fillRect(left, base(lane), wide, size(less, down));
+    c.globalAlpha = 1;
+  }
+  function mark(c, i) {
+    const s = all[i];
+    const [px, y] = [x(i), base(s.lane)];
+    bar(c, px - 3, 6, s.lane, s[measure.value]);
+    c.fillStyle = c.strokeStyle = tint("operation:" + s.operation);
+    shape(c, s.operation, px, y, 4.5);
+    if (!s.reached || !(s.operation in SIGNS)) c.fillStyle = colours.paper;
+    c.fill();
+    c.lineWidth = 1.4;
+    c.stroke();
+  }
+  function shape(c, operation, px, y, r) {
+    c.beginPath();
+    if (operation === "overwrite") c.rect(px - r + 0.5, y - r + 0.5, 2 * r - 1, 2 * r - 1);
+    else if (operation === "delete" || operation === "replace") {
+      const corners = operation === "delete" ? [[-r, -r + 1], [r, -r + 1], [0, r]] : [[0, -r - 0.5], [r + 0.5, 0], [0, r + 0.5], [-r - 0.5, 0]];
+      for (const [dx, dy] of corners) c.lineTo(px + dx, y + dy);
+      c.closePath();
+    } else c.arc(px, y, r - 0.5, 0, 7);
+  }
+  // Where they stand too near, the largest change in each few pixels.
+  function bins(c, low, high) {
+    const found = new Map();
+    for (let i = low; i <= high; i++) {
+      const { lane, operation, [measure.value]: [more, less] } = all[i];
+      const key = Math.floor(x(i) / BIN) * 8 + lane;
+      const bin = found.get(key) ?? { lane, operation, sides: [0, 0] };
+      if (Math.max(more, less) > Math.max(...bin.sides)) bin.operation = operation;
+      bin.sides = [Math.max(bin.sides[0], more), Math.max(bin.sides[1], less)];
+      found.set(key, bin);
+    }
+    for (const [key, { lane, operation, sides }] of found) {
+      const left = Math.floor(key / 8) * BIN;
+      bar(c, left, BIN - 1, lane, sides);
+      c.fillStyle = tint("operation:" + operation);
+      c.fillRect(left, base(lane) - 1.5, BIN - 1, 3);
+    }
+  }
+  function ring(c, i, wide, colour) {
+    c.strokeStyle = colour;
+    c.lineWidth = wide;
+    c.beginPath();
+    c.arc(x(i), base(all[i].lane), 8, 0, 7);
+    c.stroke();
+  }
+  // The names of refs where there is room: main, branches, tags.
+  function flags(c, low, high) {
+    const named = [];
+    for (let i = low; i <= high; i++) all[i].refs.forEach((name, n) => named.push([n < all[i].branches ? (name === "main" ? 0 : 1) : 2, -i, i, name]));
+    named.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const taken = [];
+    c.font = font;
+    c.textBaseline = "middle";
+    for (const [kind, , i, whole] of named.slice(0, 200)) {
+      const { lane } = all[i];
+      const name = clip(whole, 20);
+      const wide = c.measureText(name).width + 12;
+      const px = x(i);
+      const left = Math.max(1, Math.min(lane ? px + 11 : px - wide / 2, width - wide - 1));
+      const top = lane ? base(lane) - 8 : 0;
+      if (px < 0 || px > width || taken.some(([l, r, t]) => t === top && left < r + 4 && l < left + wide + 4)) continue;
+      taken.push([left, left + wide, top]);
+      c.strokeStyle = c.fillStyle = colours.muted;
+      c.lineWidth = 1;
+      if (!lane) {
+        c.beginPath();
+        c.moveTo(px, 16);
+        c.lineTo(px, base(0) - 7);
+        c.globalAlpha = 0.5;
+        c.stroke();
+        c.globalAlpha = 1;
+      }
+      c.beginPath();
+      c.roundRect(left, top + 0.5, wide, 15, kind === 2 ? 2 : 7.5);
+      c.fillStyle = colours.paper;
+      c.fill();
+      if (kind === 2) c.setLineDash([3, 2]);
+      c.stroke();
+      c.setLineDash([]);
+      c.fillStyle = kind ? colours.muted : colours.ink;
+      c.fillText(name, left + 6, top + 8.5);
+    }
+  }
+
+  // Words --------------------------------------------------------------------------------------------------------------
+
+  function words(i) {
+    const s = all[i];
+    const changes = MEASURES.map(([key]) => [key, change(key, s[key])]).filter(([, text]) => text);
+    return [s.time, s.operation || "no operation", ...changes.map(([key, text]) => (key === "bytes" ? text : `${text} ${key}`)), ...(s.reached ? [] : ["no ref reaches it"])].join(" · ");
+  }
+  function describe() {
+    const i = hovered >= 0 ? hovered : at();
+    said.classList.toggle("ice-hovered", hovered >= 0);
+    if (!all[i]) return said.replaceChildren();
+    const { refs } = all[i];
+    const badge = (text) => el("span", { class: "ice-badge", title: text }, text);
+    said.title = `${words(i)}\nsnapshot ${all[i].id}\n${refs.join("\n")}`;
+    said.replaceChildren(el("span", { class: "ice-count" }, `${count(i + 1)}/${count(all.length)}`), ...refs.slice(0, 3).map(badge), ...(refs.length > 3 ? [badge(`+${refs.length - 3}`)] : []), el("span", { class: "ice-words-line" }, words(i)));
+  }
+  function draw() {
+    const [now, other] = [at(), picked("against")];
+    back.disabled = now <= 0;
+    next.disabled = now >= all.length - 1;
+    player.disabled = all.length < 2;
+    comparing.disabled = all.length < 2;
+    line.setAttribute("aria-valuemax", Math.max(1, all.length));
+    line.setAttribute("aria-valuenow", Math.max(1, now + 1));
+    const versus = other >= 0 ? `, compared with ${other + 1}: ${words(other)}` : "";
+    line.setAttribute("aria-valuetext", now < 0 ? "none selected" : `${now + 1} of ${all.length}: ${[words(now), ...all[now].refs].join(", ")}${versus}`);
     describe();
-    send();
-  };
+    drawFoot(other);
+    redraw();
+  }
+  function drawFoot(other) {
+    const item = (sign, text, colour) => el("span", {}, el("b", { style: { color: colour }, "aria-hidden": "true" }, sign + " "), text);
+    const there = new Set(all.map((s) => (s.operation in SIGNS ? s.operation : "")));
+    const left = model.get("left_out");
+    legend.hidden = other >= 0;
+    result.hidden = clear.hidden = other < 0;
+    if (other < 0) {
+      result.replaceChildren();
+      const kinds = Object.entries(SIGNS).filter(([name]) => there.has(name));
+      legend.replaceChildren(
+        ...kinds.map(([name, sign]) => item(sign, name, tint("operation:" + name))),
+        ...(there.has("") ? [item("○", "other")] : []),
+        ...(most ? [el("span", {}, `height: ${WORDS[measure.value]}, log scale to ${amount(measure.value, most)}`)] : []),
+        ...(all.some((s) => !s.reached) ? [el("span", {}, "hollow: no ref reaches it")] : []),
+        ...(left ? [el("span", {}, `${count(left)} earlier ones are left out`)] : []),
+      );
+      return;
+    }
+    const found = model.get("comparison");
+    const ready = found.against === all[other].id && found.snapshot === model.get("selection").snapshot;
+    const rows = (found.rows ?? []).map(([what, ...sides]) => el("span", {}, el("b", {}, change(what === "bytes" ? what : "rows", sides)), what === "bytes" ? "" : " " + what));
+    result.replaceChildren(
+      el("span", {}, `Since ${other + 1}/${all.length}, ${all[other].time}:`),
+      ...(other === at() ? ["the same snapshot"] : !ready ? ["…"] : rows.length ? rows : ["nothing differs"]),
+    );
+  }
 
+  // Where to -----------------------------------------------------------------------------------------------------------
+
+  function go(to, now = false) {
+    to = Math.max(0, Math.min(all.length - 1, to));
+    if (!all.length || (to === at() && moved === null)) return;
+    moved = to;
+    reveal(to);
+    draw();
+    clearTimeout(timer);
+    if (now) send();
+    else timer = setTimeout(send, DELAY);
+  }
   function send() {
     clearTimeout(timer);
     timer = null;
-    const snapshot = all()[Number(range.value)];
-    if (!snapshot || snapshot.id === model.get("selection").snapshot) return;
-    choose(model, { snapshot: snapshot.id });
+    const to = moved;
+    moved = null;
+    if (all[to] && all[to].id !== model.get("selection").snapshot) choose(model, { snapshot: all[to].id });
+    else draw();
+  }
+  function against(to) {
+    to = Math.max(0, Math.min(all.length - 1, to));
+    setCompare(false);
+    reveal(to);
+    if (all[to].id !== model.get("selection").against) choose(model, { against: to === at() ? "" : all[to].id });
+  }
+  function setCompare(on) {
+    compare = on;
+    comparing.setAttribute("aria-pressed", on);
+    box.classList.toggle("ice-picking", on);
+    if (on) line.focus();
+  }
+  function play(on) {
+    clearTimeout(playing);
+    playing = null;
+    const last = all.length - 1;
+    if (on && at() >= last) go(0, true);
+    if (on) playing = setTimeout(tick, Number(speed.value));
+    player.textContent = on ? "❚❚" : "▶";
+    player.setAttribute("aria-label", on ? "Pause" : "Play through the history");
+    player.title = player.getAttribute("aria-label");
+  }
+  function tick() {
+    if (model.get("busy") !== "") return void (playing = setTimeout(tick, 100)); // the tree keeps up
+    go(at() + 1, true);
+    if (at() >= all.length - 1) play(false);
+    else playing = setTimeout(tick, Number(speed.value));
+  }
+  function zoom(by, px = null) {
+    const size = Math.min(1, Math.max(8 / Math.max(8, all.length), (shown[1] - shown[0]) * by));
+    const kept = px === null ? Math.max(0, Math.min(1, (units[at()] ?? 0.5) - shown[0]) / (shown[1] - shown[0])) : Math.max(0, Math.min(1, (px - LEFT) / room()));
+    shift(shown[0] + kept * (shown[1] - shown[0] - size), size);
+  }
+  function shift(from, size = shown[1] - shown[0]) {
+    from = Math.max(0, Math.min(1 - size, from));
+    const other = from !== shown[0] || size !== shown[1] - shown[0];
+    shown = [from, from + size];
+    redraw();
+    return other;
+  }
+  function reveal(i) {
+    const size = shown[1] - shown[0];
+    if (units[i] < shown[0] || units[i] > shown[1]) shift(units[i] - size / 2);
   }
 
-  function describe() {
-    const at = Number(range.value);
-    const snapshot = all()[at];
-    if (!snapshot) return;
-    const text = [snapshot.time, snapshot.operation].filter(Boolean).join(" · ");
-    range.setAttribute("aria-valuetext", `${at + 1} of ${all().length}: ${[text, ...snapshot.refs].join(", ")}`);
-    label.replaceChildren(
-      el("span", { class: "ice-count" }, `${at + 1}/${all().length}`),
-      el("span", {}, text),
-      ...snapshot.refs.slice(0, 3).map((ref) => el("span", { class: "ice-badge", title: ref }, ref)),
-      ...(snapshot.refs.length > 3 ? [el("span", { class: "ice-badge" }, `+${snapshot.refs.length - 3}`)] : []),
-    );
-    back.disabled = at === 0;
-    next.disabled = at === all().length - 1;
-  }
+  // Keys and pointer ---------------------------------------------------------------------------------------------------
 
-  function draw() {
-    const list = all();
-    box.hidden = list.length === 0;
-    range.max = Math.max(0, list.length - 1);
-    const at = list.findIndex((s) => s.id === model.get("selection").snapshot);
-    if (timer === null && at >= 0) range.value = at;
-    range.disabled = list.length < 2;
-    const shown = list.length <= MAX_TICKS ? list : [];
-    ticks.replaceChildren(
-      ...shown.map((snapshot, i) => {
-        const tick = el("span", { class: "ice-tick" + (snapshot.refs.length ? " ice-tick-ref" : "") });
-        tick.style.setProperty("--at", list.length > 1 ? i / (list.length - 1) : 0);
-        colour(tick, model.get("styles")["operation:" + snapshot.operation] ?? {});
-        return tick;
-      }),
-    );
-    describe();
-  }
-
-  range.addEventListener("input", () => {
-    describe();
-    clearTimeout(timer);
-    timer = setTimeout(send, DELAY);
+  line.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !all.length) return;
+    const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity }[event.key];
+    const other = picked("against");
+    const acts = { " ": () => play(playing === null), "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => zoom(Infinity), Escape: escape };
+    const act = by === undefined ? acts[event.key] : event.shiftKey || compare ? () => against((other < 0 ? at() : other) + by) : () => (play(false), go(at() + by));
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
   });
-  range.addEventListener("change", send);
-  range.addEventListener("keydown", (event) => event.stopPropagation());
-  const end = listen(model, ["snapshots", "selection"], draw);
-  draw();
+  function escape() {
+    play(false);
+    setCompare(false);
+    if (model.get("selection").against) choose(model, { against: "" });
+  }
+  function nearest({ offsetX, offsetY }) {
+    let [best, least] = [-1, 24 ** 2];
+    for (let i = place(offsetX - 24); i < all.length && x(i) <= offsetX + 24; i++) {
+      const apart = (x(i) - offsetX) ** 2 + ((base(all[i].lane) - offsetY) / 2) ** 2;
+      if (apart < least) [best, least] = [i, apart];
+    }
+    return best;
+  }
+  let held = null;
+  let dragged = false;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    held = event.offsetX;
+    dragged = false;
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (held !== null && (dragged || Math.abs(event.offsetX - held) > 4) && shown[1] - shown[0] < 1) {
+      if (!dragged) canvas.setPointerCapture(event.pointerId);
+      dragged = true;
+      shift(shown[0] + ((held - event.offsetX) / room()) * (shown[1] - shown[0]));
+      held = event.offsetX;
+      return;
+    }
+    const found = nearest(event);
+    canvas.style.cursor = found >= 0 ? "pointer" : "";
+    if (found === hovered) return;
+    hovered = found;
+    describe();
+    redraw();
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const clicked = held !== null && !dragged;
+    held = null;
+    const found = nearest(event);
+    if (!clicked || found < 0) return;
+    play(false);
+    if (event.shiftKey || compare) against(found);
+    else go(found, true);
+  });
+  canvas.addEventListener("pointercancel", () => (held = null));
+  canvas.addEventListener("pointerleave", () => {
+    hovered = -1;
+    describe();
+    redraw();
+  });
+  // The wheel is the page's, unless Ctrl says that it is meant, or it goes sideways.
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (event.ctrlKey) zoom(Math.exp(event.deltaY * 0.004), event.offsetX);
+      else if (Math.abs(event.deltaX) <= Math.abs(event.deltaY) || !shift(shown[0] + (event.deltaX / room()) * (shown[1] - shown[0]))) return;
+      event.preventDefault();
+    },
+    { passive: false },
+  );
+
+  const forced = matchMedia("(forced-colors: active)");
+  forced.addEventListener("change", readTheme);
+  const sized = new ResizeObserver(resize);
+  sized.observe(line);
+  let themed = null;
+  function attach() {
+    const host = box.closest("[data-ice-theme]");
+    if (!host || themed) return;
+    readTheme();
+    themed = new MutationObserver(() => (readTheme(), drawFoot(picked("against")), setTimeout(readTheme, 400))); // a theme's style sheet may come later
+    themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
+  }
+  const ends = [listen(model, ["snapshots"], load), listen(model, ["scale", "measure"], scaled), listen(model, ["selection", "comparison"], draw)];
+  load();
   return {
     element: box,
     end: () => {
       clearTimeout(timer);
-      end();
+      clearTimeout(playing);
+      cancelAnimationFrame(frame);
+      sized.disconnect();
+      themed?.disconnect();
+      forced.removeEventListener("change", readTheme);
+      for (const end of ends) end();
     },
   };
 }

@@ -1,0 +1,90 @@
+"""Which snapshot stands in which lane of the timeline: a branch's own are in one, below the branch that it left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iceexplore.metadata import Ref, Snapshot
+
+__all__ = ["MAX_LANES", "Lanes", "lanes_of"]
+
+#: More stand on top of each other in the last.
+MAX_LANES = 5
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Where each snapshot stands.
+
+    Attributes
+    ----------
+    lane
+        By snapshot its lane, from 0: the main branch's.
+    parent
+        By snapshot the place of its parent in the list; -1 where it has none there.
+    reached
+        By snapshot whether a branch or tag reaches it; the others are what `expire_snapshots` may remove first.
+    """
+
+    lane: list[int]
+    parent: list[int]
+    reached: list[bool]
+
+
+def lanes_of(snapshots: Sequence[Snapshot], refs: Mapping[str, Ref], current: Snapshot | None) -> Lanes:
+    """Share snapshots, oldest first, out among lanes.
+
+    A lane holds chains of parents: first that of main (without one: of the current snapshot), then of the other
+    branches, of tags, of what no ref reaches. Chains that are apart in the list share a lane.
+    """
+    place = {s.snapshot_id: i for i, s in enumerate(snapshots)}
+    parent = [-1 if s.parent_snapshot_id is None else place.get(s.parent_snapshot_id, -1) for s in snapshots]
+    lane = [-1] * len(snapshots)
+    reached = [False] * len(snapshots)
+    taken: list[bytearray] = []
+
+    def add(head: int, by_ref: bool) -> None:
+        chain = []
+        at = head
+        while at >= 0 and lane[at] < 0:
+            lane[at] = 0  # seen: damaged parents may go in circles
+            chain.append(at)
+            at = parent[at]
+        if not chain:
+            return
+        low, high = min(chain), max(chain)
+        number = _free(taken, low, high, len(snapshots))
+        for one in chain:
+            lane[one] = number
+            reached[one] = by_ref
+
+    def rank(ref: Ref) -> tuple[bool, bool, int, str]:
+        return ref.name != "main", ref.type != "branch", -place.get(ref.snapshot_id, -1), ref.name
+
+    heads = [r.snapshot_id for r in sorted(refs.values(), key=rank)]
+    if "main" not in refs and current is not None:
+        heads.insert(0, current.snapshot_id)
+    for snapshot_id in heads:
+        add(place.get(snapshot_id, -1), True)
+    parents = set(parent)
+    for tip in [i for i in reversed(range(len(snapshots))) if i not in parents]:
+        add(tip, False)
+    for rest in reversed(range(len(snapshots))):  # circles have no tip
+        add(rest, False)
+    return Lanes(lane, parent, reached)
+
+
+def _free(taken: list[bytearray], low: int, high: int, count: int) -> int:
+    """The first lane in which nothing stands from ``low`` to ``high``; the first chain's is its own."""
+    for number, places in enumerate(taken):
+        if number and places.find(1, low, high + 1) < 0:
+            break
+    else:
+        if len(taken) < MAX_LANES:
+            taken.append(bytearray(count))
+        number = len(taken) - 1
+    taken[number][low : high + 1] = bytes([1]) * (high + 1 - low)
+    return number

@@ -1,0 +1,189 @@
+"""The timeline's Python side: lanes, sizes, what differs between two snapshots."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import iceexplore as ix
+from iceexplore.metadata import Ref, Snapshot
+from iceexplore.widgets import Timeline
+from iceexplore.widgets._lanes import MAX_LANES, lanes_of
+from iceexplore.widgets._timeline_part import MAX_SNAPSHOTS
+from tests.hostile import HOSTILE
+
+
+@pytest.fixture
+def table() -> ix.Table:
+    return ix.sample("trips")
+
+
+@pytest.fixture
+def widget(table: ix.Table) -> Iterator[Timeline]:
+    made = Timeline(table)
+    yield made
+    made.close()
+
+
+def snapshot(number: int, parent: int | None = None, ms: int = 0, **summary: str) -> Snapshot:
+    said = {"operation": "append", **{key.replace("_", "-"): value for key, value in summary.items()}}
+    return Snapshot(number, parent, number, ms or number, None, (), said, None)
+
+
+def branch(name: str, number: int) -> tuple[str, Ref]:
+    return name, Ref(name, "branch", number)
+
+
+def with_snapshots(state: Any, snapshots: Any, refs: dict[str, Ref], current: int | None) -> Any:
+    """The state of a table that has these snapshots."""
+    from dataclasses import replace
+
+    metadata = replace(state.metadata, snapshots=tuple(snapshots), refs=refs, current_snapshot_id=current)
+    return replace(state, metadata=metadata, snapshot=metadata.snapshot())
+
+
+def test_every_snapshot_is_there(table: ix.Table, widget: Timeline) -> None:
+    assert [s["id"] for s in widget.snapshots] == [str(s.snapshot_id) for s in table.snapshots]
+    by_ref = {name: s for s in widget.snapshots for name in s["refs"]}
+    assert set(by_ref) == set(table.metadata.refs)
+    assert by_ref["main"]["lane"] == 0
+    assert by_ref["promotion"]["lane"] == 1, "a branch's own snapshots are below"
+    assert all(s["reached"] for s in widget.snapshots)
+    ids = [s["id"] for s in widget.snapshots]
+    for sent, real in zip(widget.snapshots, table.snapshots, strict=True):
+        wanted = -1 if real.parent_snapshot_id is None else ids.index(str(real.parent_snapshot_id))
+        assert sent["parent"] == wanted
+
+
+def test_sizes_are_the_summary_s(table: ix.Table, widget: Timeline) -> None:
+    for sent, real in zip(widget.snapshots, table.snapshots, strict=True):
+        said = {k: int(v) for k, v in (real.summary or {}).items() if v.isdecimal()}
+        marked = said.get("added-position-deletes", 0) + said.get("added-equality-deletes", 0)
+        assert sent["rows"] == [said.get("added-records", 0), said.get("deleted-records", 0) + marked]
+        assert sent["bytes"] == [said.get("added-files-size", 0), said.get("removed-files-size", 0)]
+    assert any(s["rows"][1] for s in widget.snapshots)
+
+
+def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
+    first, last = table.snapshots[2].snapshot_id, table.snapshots[-1].snapshot_id
+    reads = len(table.reads)
+    widget.select(snapshot=last, against=first)
+    assert widget.settle(60)
+    assert widget.error == {}
+    assert (widget.comparison["against"], widget.comparison["snapshot"]) == (str(first), str(last))
+    counts = table.diff(first, last).counts.set_index("content")
+    rows = {what: (more, less) for what, more, less in widget.comparison["rows"]}
+    data = counts.loc["data file"]
+    assert rows["data files"] == (data["added_files"], data["removed_files"])
+    assert rows["rows in them"] == (data["added_rows"], data["removed_rows"])
+    others = counts.drop("data file").sum()
+    assert rows["delete files and vectors"] == (others["added_files"], others["removed_files"])
+    json.dumps(widget.comparison)
+    assert len(table.reads) > reads
+    widget.select(against="")
+    assert widget.settle(60)
+    assert widget.comparison == {}
+
+
+def test_what_is_compared_with_itself_differs_in_nothing(table: ix.Table, widget: Timeline) -> None:
+    widget.select(snapshot=table.snapshots[0], against=table.snapshots[0])
+    assert widget.settle(60)
+    assert widget.comparison == {}
+    assert widget.error == {}
+
+
+def test_opening_reads_one_metadata_file(table: ix.Table) -> None:
+    made = Timeline(table)
+    assert made.settle(10)
+    made.close()
+    assert {read.kind for read in table.reads} <= {"metadata", "stat", "list"}
+
+
+def test_selected_is_the_snapshot(table: ix.Table, widget: Timeline) -> None:
+    assert widget.selected == table.snapshot
+    widget.select(snapshot=table.snapshots[0].snapshot_id)
+    assert widget.selected == table.snapshots[0]
+
+
+def test_no_snapshot(tmp_path: Any) -> None:
+    from iceexplore.widgets import Explorer
+
+    empty = ix.empty({"a": "long"})
+    for kind in (Timeline, Explorer):
+        made = kind(empty)
+        assert made.settle(10)
+        assert made.snapshots == []
+        assert made.selection["snapshot"] == ""
+        assert made.error == {}
+        made.close()
+
+
+def test_thousands_are_sent_in_little(table: ix.Table) -> None:
+    ids = range(2**62, 2**62 + 20_000)
+    many = [snapshot(i, i - 1, ms=i // 3, added_records="999999999") for i in ids]
+    refs = dict([branch("main", many[-1].snapshot_id), branch("old", many[5].snapshot_id)])
+    started = time.perf_counter()
+    made = Timeline(with_snapshots(table.state, many, refs, many[-1].snapshot_id))
+    taken = time.perf_counter() - started
+    assert len(made.snapshots) == MAX_SNAPSHOTS
+    assert made.left_out == 20_000 - MAX_SNAPSHOTS
+    assert [made.snapshots[0]["refs"], made.snapshots[-1]["refs"]] == [["old"], ["main"]]
+    assert len(json.dumps(made.get_state())) < 5_000_000
+    assert taken < 5
+    made.close()
+
+
+def test_numbers_and_names_of_nobody_s_making(table: ix.Table) -> None:
+    names = list(HOSTILE.values())
+    refs = {name: Ref(name, "tag", 1) for name in names}
+    damaged = [
+        snapshot(1, 2, ms=-(2**63), added_records="9" * 400, deleted_records="-1", removed_files_size="٣"),
+        snapshot(2, 1, ms=2**63 - 1, added_records="9" * 18, operation=HOSTILE["script"] * 50),
+        snapshot(3, 3, ms=2**63 - 1),
+        Snapshot(4, 99, 0, 0, None, None, None, None),
+    ]
+    made = Timeline(with_snapshots(table.state, damaged, refs, 2))
+    text = json.dumps(made.get_state()["snapshots"], allow_nan=False)
+    numbers: list[int] = []
+    json.loads(text, parse_int=lambda digits: numbers.append(int(digits)))
+    assert max(map(abs, numbers)) < 2**53
+    assert len(text) < 20_000
+    assert "\u202e" not in "".join(name for s in made.snapshots for name in s["refs"])
+    assert made.snapshots[0]["rows"] == [0, 0]
+    made.close()
+
+
+@given(st.lists(st.integers(-1, 12), max_size=12), st.lists(st.integers(0, 12), max_size=4))
+def test_lanes_of_any_history(parents: list[int], heads: list[int]) -> None:
+    many = [snapshot(i, None if p < 0 else p) for i, p in enumerate(parents)]
+    refs = dict(branch("main" if n == 0 else f"b{n}", head) for n, head in enumerate(heads))
+    found = lanes_of(many, refs, many[0] if many else None)
+    assert all(0 <= lane < MAX_LANES for lane in found.lane)
+    for i, p in enumerate(parents):
+        assert found.parent[i] == (p if 0 <= p < len(many) else -1)
+    reached = set()
+    for head in [*heads, *([] if heads else [0])]:
+        while 0 <= head < len(many) and head not in reached:
+            reached.add(head)
+            head = parents[head]
+    assert {i for i, is_reached in enumerate(found.reached) if is_reached} == reached
+    if heads and heads[0] < len(many):
+        at, seen = heads[0], set()
+        while 0 <= at < len(many) and at not in seen:
+            assert found.lane[at] == 0, "main and what it came from are in the first lane"
+            seen.add(at)
+            at = parents[at]
+
+
+def test_many_that_no_ref_reaches_take_no_time() -> None:
+    many = [snapshot(i, 0 if i else None) for i in range(MAX_SNAPSHOTS)]
+    started = time.perf_counter()
+    found = lanes_of(many, dict([branch("main", 1)]), None)
+    assert time.perf_counter() - started < 3
+    assert found.reached.count(True) == 2
