@@ -98,6 +98,8 @@ def compact(
     given: Any = files
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise OptionError(f"files={files!r}: a whole number from 1")
+    if rewrite is not None and read is False:
+        raise OptionError("read=False puts metadata together, and has nothing rewritten: leave out spark= or rewrite=")
     chosen, named = _chosen(state, paths, where, partition, small_than)
     chosen = _without(chosen, _idle(state, chosen, files, named))
     if not len(chosen):

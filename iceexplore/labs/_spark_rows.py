@@ -23,7 +23,7 @@ __all__ = ["MovedRows", "OnSpark", "compact_on_spark", "is_spark_frame", "write_
 _FILE_BYTES = 64 << 20
 
 Frame = Any
-#: Makes the rows that come in the place of those of some tasks that match.
+#: Makes the rows that come in the place of those of some tasks.
 FrameChange = Callable[[FileTasks], Frame]
 
 
@@ -64,15 +64,15 @@ class OnSpark:
         change: FrameChange | None = None,
     ) -> Rewrite:
         """See `Engine`: the rows are a data frame that has not been asked for yet."""
-        from iceexplore.on_spark import kept_rows
+        from iceexplore.on_spark import kept_rows, only_rows
 
         if not hits:
             return Rewrite()
         names = tasks.files.entries["location"].to_pylist()
-        mine = tasks.take(pa.array(list(hits), pa.int64()))
-        frames = [] if change is None else [change(mine)]
+        mine, found = tasks.take(pa.array(list(hits), pa.int64())), dict(enumerate(hits.values()))
+        frames = [] if change is None else [change(only_rows(mine, found))]
         if not merge_on_read:
-            kept = kept_rows(self.session, state, mine, dict(enumerate(hits.values())))
+            kept = kept_rows(self.session, state, mine, found)
             frames = ([] if kept is None else [kept]) + frames
         rows = MovedRows(_few(state, mine, reduce(lambda a, b: a.union(b), frames))) if frames else None
         if merge_on_read:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from iceexplore.on_spark._metadata import metadata_frame
     from iceexplore.on_spark._register import register
     from iceexplore.on_spark._rows_changed import changed_rows, kept_rows, lineage_columns
-    from iceexplore.on_spark._rows_found import find_positions
+    from iceexplore.on_spark._rows_found import find_positions, only_rows
     from iceexplore.on_spark._scan import scan
     from iceexplore.on_spark._session import spark
     from iceexplore.on_spark._session_info import SessionInfo
@@ -35,6 +35,7 @@ __all__ = [
     "lineage_columns",
     "merge_source",
     "metadata_frame",
+    "only_rows",
     "register",
     "scan",
     "ship",
@@ -62,6 +63,7 @@ _LAZY = {
     "lineage_columns": "_rows_changed",
     "merge_source": "_merge_source",
     "metadata_frame": "_metadata",
+    "only_rows": "_rows_found",
     "register": "_register",
     "scan": "_scan",
     "ship": "_shipped",

@@ -95,7 +95,7 @@ class MergeSource:
         return found
 
     def updates(self, tasks: FileTasks, keys: Sequence[str]) -> DataFrame:
-        """The rows of the table that match, with the source's values of the other columns."""
+        """The rows of some tasks, each of which matches, with the source's values of the other columns."""
         from pyspark.sql import functions as f
 
         fields = self._state.schema.fields

@@ -16,7 +16,7 @@ import pyarrow as pa
 from iceexplore.commits import arrow_frame, fit_columns
 from iceexplore.errors import IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
-from iceexplore.on_spark._rows_found import with_deleted
+from iceexplore.on_spark._rows_found import without_rows
 from iceexplore.on_spark._scan import task_rows
 from iceexplore.on_spark._scan_fields import names_collide
 from iceexplore.on_spark._session_info import SessionInfo
@@ -41,7 +41,7 @@ def lineage_columns(state: TableState) -> tuple[str, ...]:
 
 
 def moved_rows(session: Any, state: TableState, tasks: FileTasks) -> DataFrame:
-    """The live rows of some tasks that match what is left of the filter, as they are written elsewhere."""
+    """The live rows of some tasks that match what is left of the filter, as they are written anew."""
     return task_rows(session, state, tasks, ["*", *lineage_columns(state)])
 
 
@@ -53,7 +53,7 @@ def kept_rows(session: Any, state: TableState, tasks: FileTasks, gone: Mapping[i
     gone
         By task, as `pyroaring.BitMap64`; each task has some.
     """
-    left = with_deleted(state, tasks, gone)
+    left = without_rows(state, tasks, gone)
     deletes = left.matched.deletes.entries["record_count"].to_pylist()
     counts = tasks.files.entries["record_count"].to_pylist()
     rows = [i for i, (count, at) in enumerate(zip(counts, left.matched.vector.to_pylist(), strict=True))

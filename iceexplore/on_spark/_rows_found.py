@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from iceexplore.deletes import encode_deletion_vector
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch, concat_batches
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
 from iceexplore.on_spark._bundles import frame_of, parallelism
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shares import Share, fitted, share_rows, shares
@@ -29,7 +29,7 @@ from iceexplore.reading import POS, TaskReader, deleted_positions, outputs_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["find_positions", "gathered_positions", "with_deleted"]
+__all__ = ["find_positions", "gathered_positions", "only_rows", "without_rows"]
 
 _FOUND = pa.schema([("location", pa.string()), ("positions", pa.binary())])
 _GATHERED = "task int, rows bigint, positions binary"
@@ -143,7 +143,7 @@ def _bitmap(data: bytes) -> Any:
     return BitMap64.deserialize(data)  # made by a worker of this query
 
 
-def with_deleted(state: TableState, tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
+def without_rows(state: TableState, tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
     """Tasks in whose files further rows are deleted by position, and which have no filter any more.
 
     Each file concerned gets one deletion vector, inline, of what is deleted in it already and of these. So whoever
@@ -162,40 +162,51 @@ def with_deleted(state: TableState, tasks: FileTasks, positions: Mapping[int, An
     rows = sorted(positions)
     some = tasks.take(pa.array(rows, pa.int64()))
     old = deleted_positions(state, some.files, some.matched)
-    entries = []
+    vectors = {}
     for row, entry in zip(rows, some.files.entries.select(["location", "record_count"]).to_pylist(), strict=True):
-        bitmap = positions[row]
-        if entry["location"] in old:
-            bitmap = bitmap | _inside(old[entry["location"]], entry["record_count"])
-        entries.append(
-            {
-                "content_type": int(ContentType.POSITION_DELETE),
-                "file_format": "puffin",
-                "record_count": len(bitmap),
-                "referenced_file": entry["location"],
-                "deletion_vector": {"inline_content": encode_deletion_vector(bitmap)},
-            }
-        )
-    matched = tasks.matched
-    vector: list[int | None] = matched.vector.to_pylist() if len(matched) else [None] * len(tasks)
-    for i, row in enumerate(rows):
+        gone = old.get(entry["location"])
+        vectors[row] = positions[row] if gone is None else positions[row] | (gone & _every(entry["record_count"]))
+    return _with_vectors(tasks, vectors)
+
+
+def only_rows(tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
+    """Tasks of whose files these rows are left, live ones, and which have no filter any more: see `without_rows`."""
+    counts = tasks.files.entries["record_count"].take(pa.array(list(positions), pa.int64())).to_pylist()
+    pairs = zip(positions.items(), counts, strict=True)
+    return _with_vectors(tasks, {row: _every(count) - bitmap for (row, bitmap), count in pairs})
+
+
+def _every(rows: int) -> Any:
+    """All positions of a file."""
+    from pyroaring import BitMap64
+
+    every = BitMap64()
+    every.add_range(0, rows)
+    return every
+
+
+def _with_vectors(tasks: FileTasks, vectors: Mapping[int, Any]) -> FileTasks:
+    names = tasks.files.entries["location"].take(pa.array(list(vectors), pa.int64()))
+    entries = [
+        {
+            "content_type": int(ContentType.POSITION_DELETE),
+            "file_format": "puffin",
+            "record_count": len(bitmap),
+            "referenced_file": name,
+            "deletion_vector": {"inline_content": encode_deletion_vector(bitmap)},
+        }
+        for name, bitmap in zip(names.to_pylist(), vectors.values(), strict=True)
+    ]
+    matched, count = tasks.matched, len(tasks)
+    vector: list[int | None] = matched.vector.to_pylist() if len(matched) else [None] * count
+    for i, row in enumerate(vectors):
         vector[row] = len(matched.deletes) + i
-    none = pa.array([[]] * len(tasks), pa.list_view(pa.int32()))
-    names = pa.array([entry["referenced_file"] for entry in entries], pa.string())
+    none = pa.array([[]] * count, pa.list_view(pa.int32()))
     deletes = MatchedDeletes(
         concat_batches([matched.deletes, EntryBatch.of_rows(entries)]),
         pa.array(vector, pa.int32()),
         matched.positions if len(matched) else none,
         matched.equality if len(matched) else none,
-        pa.concat_arrays([pa.array(matched.referenced.to_pylist(), pa.string()), names]),
+        pa.concat_arrays([pa.array(matched.referenced.to_pylist(), pa.string()), whole(names)]),
     )
-    return replace(tasks, whole=pa.array([True] * len(tasks), pa.bool_()), matched=deletes)
-
-
-def _inside(bitmap: Any, rows: int) -> Any:
-    """What of a bitmap is in a file of so many rows: foreign vectors may claim more."""
-    if not len(bitmap) or bitmap.max() < rows:
-        return bitmap
-    every = type(bitmap)()
-    every.add_range(0, rows)
-    return bitmap & every
+    return replace(tasks, whole=pa.array([True] * count, pa.bool_()), matched=deletes)

@@ -37,6 +37,7 @@ import collections, json, os, sys, tempfile, traceback
 # No Java here: a client needs none.
 os.environ["PATH"], os.environ["JAVA_HOME"] = "/nonexistent", "/nonexistent"
 import pandas as pd
+from pyspark.sql.connect import functions
 import iceexplore as ix
 from iceexplore.on_spark import SessionInfo
 
@@ -93,11 +94,21 @@ def labs():
         lab.append(spark.range(100).selectExpr("id", "id / 3 AS x"))
         lab.overwrite(spark.range(100, 110), "id < 50")
         lab.merge(spark.range(105, 120), on="id")
+        lab.update({"x": lambda rows: rows["id"] * 2.0, "id": functions.col("id") + 1000}, "id = 50", spark=spark)
+        lab.set_properties({f"write.{o}.mode": "merge-on-read" for o in ("delete", "update", "merge")})
+        lab.delete("id = 51", spark=spark)
+        lab.merge(spark.range(52, 54).selectExpr("id", "-1d AS x"), on="id")
+        lab.compact(spark=spark)
+        [moved] = lab.to_arrow("id = 1050")["x"].to_pylist()
+        [merged] = {x for x in lab.to_arrow("id < 54")["x"].to_pylist()}
+        lab.overwrite(spark.range(50, 54), "id = 1050 or id < 54")
         try:
             lab.append(spark.range(3).selectExpr("id + 0.5BD AS id"))
         except ix.OptionError as e:
             said = str(e)
-        return [sorted(lab.to_arrow()["id"].to_pylist()) == list(range(50, 120)), len(lab.verify()), said[:12]]
+        ids = sorted(lab.to_arrow()["id"].to_pylist())
+        left = len(lab.leftovers(running=True))
+        return [ids == list(range(50, 120)), moved, merged, len(lab.verify()), left, said[:12]]
 
 out = {}
 for name, function in CHECKS.items():
@@ -160,4 +171,4 @@ def test_a_whole_table_has_no_findings(answers: dict[str, Any]) -> None:
 
 
 def test_labs_get_files_from_the_workers(answers: dict[str, Any]) -> None:
-    assert answers["labs"] == [True, 0, "column 'id':"], answers["labs"]
+    assert answers["labs"] == [True, 100.0, -1.0, 0, 0, "column 'id':"], answers["labs"]

@@ -1,0 +1,198 @@
+"""Labs changed on Spark: after each operation the rows, ids and summary that the same operation here gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import iceexplore as ix
+from iceexplore.commits import check_rules
+from tests.labs.test_lab_rows import in_between
+from tests.spark.conftest import Warehouse
+from tests.spark.session import arrow
+from tests.spark.test_lab_writes import frame_of
+from tests.spark.test_labs import PARTITIONS, SCHEMA, rows_of, some
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
+
+_COUNTS = ("operation", "total-records", "total-position-deletes")
+
+
+def modes(mode: str) -> dict[str, str]:
+    return {f"write.{operation}.mode": mode for operation in ("delete", "update", "merge")}
+
+
+def lineage_of(lab: ix.Lab) -> dict[int, tuple[int, int]]:
+    """Ids of rows, and when they were last changed, by the column ``id``."""
+    names = ["id", "_row_id", "_last_updated_sequence_number"]
+    return {row: (number, last) for row, number, last in zip(*lab.to_arrow(columns=names).to_pydict().values())}
+
+
+def said(lab: ix.Lab) -> dict[str, str | None]:
+    """What the last snapshot's summary says of rows."""
+    snapshot = lab.snapshots[-1]
+    return {"operation": snapshot.operation} | {name: (snapshot.summary or {}).get(name) for name in _COUNTS[1:]}
+
+
+def assert_pyiceberg_reads(lab: ix.Lab) -> None:
+    from pyiceberg.table import StaticTable
+
+    names = ("id", "i", "s", "x", "b", "ts", "n", "w")
+    theirs = StaticTable.from_metadata(lab.metadata_location).scan(selected_fields=names).to_arrow()
+    ours = lab.to_arrow(columns=list(names))
+    assert sorted(map(str, theirs.select(names).to_pylist())) == sorted(map(str, ours.to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("version", "mode"),
+    [(1, "copy-on-write"), (2, "merge-on-read"), (3, "copy-on-write"), (3, "merge-on-read"), (4, "merge-on-read")],
+)
+def test_operations_do_what_they_do_here(warehouse: Warehouse, tmp_path: Path, version: int, mode: str) -> None:
+    from pyspark.sql import functions as f
+
+    spark = warehouse.session
+    by = PARTITIONS[version % 3 :: 3] if version < 4 else ("void(s)", "bucket(2, id)", "truncate(2, at.name)")
+    how: dict[str, Any] = {"sort_by": ["x desc nulls last", "id"], "format_version": version, "properties": modes(mode)}
+    lab, here = (ix.create(tmp_path / name, SCHEMA, partition_by=by, **how) for name in ("spark", "here"))
+    steps: dict[str, Any] = {
+        "append": (lambda: lab.append(some(0, 40)), lambda: here.append(some(0, 40))),
+        "delete": (
+            lambda: lab.delete("id between 5 and 12 or s like 'naïve-1%'", spark=spark),
+            lambda: here.delete("id between 5 and 12 or s like 'naïve-1%'"),
+        ),
+        "update": (
+            lambda: lab.update(
+                {"x": lambda rows: rows["x"] + 1.0, "i": f.col("id") * 2, "b": None, "tags": ["z"], "k": b"upd"},
+                "id > 30 or u is null",
+                spark=spark,
+            ),
+            lambda: here.update(
+                {
+                    "x": lambda rows: pc.add(rows["x"], 1.0),
+                    "i": lambda rows: pc.multiply(rows["id"], 2),
+                    "b": None,
+                    "tags": ["z"],
+                    "k": b"upd",
+                },
+                "id > 30 or u is null",
+            ),
+        ),
+        "merge": (
+            lambda: lab.merge(frame_of(spark, some(35, 12).drop_columns(["m", "ts"])), on=["id"]),
+            lambda: here.merge(some(35, 12).drop_columns(["m", "ts"]), on=["id"]),
+        ),
+        "merge that deletes": (
+            lambda: lab.merge(
+                frame_of(spark, some(0, 20).select(["id", "n"])),
+                ["id", "n"],
+                matched="delete",
+                not_matched=None,
+                where="id > 3",
+            ),
+            lambda: here.merge(
+                some(0, 20).select(["id", "n"]), ["id", "n"], matched="delete", not_matched=None, where="id > 3"
+            ),
+        ),
+        "compact": (
+            lambda: lab.compact(paths=lab.inspect.data_files()["file_path"].tolist(), spark=spark),
+            lambda: here.compact(paths=here.inspect.data_files()["file_path"].tolist()),
+        ),
+        "overwrite": (
+            lambda: lab.overwrite(frame_of(spark, some(200, 3)), "b or id = 44"),
+            lambda: here.overwrite(some(200, 3), "b or id = 44"),
+        ),
+        "delete of whole files": (
+            lambda: lab.delete("b is null", spark=spark),
+            lambda: here.delete("b is null"),
+        ),
+    }
+    old: set[int] = set()
+    for name, (on_spark, plain) in steps.items():
+        on_spark(), plain()
+        assert rows_of(lab.to_arrow()) == rows_of(here.to_arrow()), name
+        assert said(lab) == said(here), name
+        if version > 2:
+            mine, theirs = lineage_of(lab), lineage_of(here)
+            assert {i: last for i, (_, last) in mine.items()} == {i: last for i, (_, last) in theirs.items()}, name
+            assert {i: mine[i] for i in mine if i in old} == {i: theirs[i] for i in theirs if i in old}, name
+            assert len({number for number, _ in mine.values()}) == len(mine)
+            old = {i for i in mine if mine[i] == theirs[i]}
+        if version < 4:
+            found = spark.read.format("iceberg").load(lab.metadata_location)
+            assert rows_of(arrow(found)) == rows_of(lab.to_arrow()), name
+            assert_pyiceberg_reads(lab)
+        if name == "compact":
+            assert set(lab.inspect.data_files()["sort_order_id"]) == {1} and not len(lab.inspect.delete_files())
+    assert not len(lab.verify(level="data")) and not check_rules(lab.state)
+    assert not len(lab.leftovers(running=True))
+    # Nothing matches, and nothing is committed.
+    assert lab.delete("id = 99999", spark=spark) is None and lab.update({"x": 1.0}, "id < 0", spark=spark) is None
+    assert lab.merge(frame_of(spark, some(9000, 3)), "id", not_matched=None) is None
+    assert len(lab.snapshots) == len(steps)
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_what_is_refused_is_refused_as_here(warehouse: Warehouse, tmp_path: Path, mode: str) -> None:
+    from pyspark.sql import functions as f
+
+    spark = warehouse.session
+    how: dict[str, Any] = {"format_version": 3, "properties": modes(mode) | {"commit.retry.min-wait-ms": "1"}}
+    lab = ix.create(tmp_path / "t", {"id": "long", "x": "double", "i": "int", "at": "struct<a: int>"}, **how)
+    lab.append({"id": [1, 2, 3, 4], "x": [0.0, -0.0, float("nan"), None], "i": [1, 2, 3, 4]})
+    before = lab.metadata_location
+
+    def frame(rows: list[tuple[Any, ...]], schema: str) -> Any:
+        return spark.createDataFrame(rows, schema)
+
+    twice = frame([(2, 1.0), (2, 2.0)], "id long, x double")
+    for refused, words in {
+        (lambda: lab.delete("nme = 1", spark=spark)): "no column 'nme'",
+        (lambda: lab.delete("id = 1", spark="local")): "is no Spark session",
+        (lambda: lab.update({"y": 1}, spark=spark)): "no column 'y'",
+        (lambda: lab.update({"x": "text"}, spark=spark)): "does not fit",
+        (lambda: lab.update({"i": f.col("id") * 0.5}, spark=spark)): "column 'i': double does not fit int",
+        (lambda: lab.update({"i": f.col("nme")}, spark=spark)): "'i': Spark does not take this.*nme",
+        (lambda: lab.update({"i": [1, 2]}, "id < 3", spark=spark)): "column 'i'",
+        (lambda: lab.update({"i": lambda rows: 1}, spark=spark)): "'i' is given as int",
+        (lambda: lab.merge(twice, "id")): r"several of the rows given match one row of the table, \{'id': 2\}",
+        (lambda: lab.merge(twice, "id", matched=None)): "several of the rows",
+        (lambda: lab.merge(frame([(0.0,), (-0.0,)], "x double"), "x")): "several of the rows",
+        (lambda: lab.merge(frame([("a",)], "id string"), "id")): "'id': string does not fit",
+        (lambda: lab.merge(frame([(1,)], "nme int"), "id")): "no column 'nme'",
+        (lambda: lab.merge(frame([(1,)], "i int"), "id")): "the rows have no column 'id'",
+        (lambda: lab.merge(frame([((1,),)], "at struct<a: int>"), "at")): "no plain value",
+        (lambda: lab.compact(spark=spark)): "nothing to compact",
+    }.items():
+        with pytest.raises(ix.OptionError, match=words):
+            refused()
+    assert lab.metadata_location == before == ix.open(tmp_path / "t").metadata_location
+    # Values as SQL compares them: -0.0 is 0.0, NaN is NaN, null nothing.
+    here = lab.fork()
+    lab.merge(frame([(float("nan"), 8), (None, 9)], "x double, i int"), "x")
+    found = {r["id"]: r["i"] for r in lab.to_arrow().to_pylist()}
+    lab.rollback(lab.snapshots[0].snapshot_id)
+    here.refresh()
+    here.merge({"x": pa.array([float("nan"), None]), "i": [8, 9]}, "x")
+    assert found == {r["id"]: r["i"] for r in here.to_arrow().to_pylist()} == {1: 1, 2: 2, 3: 8, 4: 4, None: 9}
+    # Another writer comes first.
+    lab.refresh()
+    two = ix.lab(tmp_path / "t")
+    in_between(lab, lambda: two.delete("id = 1"))
+    with pytest.raises(ix.CommitConflictError):
+        lab.update({"i": 0}, "id = 1", spark=spark)
+    in_between(lab, lambda: two.append({"id": [9]}))
+    with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
+        lab.delete("id > 2", spark=spark)
+    in_between(lab, lambda: two.append({"id": [-9]}))
+    lab.delete("id > 2", spark=spark)
+    in_between(lab, lambda: two.append({"id": [10]}))
+    with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
+        lab.merge(frame([(10, 1)], "id long, i int"), "id")
+    lab.set_properties({"write.merge.isolation-level": "snapshot"})
+    in_between(lab, lambda: two.append({"id": [11]}))
+    lab.merge(frame([(11, 1)], "id long, i int"), "id")
+    assert sorted(r["id"] or 0 for r in lab.to_arrow().to_pylist()) == [-9, 0, 2, 10, 11, 11]
