@@ -7,7 +7,15 @@ from iceexplore.graph._frame import to_frame
 from iceexplore.graph._nodes import TreeNode, json_safe
 from iceexplore.graph._ranges import partition_ranges
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
-from iceexplore.graph._root import ROOT_DIALECTS, Removals, direct_places, live_manifests, removed_counts, vector_rows
+from iceexplore.graph._root import (
+    ROOT_DIALECTS,
+    Removals,
+    direct_places,
+    live_manifests,
+    removed_counts,
+    row_keys,
+    vector_rows,
+)
 from iceexplore.graph._seed_style import SeedTree, build_seed_tree, seed_diagram
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
@@ -47,6 +55,7 @@ __all__ = [
     "refreshed",
     "removed_counts",
     "resolve_state",
+    "row_keys",
     "seed_diagram",
     "snapshot_of",
     "snapshot_records",

@@ -1,7 +1,8 @@
 """The scripts and styles of the widgets: small ES modules, put together here.
 
 A widget's script is loaded from a blob, from which relative imports fail; so a module and those that it imports are
-joined into one, each a scope of its own. There is no build step and nothing is fetched.
+joined into one, each a scope of its own, without its remarks and indents: the text is sent with every widget. There is
+no build step and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from importlib.resources import files
 __all__ = ["bare_script", "script", "style_sheet"]
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([a-z_]+)\.js";\n', re.MULTILINE)
+#: What is for people: lines that are remarks, and how far a line is indented. No string of ours goes over several lines.
+_REMARK = re.compile(r"^[ \t]*(?://.*\n|\n)?", re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([A-Za-z_$][\w$]*)", re.MULTILINE)
 
 
@@ -34,6 +37,7 @@ def bare_script(*names: str) -> str:
         body = _IMPORT.sub(lambda m: f"const {m[1].replace(' as ', ': ')} = ${m[2]};\n", source)
         exported = ", ".join(m[2] for m in _EXPORT.finditer(source))
         body = _EXPORT.sub(r"\1 \2", body)
+        body = _REMARK.sub("", body)
         parts[name] = f"// {name}.js\nconst ${name} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
 
     for name in names:

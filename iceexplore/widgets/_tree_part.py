@@ -7,15 +7,22 @@ from typing import Any
 
 import traitlets
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
+from iceexplore.render import graphviz, mermaid, svg
 from iceexplore.widgets._face import Face, shown
-from iceexplore.widgets._forest import Forest, Growth
+from iceexplore.widgets._forest import Forest, Growth, View, first_expanded, snapshot_of_node
+from iceexplore.widgets._search import Search
 
 __all__ = ["TreePart"]
 
+#: Nodes out of the order of the tree that are kept in it, the newest.
+_PINS = 50
+_LONGEST = 1000
+
 
 class TreePart(Face):
-    """The tree.
+    """The tree. Unfolding, selection and search are the widget's; where a view stands and how near are the view's own.
 
     Attributes
     ----------
@@ -23,42 +30,77 @@ class TreePart(Face):
         The nodes that the browser has, by id, and the topmost.
     expanded
         The nodes unfolded; the browser adds to them, Python reads and answers in ``nodes``.
+    compared
+        Where ``selection["against"]`` is set: ``against`` (its id), ``text`` (what it is) and ``counts``, by mark.
+    search, found
+        The browser asks with ``n`` (counted up) and ``text``; Python answers with that ``n``, ``hits`` (ids of nodes),
+        ``busy`` (it goes on) and ``more`` (there are more than it lists).
+    wanted, exported
+        The browser asks with ``n`` and ``format``: ``svg``, ``mermaid``, ``dot``; Python answers with these and
+        ``text``, which the browser empties when it has it.
     """
 
     nodes = traitlets.Dict().tag(sync=True)
     roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
     expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    compared = traitlets.Dict().tag(sync=True)
+    search = traitlets.Dict().tag(sync=True)
+    found = traitlets.Dict().tag(sync=True)
+    wanted = traitlets.Dict().tag(sync=True)
+    exported = traitlets.Dict().tag(sync=True)
 
     def _prepare(self) -> None:
         super()._prepare()
         self._forest = Forest(self._state)
         self._limits: dict[str, int] = {}
+        self._pins: tuple[str, ...] = ()
         self._applying = False
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        start = self._forest.start(_id(selection["snapshot"]))
-        grown = {"nodes": start.nodes, "roots": start.roots, "expanded": start.expanded}
+        start = self._forest.start(_id(selection["snapshot"]), _id(selection.get("against", "")))
+        grown = {"nodes": start.nodes, "roots": start.roots, "expanded": start.expanded, "compared": start.compared}
         return super()._first(selection) | grown
 
     def _begin(self) -> None:
         super()._begin()
         self.observe(self._on_expanded, "expanded")
+        self.observe(self._on_search, "search")
+        self.observe(self._on_wanted, "wanted")
 
     @property
     def selected(self) -> TreeNode:
         """The selected node, with everything known of it."""
         return self._forest.node(self.selection["node"])
 
+    # Selecting and unfolding ------------------------------------------------------------------------------------------
+
+    def _view(self, expanded: list[str] | None = None, selection: Mapping[str, str] | None = None) -> View:
+        chosen = self.selection if selection is None else selection
+        opened = tuple(self.expanded if expanded is None else expanded)
+        return View(_id(chosen["snapshot"]), opened, _id(chosen["against"]), dict(self._limits), self._pins)
+
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)
-        if old["snapshot"] == new["snapshot"]:
-            return
-        after = self._snapshot_of(new["snapshot"]).snapshot_id
+        if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
+            self._other_snapshot(old, new)
+        elif old["node"] != new["node"]:
+            self._other_node(new)
+
+    def _other_snapshot(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        before, after, against = (_id(text) for text in (old["snapshot"], new["snapshot"], new["against"]))
         moved = old["node"] != new["node"]
+        self._limits, self._pins = {}, ()
 
         def read() -> tuple[Growth, str]:
-            node = new["node"] if moved else self._forest.follow(old["node"], _id(old["snapshot"]), after)
-            return self._forest.start(after), node
+            node = new["node"]
+            if not moved and not (against is not None and snapshot_of_node(node) == against):
+                node = self._forest.follow(node, before, after)
+            self._forest.node(node)
+            start = View(after, tuple(first_expanded(after)), against)
+            way = self._forest.way(node, start)
+            pins = tuple(i for i in [*way, node] if i.startswith(("manifest:", "file:")))
+            wanted = tuple(dict.fromkeys([*start.expanded, *way]))
+            return self._forest.grow(View(after, wanted, against, {}, pins)), node
 
         def show(result: tuple[Growth, str]) -> None:
             growth, node = result
@@ -67,28 +109,128 @@ class TreePart(Face):
 
         self._do("tree", f"Reading snapshot {after}", read, show)
 
+    def _other_node(self, new: Mapping[str, str]) -> None:
+        """Show a node that is selected and is not in the tree: unfold the way to it."""
+        wanted = new["node"]
+        snapshot = snapshot_of_node(wanted)
+        shown_ids = (_id(new["snapshot"]), _id(new["against"]))
+        if snapshot is not None and snapshot not in shown_ids and self._state.metadata.snapshot(snapshot) is not None:
+            self.select(snapshot=snapshot)
+            return
+        view = self._view(selection=new)
+        way = self._forest.way(wanted, view) if ":" in wanted or wanted == "metadata" else []
+        if wanted in self.nodes and set(way) <= set(self.expanded):
+            return
+        pins = tuple(i for i in [*way, wanted] if i.startswith(("manifest:", "file:")) and i not in self.nodes)
+        kept = tuple(dict.fromkeys([*self._pins, *pins]))[-_PINS:]
+        opened = tuple(dict.fromkeys([*view.expanded, *way]))
+
+        def read() -> Growth:
+            self._forest.node(wanted)
+            return self._forest.grow(View(view.snapshot, opened, view.against, view.limits, kept))
+
+        def show(growth: Growth) -> None:
+            self._pins = kept
+            self._apply(growth)
+
+        self._do("tree", "Reading", read, show)
+
     @shown
     def _on_expanded(self, change: Any) -> None:
         if self._applying:
             return
         wanted = list(self.expanded)
-        missing = [i for i in wanted if i.startswith("more:") or (self.nodes.get(i) or {}).get("children") is None]
-        if not missing:
+        if not self._unread():
             self._idle()
             return
-        snapshot_id, limits = _id(self.selection["snapshot"]), dict(self._limits)
-        self._do("tree", "Reading", lambda: self._forest.grow(snapshot_id, wanted, limits), self._apply)
+        view = self._view(wanted)
 
-    def _apply(self, growth: Growth) -> None:
+        def show(growth: Growth) -> None:
+            # what was folded while this was read stays folded
+            still = set(self.expanded)
+            self._apply(growth, [i for i in growth.expanded if i in still])
+
+        self._do("tree", "Reading", lambda: self._forest.grow(view), show)
+
+    def _unread(self) -> list[str]:
+        """What is unfolded and not read."""
+        nodes = self.nodes
+        return [i for i in self.expanded if i.startswith("more:") or _is_unread(nodes.get(i))]
+
+    def _apply(self, growth: Growth, expanded: list[str] | None = None) -> None:
         self._applying = True
         try:
             self._limits = growth.limits
             with self.hold_sync():  # one message: the browser never sees half a tree
                 self.nodes = growth.nodes
                 self.roots = growth.roots
-                self.expanded = growth.expanded
+                self.expanded = growth.expanded if expanded is None else expanded
+                self.compared = growth.compared
         finally:
             self._applying = False
+
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        self._fold_unread()
+        if self.found.get("n") != self.search.get("n") or self.found.get("busy"):
+            hits = self.found.get("hits", []) if self.found.get("n") == self.search.get("n") else []
+            self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
+
+    def _fail(self, error: Exception) -> None:
+        super()._fail(error)
+        self._fold_unread()
+
+    def _fold_unread(self) -> None:
+        """What was to be unfolded and is not read folds again: nothing waits for what does not come."""
+        unread = set(self._unread())
+        if unread:
+            self._applying = True
+            try:
+                self.expanded = [i for i in self.expanded if i not in unread]
+            finally:
+                self._applying = False
+
+    # Searching and files ----------------------------------------------------------------------------------------------
+
+    @shown
+    def _on_search(self, change: Any) -> None:
+        text, n = self.search.get("text", ""), self.search.get("n", 0)
+        if not isinstance(text, str) or len(text) > _LONGEST:
+            raise OptionError(f"search={str(self.search)[:200]}: give n and text of at most {_LONGEST:,} characters")
+        if text.strip():
+            self._search_on(n, Search(self._state, _id(self.selection["snapshot"]), text), text.strip()[:40])
+        else:
+            self.found = {"n": n, "hits": [], "busy": False, "more": False}
+            self._do("search", "Reading", lambda: None, lambda _: None)  # what is searched for still is dropped
+
+    def _search_on(self, n: Any, search: Search, text: str) -> None:
+        """Search a while, show what was found, and go on: other requests come in between."""
+
+        def show(_: None) -> None:
+            self.found = {"n": n, "hits": list(search.hits), "busy": not search.done, "more": search.more}
+            if not search.done:
+                self._search_on(n, search, text)
+
+        self._do("search", f"Searching for {text}", search.step, show)
+
+    @shown
+    def _on_wanted(self, change: Any) -> None:
+        wanted = self.wanted.get("format")
+        if wanted not in ("svg", "mermaid", "dot"):
+            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is svg, mermaid or dot")
+        view = self._view([i for i in self.expanded if not i.startswith("more:")])
+        asked = {"n": self.wanted.get("n", 0), "format": wanted}
+
+        def read() -> str:
+            scene = self._forest.scene(view)
+            if wanted == "svg":
+                return str(svg(scene))
+            return str(mermaid(scene)) if wanted == "mermaid" else str(graphviz(scene).source)
+
+        def show(text: str) -> None:
+            self.exported = {**asked, "text": text}
+
+        self._do("export", "Drawing", read, show)
 
     def _no_kernel_html(self) -> str:
         return super()._no_kernel_html() + str(self._forest.tree._repr_mimebundle_()["text/html"])
@@ -96,3 +238,7 @@ class TreePart(Face):
 
 def _id(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _is_unread(node: Mapping[str, Any] | None) -> bool:
+    return node is None or (node["children"] is None and not node["leaf"])

@@ -1,15 +1,114 @@
-// The explorer: timeline above, tree and details side by side. Everything shown is in the model's traits.
+// The explorer: timeline above, its parts below, one tab each. Everything shown is in the model's traits, the tab too;
+// how the panes share the room and what is full screen is a view's own.
 
-import { el } from "./dom.js";
+import { el, listen } from "./dom.js";
 import { detailView } from "./detail.js";
-import { rowsView } from "./rows.js";
+import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
+const PARTS = [
+  { key: "tree", title: "Tree", view: treeView },
+];
+const LEAST = 25; // percent that either pane keeps
+let made = 0; // for ids: several explorers may be in a page
+
+// The tree, and the details of what is selected beside it.
+function treeView(model) {
+  const views = [mapView(model), detailView(model)];
+  const [map, detail] = views.map((view) => view.element);
+  const bar = el("div", { class: "ice-splitter", role: "separator", tabindex: 0, "aria-label": "Width of the tree", "aria-orientation": "vertical", "aria-valuemin": LEAST, "aria-valuemax": 100 - LEAST });
+  const panes = el("div", { class: "ice-panes" }, map, bar, detail);
+  const first = 54;
+  let share = first;
+  function setShare(percent) {
+    share = Math.min(100 - LEAST, Math.max(LEAST, percent));
+    panes.style.setProperty("--share", `${share}%`);
+    bar.setAttribute("aria-valuenow", Math.round(share));
+  }
+  bar.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    bar.setPointerCapture(event.pointerId);
+    bar.focus();
+  });
+  bar.addEventListener("pointermove", (event) => {
+    if (!bar.hasPointerCapture(event.pointerId)) return;
+    const { left, width } = panes.getBoundingClientRect();
+    setShare(((event.clientX - left) / width) * 100);
+  });
+  bar.addEventListener("dblclick", () => setShare(first));
+  bar.addEventListener("keydown", (event) => {
+    const to = { ArrowLeft: share - 3, ArrowRight: share + 3, Home: LEAST, End: 100 - LEAST, Enter: first }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    setShare(to);
+  });
+  setShare(first);
+  return { element: panes, end: () => views.forEach((view) => view.end()) };
+}
+
 export function explorerView(model) {
-  const views = [timelineView(model), rowsView(model), detailView(model)];
-  const [timeline, tree, detail] = views.map((view) => view.element);
+  const id = `ice-${Date.now().toString(36)}-${made++}`;
+  const timeline = timelineView(model);
+  const shown = new Map(); // the parts that have been looked at: key -> { element, end }
+  const tabs = el("div", { class: "ice-parts", role: "tablist", "aria-label": "Parts of the explorer" });
+  const buttons = PARTS.map(({ key, title }) => el("button", { type: "button", class: "ice-part", role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
+  const panels = PARTS.map(({ key }) => el("div", { class: "ice-part-panel", role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
+  const full = el("button", { type: "button", class: "ice-button ice-end", "aria-pressed": false, onclick: fullScreen }, "Full screen");
+  tabs.append(...buttons);
+  full.hidden = !document.fullscreenEnabled;
+  const element = el("div", { class: "ice-explorer" }, timeline.element, el("div", { class: "ice-bar" }, tabs, full), ...panels);
+
+  function go(key) {
+    model.set("tab", key);
+    model.save_changes();
+  }
+  function draw() {
+    const wanted = model.get("tab");
+    const now = PARTS.some(({ key }) => key === wanted) ? wanted : PARTS[0].key;
+    PARTS.forEach((part, i) => {
+      const here = part.key === now;
+      const count = part.count?.(model);
+      buttons[i].textContent = count ? `${part.title} (${count.toLocaleString("en")})` : part.title;
+      buttons[i].setAttribute("aria-selected", here);
+      buttons[i].tabIndex = here ? 0 : -1;
+      if (here && !shown.has(part.key)) {
+        const view = part.view(model);
+        shown.set(part.key, view);
+        panels[i].append(view.element);
+      }
+      panels[i].hidden = !here;
+    });
+  }
+  tabs.addEventListener("keydown", (event) => {
+    const at = buttons.indexOf(event.target);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
+    if (to === undefined || at < 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = (to + buttons.length) % buttons.length;
+    go(PARTS[next].key);
+    buttons[next].focus();
+  });
+  function fullScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else element.closest(".ice-widget").requestFullscreen();
+  }
+  const screened = () => {
+    const yes = document.fullscreenElement === element.closest(".ice-widget") && document.fullscreenElement !== null;
+    full.setAttribute("aria-pressed", yes);
+    full.textContent = yes ? "Leave full screen" : "Full screen";
+  };
+  document.addEventListener("fullscreenchange", screened);
+  const end = listen(model, ["tab", ...PARTS.flatMap((part) => part.traits ?? [])], draw);
+  draw();
   return {
-    element: el("div", { class: "ice-explorer" }, timeline, el("div", { class: "ice-panes" }, tree, detail)),
-    end: () => views.forEach((view) => view.end()),
+    element,
+    end() {
+      end();
+      document.removeEventListener("fullscreenchange", screened);
+      timeline.end();
+      for (const view of shown.values()) view.end();
+    },
   };
 }

@@ -1,145 +1,173 @@
-// The tree: one row per visible node, a single tab stop, arrows to walk (WAI-ARIA tree pattern).
+// The tree as rows, for the keyboard, for screen readers and as a list: one tab stop, arrows to walk (WAI-ARIA tree
+// pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
 
-import { choose, colour, el, icon, listen } from "./dom.js";
+import { colour, el, icon } from "./dom.js";
 
-const SPEAK = { added: "added", removed: "removed", carried: "carried over", problem: "problem", folded: "folded" };
+const ROW = 36; // px, as in the style sheet
+const ALL = 200; // so many rows are in the page without further ado
+const SPEAK = { added: "added", removed: "removed", carried: "carried over", problem: "problem", pruned: "skipped" };
 
-export function rowsView(model) {
-  const box = el("div", { class: "ice-tree", role: "tree", "aria-label": "Parts of the table" });
+// `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
+export function rowsView({ styles, label, on }) {
+  const sheet = el("div", { class: "ice-sheet", role: "none" });
+  const box = el("div", { class: "ice-tree", role: "tree", "aria-label": label }, sheet);
+  const drawn = new Map(); // id -> { element, key }
+  let rows = [];
+  let at = new Map(); // id -> its place in rows
   let focus = null; // the node that has the tab stop
-  let rows = []; // visible rows, in order: { id, node, parent, level, element }
+  let state = { selected: null, hits: new Set() };
+  let typed = "";
+  let timer = null;
 
-  const nodes = () => model.get("nodes");
-  const isOpen = (id) => model.get("expanded").includes(id);
-
-  function visible() {
-    const out = [];
-    const seen = new Set(); // damaged data must not send us in circles
-    const walk = (ids, parent, level) => {
-      ids.forEach((id, index) => {
-        const node = nodes()[id];
-        if (!node || seen.has(id)) return;
-        seen.add(id);
-        out.push({ id, node, parent, level, index, of: ids.length });
-        if (isOpen(id) && node.children) walk(node.children, id, level + 1);
-      });
-    };
-    walk(model.get("roots"), null, 1);
-    return out;
+  function show(next, marks) {
+    Object.assign(state, marks);
+    rows = next;
+    at = new Map(rows.map((row, i) => [row.id, i]));
+    if (!at.has(focus)) focus = at.has(state.selected) ? state.selected : rows[0]?.id ?? null;
+    draw();
   }
 
   function draw() {
-    const hadFocus = box.contains(document.activeElement);
-    const top = box.scrollTop;
-    rows = visible();
-    if (!rows.some((row) => row.id === focus)) {
-      const selected = model.get("selection").node;
-      focus = rows.some((row) => row.id === selected) ? selected : rows[0]?.id ?? null;
+    const had = document.activeElement?.parentElement === sheet;
+    sheet.style.height = `${rows.length * ROW}px`;
+    let [first, last] = [0, rows.length];
+    if (rows.length > ALL) {
+      first = Math.max(0, Math.floor(box.scrollTop / ROW) - 10);
+      last = Math.min(rows.length, Math.ceil((box.scrollTop + (box.clientHeight || 400)) / ROW) + 10);
     }
-    for (const row of rows) row.element = drawRow(row);
-    box.replaceChildren(...rows.map((row) => row.element));
-    box.scrollTop = top;
-    if (hadFocus) element(focus)?.focus({ preventScroll: true });
+    const wanted = new Set();
+    for (let i = first; i < last; i++) wanted.add(i);
+    if (at.has(focus)) wanted.add(at.get(focus));
+    const keep = new Set();
+    let before = null; // in the page they stand in the order of the tree
+    for (const i of [...wanted].sort((a, b) => a - b)) {
+      const element = drawRow(rows[i], i);
+      keep.add(rows[i].id);
+      const there = before ? before.nextSibling : sheet.firstChild;
+      if (there !== element) sheet.insertBefore(element, there);
+      before = element;
+    }
+    for (const [id, { element }] of drawn)
+      if (!keep.has(id)) {
+        element.remove();
+        drawn.delete(id);
+      }
+    if (had) drawn.get(focus)?.element.focus({ preventScroll: true });
   }
 
-  function drawRow({ id, node, level, index, of }) {
-    const styles = model.get("styles");
-    const selected = model.get("selection").node === id;
-    const open = node.leaf ? null : isOpen(id);
-    const marks = node.marks.map((mark) => {
-      const style = styles["mark:" + mark] ?? {};
-      const sign = el("span", { class: "ice-mark", title: style.title, "aria-label": SPEAK[mark] ?? mark }, style.sign ?? "");
-      colour(sign, style);
-      return sign;
-    });
-    const waiting = open && !node.children;
-    return el(
-      "div",
-      {
-        class: "ice-row" + (node.kind === "more" ? " ice-more" : "") + (node.marks.includes("carried") ? " ice-carried" : ""),
-        role: "treeitem",
-        tabindex: id === focus ? 0 : -1,
-        title: node.tooltip,
-        "aria-level": level,
-        "aria-posinset": index + 1,
-        "aria-setsize": of,
-        "aria-selected": selected,
-        "aria-expanded": open, // null for a leaf: no attribute
-        "aria-busy": waiting || null,
-        "data-id": id,
-        style: { "--level": level - 1 },
-      },
+  function drawRow(row, i) {
+    const { id, node, level, index, of, open } = row;
+    const key = JSON.stringify([node.kind, node.label, node.note, node.reason, node.marks]);
+    let one = drawn.get(id);
+    if (!one) drawn.set(id, (one = { element: el("div", { role: "treeitem", "data-id": id }) }));
+    const { element } = one;
+    if (one.key !== key) element.replaceChildren(...words(node));
+    one.key = key;
+    const marks = node.marks ?? [];
+    const busy = open && !node.children;
+    element.className = "ice-row" + (node.kind === "more" ? " ice-more" : "") + (marks.includes("carried") || marks.includes("pruned") ? " ice-carried" : "") + (state.hits.has(id) ? " ice-hit" : "");
+    element.style.cssText = `--level:${level - 1};top:${i * ROW}px`;
+    element.tabIndex = id === focus ? 0 : -1;
+    element.title = node.tooltip ?? "";
+    const said = { level, posinset: index + 1, setsize: of, selected: id === state.selected, expanded: node.leaf ? null : open, busy: busy || null };
+    for (const [name, value] of Object.entries(said))
+      if (value === null) element.removeAttribute("aria-" + name); // a leaf is neither open nor closed
+      else element.setAttribute("aria-" + name, value);
+    return element;
+  }
+  function words(node) {
+    const note = [node.note, node.reason].filter(Boolean).join(" · ");
+    return [
       el("span", { class: "ice-twisty", "aria-hidden": "true" }),
       icon(styles, node.kind),
-      el(
-        "span",
-        { class: "ice-words" },
-        el("span", { class: "ice-label" }, node.label),
-        node.note ? el("span", { class: "ice-note" }, node.note) : null,
-      ),
-      marks,
-    );
+      el("span", { class: "ice-words" }, el("span", { class: "ice-label" }, node.label), note ? el("span", { class: "ice-note" }, note) : null),
+      ...(node.marks ?? []).map((mark) => {
+        const style = styles["mark:" + mark] ?? {};
+        const sign = el("span", { class: "ice-mark", role: "img", title: style.title, "aria-label": SPEAK[mark] ?? mark }, style.sign ?? "");
+        colour(sign, style);
+        return sign;
+      }),
+    ];
   }
 
-  const element = (id) => rows.find((row) => row.id === id)?.element;
-
-  function moveTo(id) {
-    if (!id) return;
-    if (element(focus)) element(focus).tabIndex = -1;
+  // Scrolls to a row, without the focus.
+  function reveal(id) {
+    if (!at.has(id)) return;
+    const top = at.get(id) * ROW;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW - box.clientHeight;
+  }
+  // Gives the tab stop and the focus to a row.
+  function moveTo(id = focus) {
+    if (!at.has(id)) return;
     focus = id;
-    const target = element(id);
-    target.tabIndex = 0;
-    target.focus();
-    target.scrollIntoView({ block: "nearest", inline: "nearest" });
+    reveal(id);
+    draw();
+    drawn.get(id).element.focus({ preventScroll: true });
+    on.focus(id);
   }
+  const step = (by) => moveTo(rows[Math.min(rows.length - 1, Math.max(0, at.get(focus) + by))]?.id);
 
-  function setOpen(id, open) {
-    const others = model.get("expanded").filter((other) => other !== id);
-    model.set("expanded", open ? [...others, id] : others);
-    model.save_changes();
-  }
-
-  function select(id) {
-    const node = nodes()[id];
-    if (node?.kind === "more") return setOpen(id, true); // Python answers with the next nodes in its place
-    choose(model, { node: id });
+  function type(letter) {
+    clearTimeout(timer);
+    timer = setTimeout(() => (typed = ""), 700);
+    typed += letter.toLowerCase();
+    const from = at.get(focus) + (typed.length > 1 ? 0 : 1);
+    const found = [...rows.slice(from), ...rows.slice(0, from)].find(({ node }) => node.label.toLowerCase().startsWith(typed));
+    if (found) moveTo(found.id);
   }
 
   box.addEventListener("click", (event) => {
-    const id = event.target.closest?.(".ice-row")?.dataset.id;
-    if (id === undefined) return;
-    moveTo(id);
-    if (event.target.closest(".ice-twisty") && !nodes()[id].leaf) setOpen(id, !isOpen(id));
-    else select(id);
+    const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
+    if (!row) return;
+    moveTo(row.id);
+    if (event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
+    else on.select(row);
   });
   box.addEventListener("dblclick", (event) => {
-    const id = event.target.closest?.(".ice-row")?.dataset.id;
-    if (id !== undefined && !event.target.closest(".ice-twisty") && !nodes()[id]?.leaf) setOpen(id, !isOpen(id));
+    const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
+    if (row && !event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
   });
-
+  box.addEventListener("focusin", () => on.focus(focus));
+  box.addEventListener("focusout", () => on.focus(null));
+  box.addEventListener("scroll", () => rows.length > ALL && draw());
   box.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const at = rows.findIndex((row) => row.id === focus);
-    if (at < 0) return;
-    const { id, node, parent } = rows[at];
-    const open = !node.leaf && isOpen(id);
-    const act = {
-      ArrowDown: () => moveTo(rows[at + 1]?.id),
-      ArrowUp: () => moveTo(rows[at - 1]?.id),
-      Home: () => moveTo(rows[0].id),
-      End: () => moveTo(rows.at(-1).id),
-      ArrowRight: () => (node.leaf ? null : open ? moveTo(node.children?.[0]) : setOpen(id, true)),
-      ArrowLeft: () => (open ? setOpen(id, false) : moveTo(parent)),
-      Enter: () => select(id),
-      " ": () => select(id),
-    }[event.key];
-    if (!act) return;
+    const row = rows[at.get(focus)];
+    if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { node, open, kids, parent } = row;
+    const page = Math.max(1, Math.floor(box.clientHeight / ROW) - 1);
+    const acts = {
+      ArrowDown: () => step(1),
+      ArrowUp: () => step(-1),
+      PageDown: () => step(page),
+      PageUp: () => step(-page),
+      Home: () => step(-rows.length),
+      End: () => step(rows.length),
+      ArrowRight: () => (node.leaf ? null : open ? moveTo(kids[0]?.id) : on.toggle(row)),
+      ArrowLeft: () => (open ? on.toggle(row) : moveTo(parent ?? focus)),
+      Enter: () => on.select(row),
+      " ": () => on.select(row),
+    };
+    if (!on.key(event)) {
+      const act = event.shiftKey ? null : acts[event.key];
+      if (act) act();
+      else if (event.key.length === 1) type(event.key);
+      else return;
+    }
     event.preventDefault();
     event.stopPropagation(); // or the notebook moves to another cell
-    act();
   });
 
-  const end = listen(model, ["nodes", "roots", "expanded", "selection"], draw);
-  draw();
-  return { element: box, end };
+  return {
+    element: box,
+    show,
+    reveal,
+    focus: moveTo,
+    mark(next) {
+      Object.assign(state, next);
+      if (next.selected !== undefined && document.activeElement?.parentElement !== sheet && at.has(next.selected)) focus = next.selected;
+      draw();
+    },
+    end: () => clearTimeout(timer),
+  };
 }

@@ -1,0 +1,131 @@
+"""Two snapshots of a table compared, for the tree: what the one has, what only the other had, what both have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import Diff, TableState, TreeNode, diff, row_keys, travel
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, live
+from iceexplore.render import Mark
+
+__all__ = ["Comparison"]
+
+_MARKS: tuple[Mark, ...] = ("added", "removed", "carried")
+_FILES = (int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE))
+
+
+class Comparison:
+    """What differs between two snapshots of one table.
+
+    The roots tell which manifests are new, gone or the same; no manifest is read for that. Whether a file is new is
+    known when the manifests that differ have been read (`iceexplore.graph.diff`): done when a manifest is unfolded, or
+    where a V4 root has files of its own, which may have moved into a leaf.
+
+    Parameters
+    ----------
+    before, after
+        Ids of snapshots. ``after`` is the one that is shown; it need not be the later one.
+    """
+
+    def __init__(self, state: TableState, before: int, after: int) -> None:
+        self.pair = (before, after)
+        self._state = state
+        self._diff: Diff | None = None
+
+    @cached_property
+    def _rows(self) -> list[tuple[str, Mark]]:
+        """The ids of what the two roots have: added, removed, carried over, each in the order of its root."""
+        tables, keys, rows = [], [], []
+        for snapshot_id in self.pair:
+            snapshot = self._state.metadata.snapshot(snapshot_id)
+            root = None if snapshot is None else self._state.root(snapshot)
+            entries = ENTRY_SCHEMA.empty_table() if root is None else root.entries
+            mine = np.flatnonzero(np.asarray(live(entries).to_numpy(zero_copy_only=False)))
+            tables.append(entries.take(pa.array(mine, pa.int64())))
+            keys.append(row_keys(tables[-1]))
+            rows.append(mine)
+        out: dict[Mark, list[str]] = {mark: [] for mark in _MARKS}
+        sides: tuple[tuple[int, Mark], ...] = ((1, "added"), (0, "removed"))
+        for side, mark in sides:
+            shared = np.asarray(pc.is_in(keys[side], value_set=keys[1 - side]).to_numpy(zero_copy_only=False))
+            kinds = tables[side]["content_type"].to_numpy()
+            moved = self._moved(tables[side], ~shared & np.isin(kinds, _FILES))
+            for row, kind, same, elsewhere in zip(rows[side].tolist(), kinds.tolist(), shared, moved, strict=True):
+                is_manifest = kind in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+                node_id = f"{'manifest' if is_manifest else 'file'}:{self.pair[side]}:{row}"
+                if not same and not elsewhere:
+                    out[mark].append(node_id)
+                elif side == 1:  # what both have stands there once, as the snapshot that is shown has it
+                    out["carried"].append(node_id)
+        return [(node_id, mark) for mark in _MARKS for node_id in out[mark]]
+
+    def _moved(self, entries: pa.Table, candidates: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[bool]:
+        """Which files of a root are no change: the other snapshot has them in a leaf."""
+        if not candidates.any():
+            return [False] * entries.num_rows
+        changes = self._changes(entries.filter(pa.array(candidates))["location"])
+        vectors = entries["deletion_vector"]
+        offsets = pc.struct_field(vectors, "offset").to_pylist()
+        places = entries["location"].to_pylist()
+        return [
+            bool(c) and (place, offset) not in changes
+            for c, place, offset in zip(candidates.tolist(), places, offsets, strict=True)
+        ]
+
+    def _changes(self, locations: pa.ChunkedArray) -> dict[tuple[str | None, int | None], str]:
+        """Of these files those that were added or removed, by location and, of a vector, offset."""
+        if self._diff is None:
+            before, after = (travel(self._state, snapshot=snapshot_id) for snapshot_id in self.pair)
+            self._diff = diff(before, after)
+        files = self._diff.files_arrow
+        hit = files.filter(pc.is_in(files["location"], value_set=pa.array(locations.to_pylist(), pa.string())))
+        places, offsets, changes = (hit[name].to_pylist() for name in ("location", "content_offset", "change"))
+        return {(place, offset): change for place, offset, change in zip(places, offsets, changes, strict=True)}
+
+    @property
+    def total(self) -> int:
+        """How many entries the two roots have together."""
+        return len(self._rows)
+
+    def root_nodes(self, node: Callable[[str], TreeNode], limit: int) -> list[TreeNode]:
+        """The first entries of the two roots, what differs first; ``node`` makes a node by its id."""
+        return [_marked(node(node_id), mark) for node_id, mark in self._rows[:limit]]
+
+    def marked(self, nodes: Sequence[TreeNode]) -> list[TreeNode]:
+        """Nodes of files with the marks of the comparison; others as they are."""
+        files = [n for n in nodes if n.id.startswith("file:")]
+        if not files:
+            return list(nodes)
+        changes = self._changes(pa.chunked_array([[n.location for n in files]], pa.string()))
+        out = []
+        for node in nodes:
+            if node.id.startswith("file:"):
+                vector = node.fields.get("deletion_vector") or {}
+                change = changes.get((node.location, vector.get("offset")))
+                node = _marked(node, "added" if change == "added" else "removed" if change == "removed" else "carried")
+            out.append(node)
+        return out
+
+    def words(self) -> dict[str, str]:
+        """By mark, how much: of the roots' entries, and of files once the manifests that differ have been read."""
+        marks = [mark for _, mark in self._rows]
+        files = None if self._diff is None else self._diff.files_arrow["change"]
+        out: dict[str, str] = {}
+        for mark, word in zip(_MARKS, ("added", "removed", "carried over"), strict=True):
+            count = marks.count(mark)
+            parts = [f"{count:,} {'manifest' if count == 1 else 'manifests'}"]
+            if files is not None and mark != "carried":
+                n = pc.sum(pc.equal(files, word)).as_py() or 0
+                parts.append(f"{n:,} {'file' if n == 1 else 'files'}")
+            out[mark] = f"{', '.join(parts)} {word}"
+        return out
+
+
+def _marked(node: TreeNode, mark: Mark) -> TreeNode:
+    return replace(node, marks=(node.marks - set(_MARKS)) | {mark})

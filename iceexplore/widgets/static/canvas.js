@@ -1,0 +1,467 @@
+// The picture of a forest: cards on a canvas that pans and zooms. Draws what is in view, in less detail from afar.
+
+import { el } from "./dom.js";
+import { SIZE } from "./layout.js";
+
+const WORDS = 0.52; // from this scale on cards have words
+const ICONS = 0.24; // and icons; below they are dots
+const LEAST = 0.03;
+const MOST = 2.5;
+const EDGE = 40; // px of paper that may show beyond the outermost cards
+const SLOW = 350; // ms until the tooltip comes
+const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen", "warning"];
+
+export function canvasView({ styles, onSelect, onToggle, onMove }) {
+  const canvas = el("canvas", { class: "ice-canvas", "aria-hidden": "true" });
+  const mini = el("canvas", { class: "ice-mini", "aria-hidden": "true", width: 132, height: 92, hidden: true });
+  const tip = el("div", { class: "ice-tip", role: "tooltip", hidden: true });
+  const probe = el("span", { hidden: true });
+  const box = el("div", { class: "ice-picture" }, canvas, mini, tip, probe);
+  const context = canvas.getContext("2d");
+  const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
+  let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
+  let state = { selected: null, focus: null, hasFocus: false, hits: new Set() };
+  let colours = {};
+  let font = "sans-serif";
+  let dark = false;
+  let plain = false; // forced colours: the system's, kinds told by their icons alone
+  let asked = 0; // the frame that is to come
+  let hovered = null;
+  let timer = null;
+  let dirty = true; // the minimap's cards
+  let overview = null;
+  const paths = new Map();
+  const cut = new Map(); // texts as they fit
+
+  // Colours and sizes ------------------------------------------------------------------------------------------------
+
+  function readTheme() {
+    for (const name of COLOURS) {
+      probe.style.color = `var(--ice-${name})`;
+      colours[name] = getComputedStyle(probe).color;
+    }
+    font = getComputedStyle(box).fontFamily;
+    dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
+    plain = matchMedia("(forced-colors: active)").matches;
+    dirty = true;
+    cut.clear();
+    redraw();
+  }
+  const tint = (name) => (plain ? colours.ink : (dark ? styles[name]?.dark : styles[name]?.light) ?? colours.muted);
+
+  function resize() {
+    const { clientWidth: w, clientHeight: h } = box;
+    if (!w || !h) return;
+    const first = view.width === 0;
+    const ratio = Math.min(devicePixelRatio || 1, 3);
+    canvas.width = w * ratio;
+    canvas.height = h * ratio;
+    Object.assign(view, { width: w, height: h });
+    if (first) readTheme();
+    if (first) home();
+    else clamp();
+    draw(); // now: a canvas that was resized is empty
+  }
+
+  // Where things are -------------------------------------------------------------------------------------------------
+
+  function clamp() {
+    for (const [axis, side] of [["x", "width"], ["y", "height"]]) {
+      const slack = view[side] - map[side] * view.scale - EDGE;
+      view[axis] = Math.min(Math.max(view[axis], Math.min(EDGE, slack)), Math.max(EDGE, slack));
+    }
+  }
+  function moveTo(x, y, scale = view.scale) {
+    const before = [view.x, view.y, view.scale].join();
+    Object.assign(view, { x, y, scale });
+    clamp();
+    if ([view.x, view.y, view.scale].join() === before) return false;
+    hideTip();
+    redraw();
+    onMove();
+    return true;
+  }
+  const pan = (dx, dy) => moveTo(view.x + dx, view.y + dy);
+  function zoom(by, px = view.width / 2, py = view.height / 2) {
+    const scale = Math.min(MOST, Math.max(LEAST, view.scale * by));
+    const k = scale / view.scale;
+    return moveTo(px - (px - view.x) * k, py - (py - view.y) * k, scale);
+  }
+  function fit() {
+    const scale = Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height, 1.1);
+    moveTo((view.width - map.width * scale) / 2, (view.height - map.height * scale) / 2, Math.max(LEAST, scale));
+  }
+  // As it begins: all of it where that can be read, else what is selected and what hangs on it.
+  function home() {
+    const scale = Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height);
+    if (scale > 0.8) return fit();
+    moveTo(EDGE / 2, EDGE / 2, 0.9);
+    const row = map.byId.get(state.selected);
+    if (row) moveTo(EDGE - row.x * 0.9, view.height / 2 - row.y * 0.9, 0.9);
+  }
+  function reveal(id) {
+    const row = map.byId.get(id);
+    if (!row || !view.width) return;
+    const scale = view.scale < WORDS ? 0.9 : view.scale;
+    const [left, top] = [row.x * scale + view.x, row.y * scale + view.y];
+    const room = 16;
+    const inside = scale === view.scale && left >= room && top >= room && left + row.w * scale <= view.width - room - 20 && top + SIZE.height * scale <= view.height - room;
+    if (inside) return;
+    const near = (at, size, all) => Math.min(Math.max(at, room), Math.max(room, all - size - room - 20));
+    if (scale === view.scale && Math.abs(left - view.width / 2) < view.width && Math.abs(top - view.height / 2) < view.height)
+      return void moveTo(view.x + near(left, row.w * scale, view.width) - left, view.y + near(top, SIZE.height * scale, view.height) - top);
+    moveTo(view.width / 3 - row.x * scale, view.height / 2 - row.y * scale, scale);
+  }
+  // Another forest; the card `anchor` stays where it is on the screen.
+  function show(next, anchor) {
+    const [old, now] = [map.byId.get(anchor), next.byId.get(anchor)];
+    const empty = map.rows.length === 0;
+    map = next;
+    dirty = true;
+    if (old && now) Object.assign(view, { x: view.x + (old.x - now.x) * view.scale, y: view.y + (old.y - now.y) * view.scale });
+    if (!view.width) return;
+    if (empty) home();
+    clamp();
+    redraw();
+  }
+  function hit(px, py) {
+    const [x, y] = [(px - view.x) / view.scale, (py - view.y) / view.scale];
+    return map.rows.find((row) => x >= row.x && x <= row.x + row.w + (row.node.leaf ? 0 : 13) && y >= row.y && y <= row.y + SIZE.height);
+  }
+  const onTwisty = (row, px) => !row.node.leaf && view.scale >= ICONS && (px - view.x) / view.scale > row.x + row.w - 12;
+
+  // Drawing ----------------------------------------------------------------------------------------------------------
+
+  function redraw() {
+    asked ||= requestAnimationFrame(() => {
+      asked = 0;
+      draw();
+    });
+  }
+  function draw() {
+    if (!view.width) return;
+    const started = performance.now();
+    const ratio = canvas.width / view.width;
+    paint(context, view, ratio);
+    drawMini();
+    box.dataset.ms = (performance.now() - started).toFixed(1);
+  }
+  // Paints what a view shows of the forest: of this canvas, or of one for a file.
+  function paint(c, { x, y, scale, width, height }, ratio) {
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.fillStyle = colours.panel;
+    c.fillRect(0, 0, width, height);
+    c.setTransform(ratio * scale, 0, 0, ratio * scale, x * ratio, y * ratio);
+    const [left, top, right, bottom] = [-x / scale, -y / scale, (width - x) / scale, (height - y) / scale];
+    const outside = (r, h = SIZE.height) => r.x > right || r.x + r.w + 14 < left || r.y > bottom || r.y + h < top;
+    c.lineWidth = Math.max(1, 0.6 / scale);
+    c.strokeStyle = c.fillStyle = colours.line;
+    c.beginPath();
+    for (const { parent, x, y, w, h } of map.blocks) {
+      if (parent) edge(c, parent, x - 6, y + Math.min(h, SIZE.height) / 2, top, bottom);
+      if (!outside({ x: x - 6, y: y - 6, w: w + 12 }, h + 12)) c.roundRect(x - 6, y - 6, w + 12, h + 12, 8);
+    }
+    for (const row of map.rows) for (const kid of row.kids) if (!kid.blocked) edge(c, row, kid.x, kid.y + SIZE.height / 2, top, bottom);
+    c.stroke();
+    if (scale < ICONS) return dots(c, outside, scale);
+    c.textBaseline = "alphabetic";
+    for (const row of map.rows) if (!outside(row)) card(c, row, scale);
+  }
+  function edge(c, { x, y, w }, toX, toY, top, bottom) {
+    const [fromX, fromY] = [x + w, y + SIZE.height / 2];
+    if (Math.max(fromY, toY) < top || Math.min(fromY, toY) > bottom) return;
+    const half = (fromX + toX) / 2;
+    c.moveTo(fromX, fromY);
+    c.bezierCurveTo(half, fromY, half, toY, toX, toY);
+  }
+  function dots(c, outside, scale) {
+    const least = 3 / scale; // never thinner than three pixels
+    const groups = new Map();
+    for (const row of map.rows) {
+      if (outside(row)) continue;
+      const colour = tint(mainMark(row.node) ?? row.node.kind);
+      if (!groups.has(colour)) groups.set(colour, []);
+      groups.get(colour).push(row);
+    }
+    c.globalAlpha = 0.75;
+    for (const [colour, rows] of groups) {
+      c.fillStyle = colour;
+      for (const { x, y, w } of rows) c.fillRect(x, y, w, Math.max(least, SIZE.height - 10));
+    }
+    c.globalAlpha = 1;
+    c.strokeStyle = colours.accent;
+    c.lineWidth = 2 / scale;
+    for (const row of map.rows) if (row.id === state.selected || state.hits.has(row.id)) c.strokeRect(row.x - least, row.y - least, row.w + 2 * least, SIZE.height + 2 * least);
+  }
+  const mainMark = (node) => ["problem", "removed", "added"].filter((mark) => node.marks?.includes(mark)).map((mark) => "mark:" + mark)[0];
+
+  function card(c, row, scale) {
+    const { id, node, x, y, w } = row;
+    const h = SIZE.height;
+    const marks = node.marks ?? [];
+    const pruned = marks.includes("pruned");
+    const dim = pruned || (marks.includes("carried") && !marks.includes("problem"));
+    const mark = mainMark(node);
+    const selected = id === state.selected;
+    const more = node.kind === "more";
+    c.beginPath();
+    c.roundRect(x, y, w, h, 6);
+    c.fillStyle = selected ? colours.chosen : id === hovered ? colours.hover : more || pruned ? colours.panel : colours.paper;
+    c.fill();
+    c.lineWidth = selected ? 2 : 1;
+    c.strokeStyle = selected ? colours.accent : mark ? tint(mark) : colours.line;
+    if (marks.includes("removed") || more || pruned) c.setLineDash([4, 3]);
+    c.stroke();
+    c.setLineDash([]);
+    if (state.hits.has(id)) {
+      c.fillStyle = colours.accent;
+      c.fillRect(x + 8, y + h - 3, w - 16, 3);
+    }
+    if (id === state.focus && state.hasFocus) {
+      c.lineWidth = 2;
+      c.strokeStyle = colours.accent;
+      c.beginPath();
+      c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9);
+      c.stroke();
+    }
+    c.globalAlpha = dim ? 0.72 : 1;
+    drawIcon(c, node.kind, x + 9, y + 12, pruned);
+    c.globalAlpha = 1;
+    const signs = marks.map((m) => [styles["mark:" + m]?.sign, tint("mark:" + m)]).filter(([sign]) => sign);
+    if (scale >= WORDS) {
+      const room = w - 45 - 11 * signs.length;
+      const note = (pruned && node.reason) || node.note;
+      c.fillStyle = more ? colours.accent : dim ? colours.muted : colours.ink;
+      c.font = `12.5px ${font}`;
+      c.fillText(fitted(c, node.label, room), x + 32, y + (note ? 17 : 24.5));
+      if (note) {
+        c.fillStyle = colours.muted;
+        c.font = `11px ${font}`;
+        c.fillText(fitted(c, note, w - 45), x + 32, y + 31.5);
+      }
+    } else {
+      c.fillStyle = colours.line;
+      c.fillRect(x + 32, y + 15, w - 52, 10);
+    }
+    c.font = `bold 13px ${font}`;
+    signs.forEach(([sign, colour], i) => {
+      c.fillStyle = colour;
+      c.fillText(sign, x + w - 13 - 11 * (signs.length - i) + (node.leaf ? 7 : 0), y + 17);
+    });
+    if (!node.leaf) twisty(c, row);
+  }
+  function twisty(c, { node, x, y, w, open }) {
+    const [cx, cy] = [x + w, y + SIZE.height / 2];
+    c.beginPath();
+    c.arc(cx, cy, 8, 0, 7);
+    c.fillStyle = colours.paper;
+    c.fill();
+    c.lineWidth = 1;
+    c.strokeStyle = colours.muted;
+    c.stroke();
+    c.beginPath();
+    if (open && !node.children) for (const d of [-3.5, 0, 3.5]) c.rect(cx + d - 0.5, cy - 0.5, 1, 1); // it is being read
+    else {
+      c.moveTo(cx - 4, cy);
+      c.lineTo(cx + 4, cy);
+      if (!open) {
+        c.moveTo(cx, cy - 4);
+        c.lineTo(cx, cy + 4);
+      }
+    }
+    c.strokeStyle = colours.ink;
+    c.lineWidth = 1.4;
+    c.stroke();
+  }
+  function drawIcon(c, kind, x, y, grey) {
+    const style = styles[kind] ?? {};
+    if (!paths.has(kind)) paths.set(kind, (style.icon ?? ["", ""]).map((d) => (d ? new Path2D(d) : null)));
+    const [fill, line] = paths.get(kind);
+    c.translate(x, y);
+    c.fillStyle = c.strokeStyle = grey ? colours.muted : tint(kind);
+    c.lineWidth = 1.3;
+    c.lineJoin = c.lineCap = "round";
+    if (fill) c.fill(fill);
+    if (line) c.stroke(line);
+    c.translate(-x, -y);
+  }
+  // A text as far as it has room.
+  function fitted(c, text, room) {
+    const key = `${c.font[0]}${Math.round(room)} ${text}`;
+    let found = cut.get(key);
+    if (found === undefined) {
+      found = text;
+      if (c.measureText(text).width > room) {
+        let [low, high] = [0, text.length];
+        while (low < high) {
+          const middle = (low + high + 1) >> 1;
+          if (c.measureText(text.slice(0, middle) + "…").width <= room) low = middle;
+          else high = middle - 1;
+        }
+        found = text.slice(0, low) + "…";
+      }
+      if (cut.size > 20000) cut.clear();
+      cut.set(key, found);
+    }
+    return found;
+  }
+
+  // The overview -----------------------------------------------------------------------------------------------------
+
+  const miniScale = () => Math.min((mini.width - 8) / map.width, (mini.height - 8) / map.height);
+  function drawMini() {
+    const larger = map.width * view.scale > view.width || map.height * view.scale > view.height;
+    mini.hidden = !larger || view.width < 300 || view.height < 220;
+    if (mini.hidden) return;
+    const k = miniScale();
+    const c = mini.getContext("2d");
+    if (dirty) {
+      overview = el("canvas", { width: mini.width, height: mini.height });
+      const o = overview.getContext("2d");
+      for (const { node, x, y, w } of map.rows) {
+        o.fillStyle = tint(mainMark(node) ?? node.kind);
+        o.fillRect(4 + x * k, 4 + y * k, Math.max(1, w * k), Math.max(1, (SIZE.height - 8) * k));
+      }
+      dirty = false;
+    }
+    c.fillStyle = colours.paper;
+    c.fillRect(0, 0, mini.width, mini.height);
+    c.drawImage(overview, 0, 0);
+    c.strokeStyle = colours.accent;
+    c.lineWidth = 1.5;
+    const at = (p) => Math.max(1, 4 + (-p / view.scale) * k);
+    const [x, y] = [at(view.x), at(view.y)];
+    c.strokeRect(x, y, Math.max(3, Math.min(mini.width - 1 - x, (view.width / view.scale) * k)), Math.max(3, Math.min(mini.height - 1 - y, (view.height / view.scale) * k)));
+  }
+  function miniTo(event) {
+    const k = miniScale() / view.scale;
+    moveTo(view.width / 2 - (event.offsetX - 4) / k, view.height / 2 - (event.offsetY - 4) / k);
+  }
+  mini.addEventListener("pointerdown", (event) => {
+    mini.setPointerCapture(event.pointerId);
+    miniTo(event);
+  });
+  mini.addEventListener("pointermove", (event) => event.buttons && miniTo(event));
+
+  // Pointer ----------------------------------------------------------------------------------------------------------
+
+  const pointers = new Map();
+  let dragged = false;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+    dragged = pointers.size > 1;
+    hideTip();
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const now = [event.offsetX, event.offsetY];
+    const last = pointers.get(event.pointerId);
+    if (!last) return hover(event);
+    if (!dragged && Math.hypot(now[0] - last[0], now[1] - last[1]) < 4) return;
+    if (!dragged) canvas.setPointerCapture(event.pointerId);
+    dragged = true;
+    const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
+    pointers.set(event.pointerId, now);
+    if (other) {
+      const apart = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
+      zoom(apart(now) / apart(last), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+    } else pan(now[0] - last[0], now[1] - last[1]);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (!pointers.delete(event.pointerId) || dragged) return;
+    const row = hit(event.offsetX, event.offsetY);
+    if (!row) return;
+    if (onTwisty(row, event.offsetX)) onToggle(row);
+    else onSelect(row);
+  });
+  canvas.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId));
+  canvas.addEventListener("dblclick", (event) => {
+    const row = hit(event.offsetX, event.offsetY);
+    if (row && !row.node.leaf && !onTwisty(row, event.offsetX)) onToggle(row);
+  });
+  // The wheel is the page's, unless the tree has the focus or Ctrl says that it is meant; at the end it is the page's again.
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !state.hasFocus) return;
+      const unit = event.deltaMode ? 24 : 1;
+      const [dx, dy] = event.shiftKey && !event.deltaX ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
+      const moved = event.ctrlKey ? zoom(Math.exp(-event.deltaY * unit * 0.004), event.offsetX, event.offsetY) : pan(-dx * unit, -dy * unit);
+      if (moved || event.ctrlKey) event.preventDefault();
+    },
+    { passive: false },
+  );
+  function hover(event) {
+    const row = hit(event.offsetX, event.offsetY);
+    canvas.style.cursor = row ? "pointer" : "grab";
+    if (row?.id === hovered) return;
+    hideTip();
+    hovered = row?.id ?? null;
+    redraw();
+    if (row) timer = setTimeout(() => showTip(row, event.offsetX, event.offsetY), SLOW);
+  }
+  function showTip({ node }, x, y) {
+    tip.textContent = [node.tooltip || node.label, node.reason].filter(Boolean).join("\n");
+    tip.hidden = false;
+    tip.style.left = `${Math.max(4, Math.min(x + 12, view.width - tip.offsetWidth - 4))}px`;
+    tip.style.top = `${y + 18 + tip.offsetHeight > view.height ? Math.max(4, y - tip.offsetHeight - 8) : y + 18}px`;
+  }
+  function hideTip() {
+    clearTimeout(timer);
+    tip.hidden = true;
+  }
+  canvas.addEventListener("pointerleave", () => {
+    hideTip();
+    hovered = null;
+    redraw();
+  });
+
+  // The whole picture as a file: in detail as far as a canvas may be large.
+  function png() {
+    const scale = Math.min(2, 12000 / (map.width + 2 * EDGE), 12000 / (map.height + 2 * EDGE));
+    const file = el("canvas", { width: Math.ceil((map.width + 2 * EDGE) * scale), height: Math.ceil((map.height + 2 * EDGE) * scale) });
+    paint(file.getContext("2d"), { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height }, 1);
+    return new Promise((done) => file.toBlob(done, "image/png"));
+  }
+
+  const sized = new ResizeObserver(resize);
+  sized.observe(box);
+  let themed = null;
+  const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
+  for (const media of medias) media.addEventListener("change", readTheme);
+
+  return {
+    element: box,
+    show,
+    fit,
+    zoom,
+    pan,
+    reveal,
+    hideTip,
+    png,
+    // What is selected, focused and found; draws.
+    mark(next) {
+      Object.assign(state, next);
+      redraw();
+    },
+    // The place of a card on the screen, for tests and for who points at it.
+    where(id) {
+      const row = map.byId.get(id);
+      return row && { x: row.x * view.scale + view.x, y: row.y * view.scale + view.y, width: row.w * view.scale, height: SIZE.height * view.scale, scale: view.scale };
+    },
+    // To be called when it is in the page: follows its theme.
+    attached() {
+      const host = box.closest("[data-ice-theme]");
+      if (!host || themed) return;
+      themed = new MutationObserver(() => (readTheme(), setTimeout(readTheme, 400))); // a theme's style sheet may come later
+      themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
+    },
+    end() {
+      cancelAnimationFrame(asked);
+      clearTimeout(timer);
+      sized.disconnect();
+      themed?.disconnect();
+      for (const media of medias) media.removeEventListener("change", readTheme);
+    },
+  };
+}

@@ -1,0 +1,208 @@
+// A forest to look at: a picture that pans, zooms and folds, and the same as rows for the keyboard and screen readers;
+// search, the way to what is selected, a legend, and files of it.
+
+import { canvasView } from "./canvas.js";
+import { choose, el, listen } from "./dom.js";
+import { findBar } from "./find.js";
+import { layout, seen } from "./layout.js";
+import { rowsView } from "./rows.js";
+
+const SAVED = [["png", "PNG"], ["svg", "SVG"], ["mermaid", "Mermaid"], ["dot", "DOT"]];
+const TYPES = { svg: ["svg", "image/svg+xml"], mermaid: ["mmd", "text/plain"], dot: ["gv", "text/vnd.graphviz"] };
+
+// Options, all of them optional:
+//   nodes, roots, expanded   names of the traits: {id: node}, [id], [id]; a node is {kind, label, note, marks, tooltip,
+//                            leaf, children: [id] or null while it is not read, reason: why it is skipped}
+//   label                    what it is, for those who hear it
+//   selected()               the id of the selected node; watch: names of other traits that this depends on
+//   select(id), unfold(id, open)   what a click does
+//   legend()                 elements, or null
+//   python                   whether Python searches (traits search, found) and writes files (traits wanted, exported)
+// Gives { element, end, fit(), reveal(id), focus(id), where(id) }.
+export function mapView(model, options = {}) {
+  const names = { nodes: "nodes", roots: "roots", expanded: "expanded", ...options };
+  const python = options.python ?? names.nodes === "nodes";
+  const selected = options.selected ?? (() => model.get("selection").node);
+  const select = options.select ?? ((id) => choose(model, { node: id }));
+  const unfold = options.unfold ?? open;
+  const styles = model.get("styles");
+  const nodes = () => model.get(names.nodes);
+  let drawn = []; // the traits' values that were laid out last
+  let placed = null;
+  let toggled = null; // the card that keeps its place
+  let last = null; // what was selected when we looked last
+  let coming = null; // what is to be shown once it is there
+  let waiting = false;
+  let asked = null; // the file that this view asked Python for
+
+  const on = {
+    select: ({ id, node }) => (node.kind === "more" ? toggle({ id, node, open: false }) : select(id)),
+    toggle,
+    focus(id) {
+      picture.mark(id === null ? { hasFocus: false } : { focus: id, hasFocus: true });
+      if (id !== null && !list()) picture.reveal(id);
+    },
+    key,
+  };
+  const rows = rowsView({ styles, label: options.label ?? "Parts of the table", on });
+  const picture = canvasView({
+    styles,
+    onSelect: (row) => (rows.focus(row.id), on.select(row)),
+    onToggle: (row) => (rows.focus(row.id), toggle(row)),
+    onMove: () => {},
+  });
+  const button = (text, label, act, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick: act, ...extra }, text);
+  const way = el("ol", { class: "ice-way" });
+  const path = el("nav", { "aria-label": "Path", class: "ice-crumbs" }, way);
+  const legend = el("div", { class: "ice-legend", hidden: true });
+  const asList = button("List", "Show as a list", () => setList(!list()), { "aria-pressed": false });
+  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out", () => picture.zoom(1 / 1.3)), button("+", "Zoom in", () => picture.zoom(1.3)), button("Fit", "Show all of it", () => picture.fit()));
+  const formats = el("span", { class: "ice-group", hidden: true }, ...SAVED.filter(([format]) => python || format === "png").map(([format, title]) => button(title, `Save as ${title}`, () => save(format))));
+  const saver = button("Save…", "Save the picture", () => setSaving(formats.hidden), { "aria-expanded": false });
+  const find = findBar(model, { python, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.mark({ hits })) });
+  const tools = el("div", { class: "ice-tools" }, find.element, el("span", { class: "ice-group ice-end" }, zooms, asList, saver, formats));
+  const stage = el("div", { class: "ice-stage" }, rows.element, picture.element);
+  const box = el("div", { class: "ice-map" }, tools, path, legend, stage);
+
+  // The picture's own keys: Shift and arrows move it, + - 0 zoom, / goes to the search.
+  function key(event) {
+    const far = 60;
+    const acts = { "/": () => find.focus() };
+    if (!list())
+      Object.assign(acts, {
+        "+": () => picture.zoom(1.3),
+        "=": () => picture.zoom(1.3),
+        "-": () => picture.zoom(1 / 1.3),
+        0: () => picture.fit(),
+        Escape: () => picture.hideTip(),
+      });
+    const moves = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] };
+    const act = event.shiftKey && moves[event.key] && !list() ? () => picture.pan(...moves[event.key]) : acts[event.key];
+    act?.();
+    return Boolean(act);
+  }
+  const list = () => box.classList.contains("ice-as-list");
+  function setList(yes) {
+    box.classList.toggle("ice-as-list", yes);
+    asList.setAttribute("aria-pressed", yes);
+    zooms.hidden = yes;
+    rows.mark({});
+    rows.reveal(selected());
+  }
+
+  function open(id, yes) {
+    const others = model.get(names.expanded).filter((other) => other !== id);
+    model.set(names.expanded, yes ? [...others, id] : others);
+    model.save_changes();
+  }
+  function toggle({ id, open }) {
+    toggled = id;
+    unfold(id, !open);
+  }
+  // Shows a node, and selects it.
+  function go(id) {
+    if (id === selected()) picture.reveal(id), rows.reveal(id);
+    else select(id);
+  }
+
+  // What is drawn is what the traits say; several that change in one message are drawn once.
+  function changed() {
+    if (waiting) return;
+    waiting = true;
+    queueMicrotask(() => {
+      waiting = false;
+      update();
+    });
+  }
+  function update() {
+    const now = selected();
+    const next = [nodes(), model.get(names.roots), model.get(names.expanded)];
+    picture.mark({ selected: now });
+    if (next.some((value, i) => value !== drawn[i])) {
+      drawn = next;
+      placed = layout(seen(...next));
+      picture.show(placed, toggled ?? now);
+      rows.show(placed.rows, { selected: now });
+      find.look();
+    } else rows.mark({ selected: now });
+    toggled = null;
+    if (now !== last) coming = now;
+    last = now;
+    if (coming !== null && placed.byId.has(coming)) {
+      picture.reveal(coming);
+      rows.reveal(coming);
+      coming = null;
+    }
+    drawWay(now);
+    drawLegend();
+  }
+  function drawWay(id) {
+    const parents = new Map();
+    for (const [parent, node] of Object.entries(nodes())) for (const child of node.children ?? []) parents.set(child, parent);
+    const steps = [];
+    for (let at = id; at !== undefined && nodes()[at] && !steps.includes(at); at = parents.get(at)) steps.unshift(at);
+    way.replaceChildren(
+      ...steps.map((step, i) => {
+        const { label } = nodes()[step];
+        return el("li", {}, i + 1 < steps.length ? button(label, `Go to ${label}`, () => go(step)) : el("span", { "aria-current": "location" }, label));
+      }),
+    );
+  }
+  function drawLegend() {
+    const parts = options.legend ? options.legend() : python ? compared() : null;
+    legend.hidden = !parts;
+    legend.replaceChildren(...(parts ?? []));
+  }
+  // Of a comparison: with what, and how much of the tree differs.
+  function compared() {
+    const { against, text, counts } = model.get("compared") ?? {};
+    if (!against) return null;
+    const signs = Object.entries(counts).map(([mark, words]) => {
+      const style = styles["mark:" + mark];
+      const sign = el("span", { class: "ice-mark", "aria-hidden": "true", style: { "--light": style.light, "--dark": style.dark } }, style.sign);
+      return el("span", { class: "ice-sign" }, sign, words);
+    });
+    return [el("span", {}, text), ...signs, button("Stop comparing", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-button ice-end" })];
+  }
+
+  // Files ------------------------------------------------------------------------------------------------------------
+
+  function setSaving(yes) {
+    formats.hidden = !yes;
+    saver.setAttribute("aria-expanded", yes);
+  }
+  async function save(format) {
+    setSaving(false);
+    if (format === "png") return hand(await picture.png(), "png");
+    asked = (model.get("wanted").n ?? 0) + 1;
+    model.set("wanted", { n: asked, format });
+    model.save_changes();
+  }
+  function saved() {
+    const { n, format, text } = model.get("exported");
+    if (n === undefined || n !== asked) return;
+    asked = null;
+    const [ending, type] = TYPES[format];
+    hand(new Blob([text], { type }), ending);
+  }
+  function hand(blob, ending) {
+    const url = URL.createObjectURL(blob);
+    const name = (model.get("title") || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
+    el("a", { href: url, download: `${name}-tree.${ending}` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  }
+
+  // The page does not lose the focus when the picture is dragged: then the wheel is the picture's.
+  picture.element.addEventListener("mousedown", (event) => {
+    event.preventDefault();
+    if (!stage.contains(document.activeElement)) rows.focus();
+  });
+
+  const traits = [names.nodes, names.roots, names.expanded, "selection", ...(options.watch ?? []), ...(python ? ["compared"] : [])];
+  const ends = [listen(model, traits, changed), rows.end, picture.end, find.end];
+  if (python) ends.push(listen(model, ["exported"], saved));
+  update();
+  requestAnimationFrame(picture.attached);
+  box.where = picture.where;
+  return { element: box, fit: picture.fit, where: picture.where, reveal: go, focus: rows.focus, end: () => ends.forEach((end) => end()) };
+}
