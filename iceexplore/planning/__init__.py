@@ -1,6 +1,7 @@
 """Scan planning: filters, what they prune, which deletes apply, and why."""
 
 from iceexplore.planning._advice import Advice
+from iceexplore.planning._advice_suggestion import Suggestion
 from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._complete import Choice, Completion, complete_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
@@ -75,6 +76,7 @@ __all__ = [
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
     "SplitOptions",
+    "Suggestion",
     "TableLayout",
     "Term",
     "UNMATCHED_SCHEMA",

@@ -50,7 +50,9 @@ class Completion:
     choices: tuple[Choice, ...]
 
 
-def complete_filter(schema: Schema, text: str, at: int, values: Values = lambda _: ()) -> Completion:
+def complete_filter(
+    schema: Schema, text: str, at: int, values: Values = lambda _: (), *, most: int = _MOST
+) -> Completion:
     """What can come next where somebody types: choices that begin as the word there, then those that have it inside.
 
     Parameters
@@ -59,6 +61,8 @@ def complete_filter(schema: Schema, text: str, at: int, values: Values = lambda 
         The filter, and where the cursor stands: 0 is before the first character.
     values
         Example values of a column, by field id, as SQL.
+    most
+        So many choices at most.
 
     Raises
     ------
@@ -76,7 +80,7 @@ def complete_filter(schema: Schema, text: str, at: int, values: Values = lambda 
     key = word.strip("'\"`").casefold()
     first = [c for c in found if _key(c).startswith(key)]
     rest = [c for c in found if key and key in _key(c) and c not in first]
-    choices = [*first, *rest][:_MOST]
+    choices = [*first, *rest][:most]
     if len(choices) == 1 and choices[0].text == word:
         choices = []
     return Completion(start, len(before), tuple(choices))

@@ -20,9 +20,9 @@ from iceexplore.planning._explain import explain_files
 from iceexplore.planning._plan_leaves import LeafScan, leaves_of, parts_of, pruned_of
 from iceexplore.planning._plan_records import task_records
 from iceexplore.planning._plan_skipped import skipped_manifests
-from iceexplore.planning._plan_tree_cuts import evidence, one_cut
-from iceexplore.planning._plan_tree_words import basename, file_lines, leaf_lines, root_lines
-from iceexplore.render import SceneNode
+from iceexplore.planning._plan_tree_cuts import evidence
+from iceexplore.planning._plan_tree_words import basename, file_lines, held, leaf_lines, root_lines
+from iceexplore.render import Mark, SceneNode
 
 if TYPE_CHECKING:
     from iceexplore.planning._scan_plan import ScanPlan
@@ -54,8 +54,7 @@ class PlanNodes:
     """The nodes of a plan by id: those of `iceexplore.graph.Tree`, of the plan's snapshot.
 
     ``root:<snapshot>`` has manifests, and in V4 files of its own; a manifest has files. What is skipped has the mark
-    ``pruned``, the term of the filter that decided and what is known in its lines. A manifest that was read is judged
-    again for it; it is in the cache.
+    ``pruned``, and what decided is its first line. A manifest that was read is judged again for it; it is in the cache.
 
     Parameters
     ----------
@@ -131,6 +130,15 @@ class PlanNodes:
         found = leaves_of(self.plan.state, self._scan, parts_of(self.plan.filter.field_ids), rows)
         return next((leaf for leaf in found if leaf.root_row == row), None)
 
+    def manifest_id(self, row: int) -> str:
+        """The node of the manifest in a row of the root."""
+        assert self._scan is not None
+        return f"manifest:{self._scan.snapshot.snapshot_id}:{row}"
+
+    def file_id(self, row: int | None, ordinal: int) -> str:
+        """The node of a data file, by its manifest's row in the root (None: the root itself) and its ordinal there."""
+        return self._file_ids(row, [ordinal])[0]
+
     def leaf_scan(self, row: int | None) -> LeafScan | None:
         """What the plan met in a manifest; None of one that it did not read."""
         return self._leaves.get(row)
@@ -176,8 +184,8 @@ class PlanNodes:
     def _manifest(self, leaf: LeafScan) -> SceneNode:
         assert self._scan is not None
         marks: Any = frozenset() if leaf.readable else frozenset({"problem"})
-        node_id, place = f"manifest:{self._scan.snapshot.snapshot_id}:{leaf.root_row}", leaf.location
-        lines = leaf_lines(leaf)
+        assert leaf.root_row is not None
+        node_id, place, lines = self.manifest_id(leaf.root_row), leaf.location, leaf_lines(leaf)
         return SceneNode(node_id, "data-manifest", basename(place), lines, None, marks, level=1, tooltip=place)
 
     @cached_property
@@ -187,11 +195,10 @@ class PlanNodes:
 
     def _skipped_manifests(self, start: int, count: int) -> list[SceneNode]:
         assert self._scan is not None
-        snapshot = self._scan.snapshot.snapshot_id
         if not len(self._scan.pruned):
             return []
         records = self._pruned.slice(start, count).to_pylist()
-        return [_cut(f"manifest:{snapshot}:{r['root_row']}", "data-manifest", r, "manifest") for r in records]
+        return [_cut(self.manifest_id(r["root_row"]), "data-manifest", r, "manifest") for r in records]
 
     def _file_ids(self, row: int | None, ordinals: Any) -> list[str]:
         assert self._scan is not None
@@ -241,7 +248,10 @@ class PlanNodes:
 
 
 def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNode:
-    """Something that is skipped, by itself."""
-    cut = one_cut(record, what)
+    """Something that is skipped: what decided, and its size as far as it is known."""
+    size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
+    lines = tuple(line for line in (evidence(record), size) if line)
+    tooltip = "\n".join(filter(None, (record["name"], record["why"])))
     level = 1 if what == "manifest" else 2
-    return SceneNode(node_id, kind, cut.label, cut.lines, None, frozenset({"pruned"}), level=level, tooltip=cut.tooltip)
+    marks: frozenset[Mark] = frozenset({"pruned"})
+    return SceneNode(node_id, kind, basename(record["name"]), lines, None, marks, level=level, tooltip=tooltip)

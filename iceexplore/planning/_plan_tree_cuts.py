@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from iceexplore.planning._plan_tree_words import amount, basename, held
 
-__all__ = ["Cut", "cuts", "evidence", "one_cut"]
+__all__ = ["Cut", "cuts", "evidence"]
 
 _BY = {"partition": "partition", "bounds": "bounds", "row-group bounds": "row group"}
 
@@ -49,7 +49,7 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
         More are folded into so many groups of one term at most, and one of all other terms.
     """
     if len(why) <= single:
-        return [one_cut(record, what) for record in why.to_pylist()]
+        return [_one(record, what) for record in why.to_pylist()]
     groups = _groups(why)
     out = [_fold(group, why, what) for group in groups[:most]]
     rest = groups[most:]
@@ -75,8 +75,7 @@ def evidence(record: Mapping[str, Any]) -> str:
     return f"{_BY[by]}: {record['column']} is {said}"
 
 
-def one_cut(record: Mapping[str, Any], what: str) -> Cut:
-    """Something that is skipped, by itself."""
+def _one(record: Mapping[str, Any], what: str) -> Cut:
     size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
     lines = tuple(line for line in (record["term"], evidence(record), size) if line)
     return Cut(basename(record["name"]), lines, f"{record['name']}\n{record['why'] or ''}")
@@ -101,7 +100,7 @@ def _fold(group: Mapping[str, Any], why: pa.Table, what: str) -> Cut:
     count = group["row_count"]
     first = why.slice(group["row_min"], 1).to_pylist()[0]
     if count == 1:
-        return one_cut(first, what)
+        return _one(first, what)
     said, more = evidence(first), group["ranges"] - 1
     if more:
         said += f" in the first; {amount(more, 'other range')}"

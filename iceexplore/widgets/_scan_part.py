@@ -1,0 +1,418 @@
+"""The scan lab: a filter, its plan, and why."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, json_safe, travel
+from iceexplore.planning import (
+    Completion,
+    Examples,
+    PlanNodes,
+    ScanPlan,
+    complete_filter,
+    examples_of,
+    make_filter,
+    node_evidence,
+    plan_scan,
+)
+from iceexplore.widgets._assets import script
+from iceexplore.widgets._face import shown
+from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._scan_rows import condition_of, rows_sent
+from iceexplore.widgets._scan_tables import TABLES, nodes_of_rows, row_of_node, table_of
+from iceexplore.widgets._scan_tree import ScanGrowth, first_unfolded, grow_scan
+from iceexplore.widgets._scan_words import advice_sent, evidence_sent, plan_sent, python_of
+from iceexplore.widgets._work import Work
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ScanLab", "ScanPart"]
+
+_GRID = "scan"
+_KEPT = 2
+_RECENT = 8
+_LONGEST = 100_000
+_PLACES = 200
+
+
+class _Asked(NamedTuple):
+    """What a plan is of."""
+
+    snapshot: str
+    filter: str
+    columns: tuple[str, ...]
+    row_groups: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """A plan and its number, by which the browser asks of it."""
+
+    number: str
+    asked: _Asked
+    plan: ScanPlan
+    nodes: PlanNodes
+
+
+class ScanPart(GridPart):
+    """What a filter reads, what it skips, and why.
+
+    Attributes
+    ----------
+    scan_filter
+        The filter that is planned, as `iceexplore.Table.plan` takes it; empty: nothing is. ``true`` takes every row.
+    scan_columns
+        Columns that are read; none: all.
+    scan_row_groups
+        Whether the footers of the files that are left are opened, and their row groups judged.
+    scan_plan
+        The plan in words and numbers; ``of`` is its number, ``error`` what is wrong with the filter.
+    scan_nodes, scan_roots, scan_expanded
+        Its tree, by the ids of `iceexplore.graph.Tree`.
+    scan_why
+        Why the selected node is read, or is not.
+    scan_draft, scan_hint
+        What the browser's box has and where the cursor is, and what is wrong with it and can come next.
+    scan_ask
+        What else the browser asks for: ``n``, counted up; ``want``: "examples", "advice", "count", or "rows" with
+        ``column``, ``value``, ``history``. Answers are in `scan_examples`, `scan_advice`, `scan_count`, `scan_found`.
+    scan_recent
+        The last filters that were planned, the newest first.
+    """
+
+    scan_filter = traitlets.Unicode().tag(sync=True)
+    scan_columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_row_groups = traitlets.Bool().tag(sync=True)
+    scan_plan = traitlets.Dict().tag(sync=True)
+    scan_nodes = traitlets.Dict().tag(sync=True)
+    scan_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_why = traitlets.Dict().tag(sync=True)
+    scan_draft = traitlets.Dict().tag(sync=True)
+    scan_hint = traitlets.Dict().tag(sync=True)
+    scan_ask = traitlets.Dict().tag(sync=True)
+    scan_examples = traitlets.Dict().tag(sync=True)
+    scan_advice = traitlets.Dict().tag(sync=True)
+    scan_count = traitlets.Dict().tag(sync=True)
+    scan_found = traitlets.Dict().tag(sync=True)
+    scan_recent = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._hints = Work(self._fail, self._answer)  # typing does not wait for what is read
+        self._scan_lock, self._examples_lock = threading.Lock(), threading.Lock()
+        self._plans: OrderedDict[_Asked, _Shown] = OrderedDict()
+        self._plan_count = 0
+        self._scan: _Shown | None = None
+        self._scan_limits: dict[str, int] = {}
+        self._scan_applying = False
+        self._examples: dict[str, Examples] = {}
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_scan, ["scan_filter", "scan_columns", "scan_row_groups"])
+        self.observe(self._on_scan_expanded, "scan_expanded")
+        self.observe(self._on_scan_draft, "scan_draft")
+        self.observe(self._on_scan_ask, "scan_ask")
+        if self.scan_filter:
+            self._plan_again()
+
+    # For the notebook -------------------------------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> ScanPlan | None:
+        """The plan of what is asked now, made if it is not there yet; None without a filter.
+
+        Raises
+        ------
+        OptionError
+            The filter or a column makes no sense.
+        """
+        return self._plan_of(self._asked()).plan if self.scan_filter.strip() else None
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Wait until everything asked for is shown; False if that takes longer than ``timeout`` seconds."""
+        return self._hints.settle(timeout) and super().settle(timeout)
+
+    def close(self) -> None:
+        """Take the widget away, and stop reading."""
+        if hasattr(self, "_hints"):
+            self._hints.close()
+        super().close()
+
+    # The plan ---------------------------------------------------------------------------------------------------------
+
+    def _asked(self) -> _Asked:
+        return _Asked(
+            self.selection["snapshot"], self.scan_filter.strip(), tuple(self.scan_columns), self.scan_row_groups
+        )
+
+    def _state_at(self, snapshot: str) -> TableState:
+        own = self._state.snapshot
+        if not snapshot or (own is not None and str(own.snapshot_id) == snapshot):
+            return self._state
+        return travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
+
+    def _plan_of(self, asked: _Asked) -> _Shown:
+        """A plan; the last ones are kept."""
+        with self._scan_lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
+            if asked not in self._plans:
+                state = self._state_at(asked.snapshot)
+                columns = asked.columns or None
+                plan = plan_scan(state, asked.filter, columns=columns, row_groups=asked.row_groups)
+                self._plan_count += 1
+                self._plans[asked] = _Shown(str(self._plan_count), asked, plan, PlanNodes(plan))
+            self._plans.move_to_end(asked)
+            while len(self._plans) > _KEPT:
+                self._plans.popitem(last=False)
+            return self._plans[asked]
+
+    def _scan_visible(self) -> bool:
+        """Whether somebody looks at the plan: only then it follows the snapshot."""
+        return True
+
+    def _plan_again(self) -> None:
+        asked = self._asked()
+        if not asked.filter:
+            self._do("scan", "Planning", lambda: None, lambda _: self._clear({}))
+            return
+
+        def read() -> Generator[str, None, tuple[_Shown, dict[str, Any], ScanGrowth] | str]:
+            try:
+                found = self._plan_of(asked)
+            except OptionError as error:
+                return str(error)
+            yield "Explaining the plan …"
+            growth = grow_scan(found.nodes, first_unfolded(found.nodes), {})
+            own = self._state.snapshot
+            python = python_of(found.plan, asked.filter, asked.row_groups, None if own is None else own.snapshot_id)
+            words = {**plan_sent(found.plan), "python": json_safe(python), "tables": TABLES}
+            return found, words, growth
+
+        def show(result: tuple[_Shown, dict[str, Any], ScanGrowth] | str) -> None:
+            about = {"filter": json_safe(asked.filter), "snapshot": asked.snapshot}
+            if isinstance(result, str):
+                self._clear({**about, "error": json_safe(result[:_LONGEST])})
+                return
+            found, words, growth = result
+            self._scan = found
+            with self.hold_sync():  # one message: the browser never sees half a plan
+                self.scan_plan = {**about, **words, "of": found.number, "error": ""}
+                self._apply_scan(growth)
+                self.scan_advice, self.scan_count = {}, {}
+                recent = [asked.filter, *(f for f in self.scan_recent if f != asked.filter)]
+                self.scan_recent = [json_safe(f) for f in recent if len(f) <= 1000][:_RECENT]
+            self._explain()
+
+        self._do("scan", "Planning", read, show)
+
+    def _clear(self, words: dict[str, Any]) -> None:
+        self._scan = None
+        with self.hold_sync():
+            self.scan_plan = words
+            self._apply_scan(ScanGrowth())
+            self.scan_why, self.scan_advice, self.scan_count = {}, {}, {}
+
+    def _apply_scan(self, growth: ScanGrowth) -> None:
+        self._scan_applying = True
+        try:
+            self._scan_limits = growth.limits
+            self.scan_nodes, self.scan_roots, self.scan_expanded = growth.nodes, growth.roots, growth.expanded
+        finally:
+            self._scan_applying = False
+
+    @shown
+    def _on_scan(self, change: Any) -> None:
+        self._plan_again()
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        if old["snapshot"] != new["snapshot"] and self.scan_filter.strip() and self._scan_visible():
+            self._plan_again()
+        elif old["node"] != new["node"]:
+            self._explain()
+
+    @shown
+    def _on_scan_expanded(self, change: Any) -> None:
+        found = self._scan
+        if self._scan_applying or found is None:
+            return
+        wanted, limits = list(self.scan_expanded), dict(self._scan_limits)
+        missing = [i for i in wanted if i.startswith("more:") or (self.scan_nodes.get(i) or {}).get("children") is None]
+        if missing:
+            self._do("scan-tree", "Reading", lambda: grow_scan(found.nodes, wanted, limits), self._apply_scan)
+        else:
+            self._answer()
+
+    def _explain(self) -> None:
+        """Say why the selected node is read, or is not."""
+        found, node = self._scan, self.selection["node"]
+        if found is None or not node.startswith(("manifest:", "file:")):
+            self.scan_why = {"id": node} if found is not None else {}
+            return
+
+        def read() -> dict[str, Any]:
+            evidence = node_evidence(found.nodes, node)
+            return {} if evidence is None else evidence_sent(evidence)
+
+        def show(words: dict[str, Any]) -> None:
+            self.scan_why = {"id": node, **words}
+
+        self._do("scan-why", "Reading", read, show)
+
+    # What is typed ----------------------------------------------------------------------------------------------------
+
+    @shown
+    def _on_scan_draft(self, change: Any) -> None:
+        draft = self.scan_draft
+        text, at, number = draft.get("text"), draft.get("at"), draft.get("n")
+        if not isinstance(text, str) or type(at) is not int or type(number) is not int:
+            raise OptionError(f"scan_draft={str(draft)[:200]}: give n, text and at (a number from 0)")
+        snapshot = self.selection["snapshot"]
+
+        def read() -> dict[str, Any]:
+            state = self._state_at(snapshot)
+            error, found = "", Completion(at, at, ())
+            try:
+                values = self._examples_of(snapshot, state).values
+                found = complete_filter(state.schema, text, at, lambda i: values.get(i, ()))
+                if text.strip():
+                    make_filter(state.metadata, state.schema, text)
+            except OptionError as fault:
+                error = str(fault)
+            choices = [[json_safe(c.text), json_safe(c.note), c.kind] for c in found.choices]
+            words = {"error": json_safe(error[:_LONGEST]), "unfinished": "the text ends" in error.partition("\n")[0]}
+            place = {"n": number, "text": text, "at": at, "start": found.start, "end": found.end}
+            return {**place, "choices": choices, **words}
+
+        def show(hint: dict[str, Any]) -> None:
+            self.scan_hint = hint
+
+        self._hints.submit("hint", read, show)
+
+    def _examples_of(self, snapshot: str, state: TableState) -> Examples:
+        with self._examples_lock:
+            if snapshot not in self._examples:
+                self._examples = {snapshot: examples_of(state)}
+            return self._examples[snapshot]
+
+    # What else is asked -----------------------------------------------------------------------------------------------
+
+    @shown
+    def _on_scan_ask(self, change: Any) -> None:
+        ask = self.scan_ask
+        acts: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "examples": self._ask_examples, "advice": self._ask_advice, "count": self._ask_count,
+            "rows": self._ask_rows, "plan": lambda _: self._plan_again(),
+        }  # fmt: skip
+        act = acts.get(str(ask.get("want")))
+        if act is None:
+            raise OptionError(f"scan_ask={str(ask)[:200]}: want is one of {', '.join(acts)}")
+        act(ask)
+
+    def _ask_examples(self, ask: Mapping[str, Any]) -> None:
+        snapshot = self.selection["snapshot"]
+
+        def read() -> dict[str, Any]:
+            state = self._state_at(snapshot)
+            columns = complete_filter(state.schema, "", 0, most=1000).choices
+            made = self._examples_of(snapshot, state)
+            names = [[json_safe(c.text), json_safe(c.note)] for c in columns if c.kind == "column"]
+            return {"columns": names, "filters": [json_safe(f) for f in made.filters]}
+
+        def show(found: dict[str, Any]) -> None:
+            self.scan_examples = found
+
+        self._hints.submit("examples", read, show)
+
+    def _current(self) -> _Shown:
+        if self._scan is None:
+            raise OptionError("there is no plan: type a filter, and press Enter")
+        return self._scan
+
+    def _ask_advice(self, ask: Mapping[str, Any]) -> None:
+        found = self._current()
+
+        def show(words: dict[str, Any]) -> None:
+            self.scan_advice = {"of": found.number, **words}
+
+        self._do("scan-advice", "Looking for what would help", lambda: advice_sent(found.plan.advice()), show)
+
+    def _ask_count(self, ask: Mapping[str, Any]) -> None:
+        from iceexplore.reading import count_rows
+
+        found = self._current()
+
+        def show(text: str) -> None:
+            self.scan_count = {"of": found.number, "text": json_safe(text)}
+
+        def read() -> str:
+            return count_rows(found.plan.state, found.asked.filter).explain()
+
+        self._do("scan-count", "Counting rows", read, show)
+
+    def _ask_rows(self, ask: Mapping[str, Any]) -> None:
+        from iceexplore.reading import find_rows
+
+        column, value, history = ask.get("column"), ask.get("value"), ask.get("history", False)
+        if not isinstance(column, str) or not isinstance(value, str) or not isinstance(history, bool):
+            raise OptionError(f"scan_ask={str(ask)[:200]}: rows are asked for by column, value (text) and history")
+        condition, snapshot = condition_of(column, value), self.selection["snapshot"]
+
+        def read() -> dict[str, Any]:
+            try:
+                found = find_rows(self._state_at(snapshot), condition, history=history, limit=_PLACES)
+            except OptionError as fault:
+                return {"error": json_safe(str(fault)[:_LONGEST])}
+            return rows_sent(found)
+
+        def show(words: dict[str, Any]) -> None:
+            self.scan_found = {"n": ask.get("n", 0), **words}
+
+        self._do("scan-rows", "Looking for rows", read, show)
+
+    # Tables -----------------------------------------------------------------------------------------------------------
+
+    def _numbered(self, of: str) -> _Shown:
+        found = next((s for s in self._plans.values() if s.number == of), None)
+        if found is None:
+            raise OptionError("this plan is no longer shown: plan again")
+        return found
+
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+        if grid != _GRID:
+            return super()._grid_frame(grid, of, table)
+        found = self._numbered(of)
+        return table_of(found.plan, table, found.asked.filter)
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        if grid != _GRID:
+            return super()._grid_nodes(grid, of, table, rows)
+        return nodes_of_rows(self._numbered(of).nodes, table, rows)
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        if grid != _GRID:
+            return super()._grid_row(grid, of, table, node)
+        return row_of_node(self._numbered(of).nodes, table, node)
+
+    def _no_kernel_html(self) -> str:
+        html = super()._no_kernel_html()
+        return html if self._scan is None else html + self._scan.plan._repr_html_()
+
+
+class ScanLab(ScanPart):
+    """A filter, what it reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
+
+    ``w.scan_filter = "..."`` plans another filter, ``w.plan`` is the `iceexplore.planning.ScanPlan`.
+    """
+
+    _esm = script("scan.scanView")

@@ -1,0 +1,79 @@
+"""The tables of a plan: what is read, what is skipped, deletes that apply, and the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import to_frame
+from iceexplore.manifests import whole
+from iceexplore.planning import PlanNodes, ScanPlan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TABLES", "nodes_of_rows", "row_of_node", "table_of"]
+
+#: Keys, and what they are called.
+TABLES = [["tasks", "Files read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "First rows"]]
+_HEAD = 20
+_FIRST = ("file_path", "partition", "rows", "bytes", "deletes", "deleted_rows", "whole", "residual")
+
+
+def table_of(plan: ScanPlan, table: str, filter_text: str) -> pd.DataFrame:
+    """A table of a plan. Of the first rows the data files are read.
+
+    Raises
+    ------
+    OptionError
+        There is no such table.
+    """
+    if table == "tasks":
+        found = plan.tasks_arrow
+        return to_frame(found.select([*_FIRST, *(n for n in found.column_names if n not in _FIRST)]))
+    if table == "skipped":
+        return plan.skipped
+    if table == "deletes":
+        return plan.deletes
+    if table == "head":
+        from iceexplore.reading import head
+
+        return head(plan.state, _HEAD, filter_text, plan.columns)
+    raise OptionError(f"a plan has the tables {', '.join(key for key, _ in TABLES)}, not {table[:80]!r}")
+
+
+def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str | None]:
+    """The nodes that rows of a table stand for."""
+    if table == "tasks":
+        files = nodes.plan.files
+        at = pa.array(rows, pa.int64())
+        places = zip(files.root_row.take(at).to_pylist(), _ordinals(nodes).take(at).to_pylist(), strict=True)
+        return [nodes.file_id(row, ordinal) for row, ordinal in places]
+    if table == "skipped":
+        records = nodes.plan.skipped_arrow.select(["kind", "root_row", "ordinal"]).take(pa.array(rows, pa.int64()))
+        return [
+            nodes.file_id(r["root_row"], r["ordinal"])
+            if r["kind"] == "data file"
+            else nodes.manifest_id(r["root_row"])
+            if r["kind"] == "manifest"
+            else None
+            for r in records.to_pylist()
+        ]
+    return [None] * len(rows)
+
+
+def row_of_node(nodes: PlanNodes, table: str, node: str) -> int | None:
+    """The row of the files that are read that stands for a node."""
+    parts = node.split(":")
+    if table != "tasks" or parts[0] != "file" or len(parts) not in (3, 4) or not all(map(str.isdecimal, parts[1:])):
+        return None
+    row = int(parts[2]) if len(parts) == 4 else None
+    return nodes.task(row, nodes.ordinal(row, int(parts[-1])))
+
+
+def _ordinals(nodes: PlanNodes) -> pa.Array:
+    found: pa.Array = whole(nodes.plan.files.files.entries["ordinal"])
+    return found
