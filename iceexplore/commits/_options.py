@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from iceexplore.errors import OptionError
 
-__all__ = ["Affinity", "DvEncoding", "LayoutOptions", "PartitionStorage"]
+__all__ = ["LEAST", "Affinity", "DvEncoding", "LayoutOptions", "PartitionStorage"]
 
 #: How a change of a manifest DV shows in the root ("Brainstorming about detecting changes" in the proposal):
 #: ``removed`` one merged DV, the one that it replaces stays as DELETED in that snapshot's root; ``replace`` one merged
@@ -22,6 +22,15 @@ PartitionStorage = Literal["derived", "source", "tuple"]
 #: Files, and vectors, that add half a millisecond to reading and writing a root (Parquet; `benchmarks/flush.py`).
 _FILES_IN_HALF_A_MS = 80
 _VECTORS_IN_HALF_A_MS = 160
+#: The whole numbers among the options, and the least that each may be.
+LEAST = {
+    "flush_data_files": 0,
+    "flush_delete_files": 0,
+    "leaf_entries": 1,
+    "unaffiliated_manifests": 0,
+    "inline_dv_bytes": 0,
+    "compact_leaves": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -38,11 +47,14 @@ class LayoutOptions:
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
     dv_encoding
-        See `DvEncoding`.
+        How a change of a manifest DV shows in the root. ``removed``: one merged DV, the one that it replaces stays as
+        DELETED in that snapshot's root; ``replace``: one merged DV, no trace of the old one; ``delta``: the old one
+        EXISTING and the new positions ADDED, side by side.
     dv_attached
         Attach the manifest DV to the manifest's own entry, as field 522 of the draft, instead of an entry of its own.
     partition_storage
-        See `PartitionStorage`.
+        Where partition values are. ``derived``: in columns of their own (layout (a), the preferred one); ``source``:
+        in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
     flush_data_files, flush_delete_files
         How many data files, and how many DVs and equality deletes, may stand in the root itself. A commit that adds
         more writes leaf manifests of its own; what is EXISTING beyond it is flushed to leaves in any commit.
@@ -50,8 +62,11 @@ class LayoutOptions:
         storage systems". The defaults are those of a round trip of 50 ms; see `for_round_trip`.
     leaf_entries
         About how many entries a leaf manifest gets.
-    affinity, unaffiliated_manifests
-        See `Affinity`; with ``some``, at most so many unaffiliated delete manifests.
+    affinity
+        Which delete manifests are affiliated to one data manifest, so that a planner who skips that skips them too:
+        ``all``, ``none``, or ``some``, once there are more than `unaffiliated_manifests` without.
+    unaffiliated_manifests
+        With affinity ``some``, how many delete manifests may be unaffiliated.
     inline_dv_bytes
         A manifest DV of more bytes goes to a Puffin file.
     compact_leaves
@@ -148,14 +163,7 @@ class LayoutOptions:
             value = getattr(self, name)
             if value not in get_args(hints[name]):
                 raise OptionError(f"{name}={value!r}: choose one of {', '.join(map(repr, get_args(hints[name])))}")
-        for name, least in (
-            ("flush_data_files", 0),
-            ("flush_delete_files", 0),
-            ("leaf_entries", 1),
-            ("unaffiliated_manifests", 0),
-            ("inline_dv_bytes", 0),
-            ("compact_leaves", 0),
-        ):
+        for name, least in LEAST.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise OptionError(f"{name}={value!r}: a whole number from {least}")
