@@ -12,7 +12,7 @@ from iceexplore.formats._avro import (
     index_blocks,
     read_header,
 )
-from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES
+from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, avro_batches
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._row_groups import (
@@ -41,6 +41,7 @@ __all__ = [
     "ParquetLeaf",
     "ParquetRowGroup",
     "RowGroups",
+    "avro_batches",
     "container",
     "decompress_block",
     "field_id",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.inspect._by_leaf import DIRECT, ROOT, ByLeaf, LeafPlace
+from iceexplore.inspect._docs import COLUMN_DOCS
 from iceexplore.inspect._inspect import DEFINITIONS, Inspect
 from iceexplore.inspect._loose import LooseFile, open_file
 from iceexplore.inspect._metadata_table import Definition, MetadataTable
@@ -10,6 +11,7 @@ from iceexplore.inspect._partitions import PARTITION_ROWS, partition_rows_schema
 
 __all__ = [
     "ByLeaf",
+    "COLUMN_DOCS",
     "DEFINITIONS",
     "DIRECT",
     "Definition",

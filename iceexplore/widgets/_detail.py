@@ -1,30 +1,21 @@
-"""The detail pane: facts, problems and tables of one node."""
+"""The detail pane: what a node is, its fields with their meanings, its problems and tabs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, TreeNode, format_ms, human_bytes, json_safe, travel
+from iceexplore.graph import TableState, TreeNode, format_ms, human_bytes, json_safe
 from iceexplore.render import style
+from iceexplore.widgets._node_tables import FILES, Tab, load_table, tables_of, tabs_of
+from iceexplore.widgets._spec import meaning, spec_name
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["TableKey", "detail_of", "load_table", "tables_of"]
+__all__ = ["detail_of", "load_table", "tables_of"]
 
 _MAX_FACTS = 60
 _MAX_PROBLEMS = 30
-
-
-@dataclass(frozen=True)
-class TableKey:
-    """A table of a node: what it is called in `iceexplore.inspect` or here, and on its tab."""
-
-    key: str
-    title: str
+_MAX_VALUE = 20_000
 
 
 _MANIFEST_COUNTS = (
@@ -37,43 +28,6 @@ _MANIFEST_COUNTS = (
     "file_size_in_bytes",
     "sequence_number",
 )
-_FILES = {"data-file", "position-delete", "equality-delete", "deletion-vector"}
-_TABLES: dict[str, tuple[TableKey, ...]] = {
-    "table": (
-        TableKey("snapshots", "Snapshots"),
-        TableKey("refs", "Refs"),
-        TableKey("schemas", "Schemas"),
-        TableKey("specs", "Specs"),
-        TableKey("properties", "Properties"),
-        TableKey("history", "History"),
-    ),
-    "metadata": (
-        TableKey("schemas", "Schemas"),
-        TableKey("specs", "Specs"),
-        TableKey("sort_orders", "Sort orders"),
-        TableKey("metadata_log_entries", "Metadata log"),
-    ),
-    "snapshot": (
-        TableKey("manifests", "Manifests"),  # first: it costs no more than the tree
-        TableKey("files", "Files"),
-        TableKey("partitions", "Partitions"),
-        TableKey("entries", "Entries"),
-    ),
-    "manifest-list": (TableKey("manifests", "Manifests"), TableKey("content_entries", "Content entries")),
-    "root-manifest": (
-        TableKey("leaf", "Entries"),  # first: it costs no more than the tree
-        TableKey("manifests", "Manifests"),
-        TableKey("manifest_deletion_vectors", "Manifest DVs"),
-        TableKey("content_entries", "Content entries"),
-    ),
-    "manifest-dv": (TableKey("removed", "Removed entries"),),
-    "data-manifest": (TableKey("leaf", "Entries"),),
-    "delete-manifest": (TableKey("leaf", "Entries"),),
-    "statistics": (TableKey("puffin_blobs", "Puffin blobs"),),
-    **dict.fromkeys(_FILES, (TableKey("columns", "Columns"),)),
-}
-
-
 _ENTRY = ("record_count", "file_size_in_bytes", "sequence_number")
 #: The fields that are seen at once; the others are one click away.
 _FIRST: dict[str, tuple[str, ...]] = {
@@ -95,52 +49,39 @@ _FIRST: dict[str, tuple[str, ...]] = {
     "data-manifest": (*_MANIFEST_COUNTS, "removed_entries", "status", "snapshot_id"),
     "delete-manifest": (*_MANIFEST_COUNTS, "removed_entries", "referenced_file", "status", "snapshot_id"),
     "manifest-dv": ("record_count", "status", "referenced_file", "size_in_bytes", "offset", "snapshot_id"),
-    **dict.fromkeys(_FILES, (*_ENTRY, "status", "removed_by", "snapshot_id", "referenced_file")),
+    **dict.fromkeys(FILES, (*_ENTRY, "status", "removed_by", "snapshot_id", "referenced_file")),
 }
 
 
-def tables_of(node: TreeNode) -> tuple[TableKey, ...]:
-    """The tables of a node, the one to show first coming first."""
-    if node.id.startswith("metadata:"):  # an earlier metadata file: known by name, not read
-        return ()
-    return _TABLES.get(node.kind, ())
+@dataclass(frozen=True)
+class _Fact:
+    """A field: its key among `TreeNode.fields`, what the spec calls it, its value as text."""
+
+    key: str
+    name: str
+    text: str
+    partition: bool = False
 
 
-def load_table(state: TableState, node: TreeNode, key: str) -> pd.DataFrame:
-    """A table of a node as a data frame.
+def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | None = None) -> dict[str, Any]:
+    """What the detail pane shows of a node, JSON-safe.
 
-    Raises
-    ------
-    OptionError
-        The node has no such table.
+    Parameters
+    ----------
+    state
+        The table's, for the words of its format version; None: version 3.
+    beside
+        The table in which the node is a row.
+
+    Returns
+    -------
+    dict
+        ``id``, ``kind``, ``kind_title``, ``title``, ``path``, ``facts`` and ``more`` ([name, text] each), ``help`` (by
+        name: meaning, section of the spec, its address), ``problems`` and ``tables``: its tabs (key, title, of).
     """
-    if key not in {t.key for t in tables_of(node)}:
-        raise OptionError(f"{node.kind} {node.label!r} has no table {key!r}")
-    if key == "leaf":
-        from iceexplore.widgets._leaf import leaf_table
-
-        return leaf_table(state, node)
-    if key == "removed":
-        from iceexplore.widgets._leaf import removed_table
-
-        return removed_table(state, node)
-    if key == "columns":
-        from iceexplore.widgets._leaf import column_table
-
-        return column_table(state, node)
-    from iceexplore.inspect import Inspect
-
-    parts = node.id.split(":")
-    if parts[0] in ("snapshot", "root", "statistics"):
-        state = travel(state, snapshot=int(parts[1]))
-    frame: pd.DataFrame = getattr(Inspect(state), key)()
-    return frame
-
-
-def detail_of(node: TreeNode) -> dict[str, Any]:
-    """What the detail pane shows of a node, JSON-safe."""
-    facts = [(name, text) for name, text in _facts(node) if text][:_MAX_FACTS]
-    first = [f for name in _FIRST.get(node.kind, ()) for f in facts if f[0] == name]
+    version = 3 if state is None else state.metadata.format_version
+    facts = [f for f in _facts(node, version) if f.text][:_MAX_FACTS]
+    first = [f for key in _FIRST.get(node.kind, ()) for f in facts if f.key == key]
     if not first:
         first = facts[:6]
     rest = [f for f in facts if f not in first]
@@ -156,30 +97,44 @@ def detail_of(node: TreeNode) -> dict[str, Any]:
         }
         for p in node.problems[:_MAX_PROBLEMS]
     ]
+    help_ = {}
+    for fact in facts:
+        found = meaning(node.kind, fact.name, version, partition=fact.partition)
+        if found is not None:
+            help_[json_safe(fact.name)] = [found.text, found.section, found.link]
     return {
         "id": node.id,
         "kind": node.kind,
         "kind_title": " · ".join([style(node.kind).title, *sorted(node.marks - {"folded", "problem"})]),
         "title": json_safe(node.label[:400]),
         "path": json_safe(node.location or "")[:2000],
-        "facts": [[json_safe(name), json_safe(text)] for name, text in first],
-        "more": [[json_safe(name), json_safe(text)] for name, text in rest],
+        "facts": [[json_safe(f.name), json_safe(f.text)] for f in first],
+        "more": [[json_safe(f.name), json_safe(f.text)] for f in rest],
+        "help": help_,
         "problems": problems,
-        "tables": [{"key": t.key, "title": t.title} for t in tables_of(node)],
+        "tables": [{"key": t.key, "title": t.title, "of": t.of} for t in tabs_of(node, beside)],
     }
 
 
-def _facts(node: TreeNode) -> list[tuple[str, str]]:
-    out: list[tuple[str, str]] = []
+def _facts(node: TreeNode, version: int) -> list[_Fact]:
+    out: list[_Fact] = []
+
+    def add(key: str, value: Any) -> None:
+        out.append(_Fact(key, spec_name(node.kind, key, version), _text(key, value)))
+
     for name, value in node.fields.items():
         if value is None or value == node.location or name in ("properties", "committed"):
             continue
         if name == "partitions":
-            out += [(p["name"], _range(p)) for p in value]
+            out += [_Fact(p["name"], p["name"], _range(p), partition=True) for p in value]
+        elif name == "partition":
+            out += [_Fact(k, k, _text("", v), partition=True) for k, v in value.items() if v is not None]
         elif isinstance(value, Mapping):
-            out += [(k, _text(k, v)) for k, v in value.items() if v is not None]
+            for key, part in value.items():
+                if part is not None:
+                    add(key, part)
         else:
-            out.append((name, _text(name, value)))
+            add(name, value)
     return out
 
 
@@ -198,7 +153,7 @@ def _text(name: str, value: Any) -> str:
         value = int(value)  # summaries are strings
     if isinstance(value, bool) or not isinstance(value, int):
         text = str(json_safe(value)) if not isinstance(value, str) else value
-        return text[:1000]
+        return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"
     if words.endswith("-ms"):
         return format_ms(value)
     if words.endswith(("id", "version")) or "sequence" in words:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from iceexplore.graph import TreeNode
-from iceexplore.widgets._detail import detail_of, load_table, tables_of
+from iceexplore.widgets._detail import detail_of
 from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._grid_query import GridQuery
+from iceexplore.widgets._node_rows import nodes_of_rows, row_of_node
+from iceexplore.widgets._node_tables import JSON, Tab, load_table, parent_table, table_docs, tables_of, tabs_of
 from iceexplore.widgets._tree_part import TreePart
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ _GRID = "detail"
 class DetailPart(TreePart, GridPart):
     """The details of the tree's selected node, and its tables (grid ``"detail"``).
 
+    The table that is shown need not be the node's own: it may be one in which the node is a row. A row that stands for
+    a node and is opened keeps its table: the browser sets the node both in ``selection`` and in ``query``.
+
     Attributes
     ----------
     detail
@@ -33,7 +38,7 @@ class DetailPart(TreePart, GridPart):
     detail = traitlets.Dict().tag(sync=True)
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        return super()._first(selection) | {"detail": detail_of(self._forest.node(selection["node"]))}
+        return super()._first(selection) | {"detail": self._detail_of(self._forest.node(selection["node"]))}
 
     def _begin(self) -> None:
         super()._begin()
@@ -42,34 +47,106 @@ class DetailPart(TreePart, GridPart):
     @property
     def selected_table(self) -> pd.DataFrame | None:
         """The whole table whose page is shown, as a data frame; None where what is selected has none."""
-        node = self.selected
-        keys = [t.key for t in tables_of(node)]
-        if not keys:
-            return None
         page = self.pages.get(_GRID, {})
-        key = page.get("table") if page.get("of") == node.id else None
-        return self._frame(_GRID, node.id, key if key in keys else keys[0])
+        tab = self._tab(page)
+        if tab is not None and tab.key != JSON:
+            return self._frame(_GRID, tab.of, tab.key)
+        node = self.selected
+        keys = tables_of(node)
+        return self._frame(_GRID, node.id, keys[0].key) if keys else None
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)
         wanted = new["node"]
         if old["node"] == wanted and self.detail.get("id") == wanted:
             return
+        page = self.pages.get(_GRID, {})
+        asked = self.query.get(_GRID)
+        query: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
+        opened = query.get("node") == wanted  # from a row: the query asks for its page
+        shown = query if opened else page if page.get("of") not in (None, old["node"]) else {}
 
-        def show(node: TreeNode) -> None:
-            self.detail = detail_of(node)
-            self._first_page(node)
+        def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:
+            node = self._forest.node(wanted)
+            kept = self._table_with(node, shown)
+            return node, kept, self._detail_of(node, kept)
 
-        self._do("detail", "Reading", lambda: self._forest.node(wanted), show)
+        def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
+            node, kept, self.detail = read
+            if kept is None:
+                self._first_page(node)
+            elif not opened:
+                self._load_page(_GRID, GridQuery.parse(_again(page) | {"node": wanted}))
+
+        self._do("detail", "Reading", read, show)
+
+    def _detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
+        parent = self._forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
+        own = parent_table(node, parent)
+        return detail_of(node, self._state, kept or own)
+
+    def _table_with(self, node: TreeNode, page: Mapping[str, Any]) -> Tab | None:
+        """The tab of a table that is shown, if a node is a row of it."""
+        of, key = page.get("of"), page.get("table")
+        if not isinstance(of, str) or not isinstance(key, str) or of == node.id:
+            return None
+        title = next((t.title for t in tables_of(self._forest.node(of)) if t.key == key), None)
+        if title is None or self._grid_row(_GRID, of, key, node.id) is None:
+            return None
+        return Tab(key, f"In {title.lower()}", of)
+
+    def _tab(self, page: Mapping[str, Any]) -> Tab | None:
+        """The tab of the selected node that a page is of."""
+        for tab in self.detail.get("tables", ()):
+            if (tab["of"], tab["key"]) == (page.get("of"), page.get("table")):
+                return Tab(tab["key"], tab["title"], tab["of"])
+        return None
 
     def _first_page(self, node: TreeNode) -> None:
-        tables = tables_of(node)
-        if tables:
-            self._load_page(_GRID, GridQuery(node.id, tables[0].key, n=self.query.get(_GRID, {}).get("n", 0)))
+        tabs = tabs_of(node)
+        if tabs:
+            self._load_page(_GRID, GridQuery(tabs[0].of, tabs[0].key, n=_number(self.query.get(_GRID))))
         elif _GRID in self.pages:
             self.pages = {name: page for name, page in self.pages.items() if name != _GRID}
+
+    # The grid ---------------------------------------------------------------------------------------------------------
 
     def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
         if grid == _GRID:
             return load_table(self._state, self._forest.node(of), table)
         return super()._grid_frame(grid, of, table)
+
+    def _grid_text(self, grid: str, of: str, table: str) -> dict[str, Any] | None:
+        if grid == _GRID and table == JSON:
+            from iceexplore.widgets._raw import raw_json
+
+            return {"text": raw_json(self._state, self._forest.node(of))}
+        return super()._grid_text(grid, of, table)
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        if grid == _GRID:
+            frame = self._frame(grid, of, table)
+            return nodes_of_rows(self._state, self._forest.node(of), table, frame, rows)
+        return super()._grid_nodes(grid, of, table, rows)
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        if grid == _GRID:
+            frame = self._frame(grid, of, table)
+            return row_of_node(self._state, self._forest.node(of), table, frame, self._forest.node(node))
+        return super()._grid_row(grid, of, table, node)
+
+    def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
+        if grid == _GRID:
+            return table_docs(self._state, self._forest.node(of), table)
+        return super()._grid_docs(grid, of, table)
+
+
+def _number(query: Any) -> int:
+    n = query.get("n", 0) if isinstance(query, Mapping) else 0
+    return n if isinstance(n, int) else 0
+
+
+def _again(page: Mapping[str, Any]) -> dict[str, Any]:
+    """The query of the page that is shown."""
+    kept = {key: page[key] for key in ("n", "of", "table", "sort", "filters") if key in page}
+    return {**kept, "columns": page["shown"]} if page.get("shown") else kept

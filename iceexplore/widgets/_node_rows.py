@@ -1,0 +1,149 @@
+"""Rows of tables that stand for nodes of the tree: from a row to its node, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState, TreeNode, live_manifests
+from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, whole
+from iceexplore.widgets._grid_rows import arrow_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["nodes_of_rows", "row_of_node"]
+
+_MANIFESTS = {CONTENT_NAMES[k] for k in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)}
+
+
+def nodes_of_rows(
+    state: TableState, node: TreeNode, key: str, frame: pd.DataFrame, rows: Sequence[int]
+) -> list[str | None]:
+    """The nodes that rows of a node's table stand for, by their places in the frame; None for what is no node.
+
+    Files of a whole snapshot are found by their location in its manifests, so only data files are.
+    """
+    none: list[str | None] = [None] * len(rows)
+    kind, _, rest = node.id.partition(":")
+    if key == "leaf":
+        if kind == "manifest":
+            return [f"file:{rest}:{row}" for row in rows]
+        content = frame["content"]
+        return [f"{'manifest' if content.iloc[row] in _MANIFESTS else 'file'}:{rest}:{row}" for row in rows]
+    if key in ("snapshots", "history"):
+        known = {s.snapshot_id for s in state.metadata.snapshots}
+        ids = [frame["snapshot_id"].iloc[row] for row in rows]
+        return [f"snapshot:{int(i)}" if i in known else None for i in ids]
+    if key == "refs":
+        return [_ref(str(frame["name"].iloc[row])) for row in rows]
+    if key == "metadata_log_entries":
+        earlier = len(state.metadata.metadata_log)
+        return [f"metadata:{row}" if row < earlier else "metadata" for row in rows]
+    if kind not in ("snapshot", "root"):
+        return none
+    root = _root(state, int(rest))
+    if root is None:
+        return none
+    if key == "manifests":
+        places = live_manifests(root)
+        return [f"manifest:{rest}:{places[row]}" if row < len(places) else None for row in rows]
+    paths = _paths(frame, key)
+    if paths is None:
+        return none
+    wanted = paths.take(pa.array(rows, pa.int64()))
+    return _files(state, root, rest, wanted)
+
+
+def row_of_node(state: TableState, node: TreeNode, key: str, frame: pd.DataFrame, wanted: TreeNode) -> int | None:
+    """The place, in the frame, of the row that stands for a node; None where the table has none."""
+    kind, _, rest = node.id.partition(":")
+    name, _, own = wanted.id.partition(":")
+    if key == "leaf":
+        inside = f"file:{rest}:" if kind == "manifest" else None
+        if wanted.parent != node.id or (inside and not wanted.id.startswith(inside)):
+            return None
+        return _within(int(own.rsplit(":", 1)[1]), frame)
+    if key in ("snapshots", "history") and name == "snapshot":
+        return _first(pc.equal(_column(frame, "snapshot_id"), int(own)))
+    if key == "refs" and name == "ref":
+        names = [_ref(str(n)) for n in frame["name"].tolist()]
+        return names.index(wanted.id) if wanted.id in names else None
+    if key == "metadata_log_entries" and name == "metadata":
+        return _within(int(own) if own else len(state.metadata.metadata_log), frame)
+    if kind not in ("snapshot", "root") or not own.startswith(f"{rest}:"):
+        return None
+    if key == "manifests" and name == "manifest":
+        root = _root(state, int(rest))
+        places = [] if root is None else live_manifests(root)
+        row = int(own.rsplit(":", 1)[1])
+        return places.index(row) if row in places else None
+    paths = _paths(frame, key) if name == "file" and wanted.kind == "data-file" else None
+    return None if paths is None else _first(pc.equal(paths, wanted.location))
+
+
+def _column(frame: pd.DataFrame, name: str) -> pa.Array:
+    return arrow_column(frame, list(frame.columns).index(name))
+
+
+def _paths(frame: pd.DataFrame, key: str) -> pa.Array | None:
+    """The locations of a table's data files, null for other rows; None for a table of something else."""
+    if key == "entries":
+        files = _column(frame, "data_file")
+        content, paths = pc.struct_field(files, "content"), pc.struct_field(files, "file_path")
+    elif key == "files":
+        content, paths = (_column(frame, name) for name in ("content", "file_path"))
+    elif key == "content_entries":
+        content, paths = (_column(frame, name) for name in ("content_type", "location"))
+    else:
+        return None
+    return pc.if_else(pc.equal(content, 0), paths, pa.scalar(None, pa.string()))
+
+
+def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array) -> list[str | None]:
+    """The nodes of data files by their locations: the first entry of a live leaf, or of the root, that has each."""
+    found: list[str | None] = [None] * len(paths)
+    wanted = paths.drop_null().unique()
+    if not len(wanted):
+        return found
+    ids: dict[str, str] = {}
+    whole_root = np.flatnonzero(_is_data(root, wanted))
+    for row in whole_root.tolist():
+        ids.setdefault(root.entries["location"][row].as_py(), f"file:{snapshot}:{row}")
+    for row in live_manifests(root, (ContentType.DATA_MANIFEST,)):
+        if len(ids) == len(wanted):
+            break
+        leaf = state.reader.leaf(root, row)
+        for at in np.flatnonzero(_is_data(leaf, wanted)).tolist():
+            ids.setdefault(leaf.entries["location"][at].as_py(), f"file:{snapshot}:{row}:{at}")
+    return [ids.get(path) if path is not None else None for path in paths.to_pylist()]
+
+
+def _is_data(manifest: Manifest, paths: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    entries = manifest.entries
+    data = pc.equal(entries["content_type"], int(ContentType.DATA))
+    mask = whole(pc.fill_null(pc.and_(data, pc.is_in(entries["location"], value_set=paths)), False))
+    return np.asarray(mask.to_numpy(zero_copy_only=False))
+
+
+def _root(state: TableState, snapshot_id: int) -> Manifest | None:
+    return state.root(state.metadata.snapshot(snapshot_id))
+
+
+def _ref(name: str) -> str:
+    """A ref's node id: see `iceexplore.graph.TreeNode`."""
+    return "ref:" + quote(name, safe="", errors="surrogatepass")
+
+
+def _within(row: int, frame: pd.DataFrame) -> int | None:
+    return row if 0 <= row < len(frame) else None
+
+
+def _first(mask: pa.BooleanArray) -> int | None:
+    found = np.flatnonzero(np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False)))
+    return int(found[0]) if len(found) else None
