@@ -44,12 +44,18 @@ class ManifestReader:
         The table's metadata, for specs and the types of columns.
     problems
         Where faults are noted; strict ones raise.
+
+    Attributes
+    ----------
+    seen
+        The locations of the roots and leaves that it has given, damaged or not, read now or found in the cache.
     """
 
     def __init__(self, storage: Any, metadata: TableMetadata, problems: Problems) -> None:
         self.storage = storage
         self.metadata = metadata
         self.problems = problems
+        self.seen: set[str] = set()
         self._meaning = Meaning.of(metadata)
 
     def root(self, snapshot: Snapshot) -> Manifest:
@@ -159,6 +165,7 @@ class ManifestReader:
     def _noted(self, manifest: Manifest) -> Manifest:
         for item in manifest.problems:
             self.problems.add(item)
+        self.seen.add(manifest.location)
         return manifest
 
     def _leaf(self, root: Manifest, index: int, parts: frozenset[str]) -> Manifest:

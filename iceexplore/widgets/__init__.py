@@ -2,7 +2,8 @@
 
 from iceexplore.widgets._explorer import Explorer, explore
 from iceexplore.widgets._face import Face
+from iceexplore.widgets._problems_part import Problems
 from iceexplore.widgets._selection import Selection
 from iceexplore.widgets._timeline_part import Timeline
 
-__all__ = ["Explorer", "Face", "Selection", "Timeline", "explore"]
+__all__ = ["Explorer", "Face", "Problems", "Selection", "Timeline", "explore"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import anywidget
 import traitlets
@@ -25,6 +26,9 @@ from iceexplore.widgets._work import Work
 __all__ = ["Face", "shown"]
 
 Part = TypeVar("Part", bound="Face")
+
+#: The widgets of a table: what one reads, others may show.
+_faces: WeakKeyDictionary[TableState, WeakSet[Face]] = WeakKeyDictionary()
 
 
 def shown(handler: Callable[[Part, Any], None]) -> Callable[[Part, Any], None]:
@@ -100,6 +104,7 @@ class Face(anywidget.AnyWidget):
         self.observe(self._on_cancelled, "cancelled")
         self.on_msg(lambda *_: self._answer())  # the browser asks whether somebody is there
         note_widget(self)
+        _faces.setdefault(state, WeakSet()).add(self)
         self._begin()
 
     # What a part adds -------------------------------------------------------------------------------------------------
@@ -116,6 +121,9 @@ class Face(anywidget.AnyWidget):
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """The selection is another, of snapshots that exist. A part calls that of the next first."""
+
+    def _has_read(self) -> None:
+        """This widget, or another of the same table, has read something."""
 
     def _no_kernel_html(self) -> str:
         """What is shown where no kernel runs: inline styles only, no ``<svg>``, ``<style>`` or script."""
@@ -155,6 +163,7 @@ class Face(anywidget.AnyWidget):
         """Take the widget away, and stop reading."""
         if hasattr(self, "_work"):  # ipywidgets closes what was never made, too
             self._work.close()
+            _faces.get(self._state, WeakSet()).discard(self)
             if self._link is not None:
                 self._link.unlink()
                 self._link = None
@@ -186,6 +195,8 @@ class Face(anywidget.AnyWidget):
     def _idle(self) -> None:
         self.busy = ""
         self._answer()
+        for face in list(_faces.get(self._state, ())):
+            face._has_read()
 
     def _answer(self) -> None:
         self.answered += 1

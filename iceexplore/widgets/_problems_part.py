@@ -1,0 +1,188 @@
+"""What is wrong, in all that has been read so far: every `Problem`, grouped, each with its node."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from iceexplore.errors import Problem
+from iceexplore.graph import format_ms, json_safe
+from iceexplore.manifests import ContentType
+from iceexplore.render import escape
+from iceexplore.widgets._assets import script
+from iceexplore.widgets._face import Face, shown
+from iceexplore.widgets._places import Place, coverage, places_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Problems", "ProblemsPart"]
+
+_ORDER = ("error", "warning", "info")
+#: Of each kind, and of all kinds together; the others are counted. `ProblemsPart.found_problems` has every one.
+_MAX_ITEMS = 50
+_MAX_ALL = 600
+_MAX_TEXT = 600
+
+
+class ProblemsPart(Face):
+    """Every problem met while reading so far; it grows as more is read.
+
+    Attributes
+    ----------
+    problems
+        ``counts`` by severity; ``groups`` by code, the gravest first, each with ``code``, ``severity``, ``title``,
+        ``advice``, ``count`` and ``items``; ``read`` and ``manifests``: how many of the selected snapshot's manifests
+        have been read. An item has a stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (when the snapshot
+        that wrote it was committed) and ``actions``: what can be done, each a ``title`` and the selection it leads to.
+    severities
+        Those that are shown.
+    read_all
+        The browser counts this up to have every manifest of the selected snapshot read; `cancelled` ends that.
+    """
+
+    problems = traitlets.Dict().tag(sync=True)
+    severities = traitlets.List(traitlets.Unicode(), list(_ORDER)).tag(sync=True)
+    read_all = traitlets.Int().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._listed = (-1, -1)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_read_all, "read_all")
+        self._list_problems()
+
+    @property
+    def found_problems(self) -> pd.DataFrame:
+        """Every problem met so far: severity, code, where, text, field, found, expected, node."""
+        import pandas as pd
+
+        met = list(self._state.problems)
+        places = places_of(self._state, self.snapshot, [p.where for p in met])
+        columns = ["severity", "code", "where", "text", "field", "found", "expected"]
+        rows = [[json_safe(getattr(p, c)) for c in columns] for p in met]
+        frame = pd.DataFrame(rows, columns=columns, dtype="string")
+        return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        if old["snapshot"] != new["snapshot"]:
+            self._list_problems()
+
+    def _has_read(self) -> None:
+        super()._has_read()
+        if self._listed != self._now():
+            self._list_problems()
+
+    def _now(self) -> tuple[int, int]:
+        return len(self._state.problems), len(self._state.reader.seen)
+
+    def _list_problems(self) -> None:
+        def read() -> dict[str, Any]:
+            try:
+                return self._found()
+            finally:
+                self._listed = self._now()  # what listing itself read is no reason to list again
+
+        def show(found: dict[str, Any]) -> None:
+            self.problems = found
+
+        self._listed = self._now()
+        self._work.submit("problems", read, show)
+
+    def _found(self) -> dict[str, Any]:
+        state, snapshot = self._state, self.snapshot
+        met = list(state.problems)
+        groups: dict[str, list[Problem]] = {}
+        for item in met:
+            groups.setdefault(item.code, []).append(item)
+        order = sorted(groups.values(), key=lambda g: (min(_rank(p) for p in g), -len(g), g[0].code))
+        sent: list[list[Problem]] = []
+        for group in order:
+            room = max(0, _MAX_ALL - sum(map(len, sent)))
+            sent.append(sorted(group, key=_rank)[: min(_MAX_ITEMS, room)])
+        places = places_of(state, snapshot, [p.where for part in sent for p in part])
+        covered = coverage(state, None if snapshot is None else state.root(snapshot))
+        return {
+            "counts": {name: sum(p.severity == name for p in met) for name in _ORDER},
+            "groups": [self._group(g, part, places) for g, part in zip(order, sent, strict=True)],
+            "read": covered.read,
+            "manifests": covered.manifests,
+        }
+
+    def _group(self, group: list[Problem], sent: list[Problem], places: Mapping[str, Place]) -> dict[str, Any]:
+        worst = min(group, key=_rank)
+        return {
+            "code": worst.code,
+            "severity": worst.severity,
+            "title": worst.title,
+            "advice": worst.advice,
+            "count": len(group),
+            "items": [self._item(p, places.get(p.where)) for p in sent],
+        }
+
+    def _item(self, problem: Problem, place: Place | None) -> dict[str, Any]:
+        evidence = [("field", problem.field), ("found", problem.found), ("expected", problem.expected)]
+        since = None if place is None or place.since is None else self._state.metadata.snapshot(place.since)
+        identity = "\x1f".join((problem.code, problem.where, problem.text, problem.field or ""))
+        actions = []
+        if place is not None:
+            actions = [{"title": "Show", "selection": {"node": place.node, "snapshot": place.snapshot}}]
+        return {
+            "id": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16],
+            "severity": problem.severity,
+            "text": _text(problem.text),
+            "evidence": " · ".join(f"{name} {_text(value)}" for name, value in evidence if value is not None),
+            "where": _text(escape.shorten(problem.where, _MAX_TEXT)),
+            "since": "" if since is None else format_ms(since.timestamp_ms).replace(".000 UTC", " UTC"),
+            "actions": actions,
+        }
+
+    @shown
+    def _on_read_all(self, change: Any) -> None:
+        snapshot = self.snapshot
+        if snapshot is None:
+            self._idle()
+            return
+
+        def read() -> Generator[str, None, None]:
+            root = self._state.root(snapshot)
+            if root is None:
+                return
+            kinds = root.entries["content_type"].to_pylist()
+            manifests = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+            rows = [row for row, kind in enumerate(kinds) if kind in manifests]
+            parts = frozenset({"entries", "partition"})
+            for done, _ in enumerate(self._state.reader.leaves(root, rows, parts), 1):
+                yield f"Reading manifests: {done:,} of {len(rows):,} …"
+
+        self._do("read-all", "Reading manifests", read, lambda _: None)
+
+
+class Problems(ProblemsPart):
+    """What is wrong with a table, in all that has been read so far.
+
+    ``Problems(t, selection=explorer)`` shows there what is clicked here.
+    """
+
+    _esm = script("problems.problemsView")
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The problems of the selected node."""
+        frame = self.found_problems
+        here: pd.DataFrame = frame.loc[frame["node"] == self.selection["node"]]
+        return here
+
+
+def _rank(problem: Problem) -> int:
+    return _ORDER.index(problem.severity)
+
+
+def _text(value: str) -> str:
+    return str(json_safe(escape.visible(value[:_MAX_TEXT])))

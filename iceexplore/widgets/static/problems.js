@@ -1,0 +1,98 @@
+// What is wrong in what has been read: by severity and kind, each with the way to its node.
+
+import { choose, el, listen } from "./dom.js";
+
+const SIGNS = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
+const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+
+export function problemsView(model) {
+  const sums = el("span", { class: "ice-group", role: "group", "aria-label": "Severities shown" });
+  const covered = el("span", { class: "ice-covered", role: "status" });
+  const all = el("button", { type: "button", class: "ice-button ice-wordy", onclick: readAll });
+  const list = el("div", { class: "ice-findings" });
+  const box = el("section", { class: "ice-problems", "aria-label": "Problems" }, el("div", { class: "ice-problem-bar" }, sums, covered, all), list);
+  const folded = new Set(); // codes of the groups that are shut
+
+  const said = () => model.get("problems");
+  function readAll() {
+    model.set("read_all", model.get("read_all") + 1);
+    model.save_changes();
+  }
+  function toggle(severity) {
+    const now = model.get("severities");
+    model.set("severities", now.includes(severity) ? now.filter((one) => one !== severity) : [...now, severity]);
+    model.save_changes();
+  }
+  const sign = (severity) => el("span", { class: `ice-sign ice-is-${severity}`, role: "img", "aria-label": SIGNS[severity][1] }, SIGNS[severity][0]);
+
+  function drawBar() {
+    const { counts = {}, read, manifests } = said();
+    const held = sums.contains(document.activeElement) ? [...sums.children].indexOf(document.activeElement) : -1;
+    sums.replaceChildren(
+      ...Object.entries(SIGNS).map(([severity, [, word]]) =>
+        el("button", { type: "button", class: "ice-button ice-wordy", "aria-pressed": model.get("severities").includes(severity), disabled: !counts[severity], onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)),
+      ),
+    );
+    if (held >= 0) sums.children[held]?.focus();
+    const left = manifests - read;
+    covered.textContent = read === undefined ? "" : manifests ? `${read.toLocaleString("en")} of ${count(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
+    all.hidden = !(left > 0);
+    all.disabled = model.get("busy") !== "";
+    all.textContent = read ? `Read the other ${left.toLocaleString("en")}` : `Read ${manifests === 1 ? "it" : "all"}`;
+  }
+
+  function drawItem(item) {
+    const here = item.actions.some(({ selection }) => selection.node === model.get("selection").node);
+    return el(
+      "li",
+      { class: "ice-finding", "data-id": item.id, "aria-current": here || null },
+      el("div", { class: "ice-finding-text" }, item.text),
+      item.evidence ? el("div", { class: "ice-evidence" }, item.evidence) : null,
+      el("div", { class: "ice-where" }, item.where, item.since ? el("span", { class: "ice-since" }, ` since ${item.since}`) : null),
+      el(
+        "div",
+        { class: "ice-acts" },
+        ...item.actions.map(({ title, selection }) =>
+          el("button", { type: "button", class: "ice-button ice-wordy", "aria-label": `${title}: ${item.where}`, onclick: () => choose(model, selection.snapshot ? selection : { node: selection.node }) }, title),
+        ),
+      ),
+    );
+  }
+  function drawList() {
+    const { groups, read, manifests } = said();
+    const shown = model.get("severities");
+    const held = document.activeElement;
+    const focus = list.contains(held) ? [held.closest("li, details")?.dataset.id, held.tagName] : null;
+    const top = list.scrollTop;
+    const parts = (groups ?? []).flatMap((group) => {
+      const items = group.items.filter((item) => shown.includes(item.severity));
+      if (!items.length && !shown.includes(group.severity)) return [];
+      const more = group.count - group.items.length;
+      const details = el(
+        "details",
+        { class: "ice-finding-group", "data-id": group.code, open: !folded.has(group.code) },
+        el("summary", {}, sign(group.severity), el("strong", {}, group.title), el("span", { class: "ice-badge" }, group.count.toLocaleString("en"))),
+        el("div", { class: "ice-advice" }, group.advice),
+        el("ul", {}, ...items.map(drawItem)),
+        more > 0 ? el("div", { class: "ice-advice" }, `and ${more.toLocaleString("en")} more: found_problems in Python has them all`) : null,
+      );
+      details.addEventListener("toggle", () => (details.open ? folded.delete(group.code) : folded.add(group.code)));
+      return [details];
+    });
+    const nothing = !groups ? "Looking …" : groups.length ? "Nothing of these severities." : read < manifests ? "Nothing is wrong in what has been read." : "Nothing is wrong: all of this snapshot's metadata has been read.";
+    list.replaceChildren(...(parts.length ? parts : [el("div", { class: "ice-empty" }, nothing)]));
+    list.scrollTop = top;
+    if (focus?.[0]) list.querySelector(`[data-id="${CSS.escape(focus[0])}"]`)?.querySelector(focus[1].toLowerCase())?.focus();
+  }
+  function follow() {
+    drawList();
+    const here = list.querySelector("[aria-current]")?.getBoundingClientRect();
+    const view = list.getBoundingClientRect();
+    if (here && (here.bottom > view.bottom || here.top < view.top)) list.scrollTop += here.top - view.top; // the list alone, not the page
+  }
+
+  const ends = [listen(model, ["problems", "severities"], () => (drawBar(), drawList())), listen(model, ["busy"], drawBar), listen(model, ["selection"], follow)];
+  drawBar();
+  drawList();
+  return { element: box, end: () => ends.forEach((end) => end()) };
+}
