@@ -3,7 +3,8 @@
 from iceexplore.widgets._explorer import Explorer, explore
 from iceexplore.widgets._face import Face
 from iceexplore.widgets._problems_part import Problems
+from iceexplore.widgets._scan_part import ScanLab
 from iceexplore.widgets._selection import Selection
 from iceexplore.widgets._timeline_part import Timeline
 
-__all__ = ["Explorer", "Face", "Problems", "Selection", "Timeline", "explore"]
+__all__ = ["Explorer", "Face", "Problems", "ScanLab", "Selection", "Timeline", "explore"]

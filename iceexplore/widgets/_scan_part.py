@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, json_safe, travel
-from iceexplore.planning import (
-    Completion,
-    Examples,
-    PlanNodes,
-    ScanPlan,
-    complete_filter,
-    examples_of,
-    make_filter,
-    node_evidence,
-    plan_scan,
-)
+from iceexplore.graph import json_safe
+from iceexplore.planning import node_evidence
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._face import shown
-from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._scan_plans import ShownPlan
 from iceexplore.widgets._scan_rows import condition_of, rows_sent
 from iceexplore.widgets._scan_tables import TABLES, nodes_of_rows, row_of_node, table_of
 from iceexplore.widgets._scan_tree import ScanGrowth, first_unfolded, grow_scan
+from iceexplore.widgets._scan_typing import ScanTyping
 from iceexplore.widgets._scan_words import advice_sent, evidence_sent, plan_sent, python_of
-from iceexplore.widgets._work import Work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,32 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["ScanLab", "ScanPart"]
 
 _GRID = "scan"
-_KEPT = 2
 _RECENT = 8
 _LONGEST = 100_000
 _PLACES = 200
 
 
-class _Asked(NamedTuple):
-    """What a plan is of."""
-
-    snapshot: str
-    filter: str
-    columns: tuple[str, ...]
-    row_groups: bool
-
-
-@dataclass(frozen=True, eq=False)
-class _Shown:
-    """A plan and its number, by which the browser asks of it."""
-
-    number: str
-    asked: _Asked
-    plan: ScanPlan
-    nodes: PlanNodes
-
-
-class ScanPart(GridPart):
+class ScanPart(ScanTyping):
     """What a filter reads, what it skips, and why.
 
     Attributes
@@ -87,98 +54,48 @@ class ScanPart(GridPart):
         ``column``, ``value``, ``history``. Answers are in `scan_examples`, `scan_advice`, `scan_count`, `scan_found`.
     scan_recent
         The last filters that were planned, the newest first.
+    scan_tab
+        What is beside the tree: "why", a table ("tasks", "skipped", "deletes", "head"), "advice" or "rows".
     """
 
-    scan_filter = traitlets.Unicode().tag(sync=True)
-    scan_columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    scan_row_groups = traitlets.Bool().tag(sync=True)
     scan_plan = traitlets.Dict().tag(sync=True)
     scan_nodes = traitlets.Dict().tag(sync=True)
     scan_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
     scan_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
     scan_why = traitlets.Dict().tag(sync=True)
-    scan_draft = traitlets.Dict().tag(sync=True)
-    scan_hint = traitlets.Dict().tag(sync=True)
     scan_ask = traitlets.Dict().tag(sync=True)
-    scan_examples = traitlets.Dict().tag(sync=True)
     scan_advice = traitlets.Dict().tag(sync=True)
     scan_count = traitlets.Dict().tag(sync=True)
     scan_found = traitlets.Dict().tag(sync=True)
     scan_recent = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_tab = traitlets.Unicode("why").tag(sync=True)
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._hints = Work(self._fail, self._answer)  # typing does not wait for what is read
-        self._scan_lock, self._examples_lock = threading.Lock(), threading.Lock()
-        self._plans: OrderedDict[_Asked, _Shown] = OrderedDict()
-        self._plan_count = 0
-        self._scan: _Shown | None = None
+        self._scan: ShownPlan | None = None
         self._scan_limits: dict[str, int] = {}
         self._scan_applying = False
-        self._examples: dict[str, Examples] = {}
 
     def _begin(self) -> None:
         super()._begin()
         self.observe(self._on_scan, ["scan_filter", "scan_columns", "scan_row_groups"])
         self.observe(self._on_scan_expanded, "scan_expanded")
-        self.observe(self._on_scan_draft, "scan_draft")
         self.observe(self._on_scan_ask, "scan_ask")
+        if self.has_trait("tab"):
+            self.observe(self._on_scan_seen, "tab")
         if self.scan_filter:
             self._plan_again()
 
-    # For the notebook -------------------------------------------------------------------------------------------------
-
-    @property
-    def plan(self) -> ScanPlan | None:
-        """The plan of what is asked now, made if it is not there yet; None without a filter.
-
-        Raises
-        ------
-        OptionError
-            The filter or a column makes no sense.
-        """
-        return self._plan_of(self._asked()).plan if self.scan_filter.strip() else None
-
-    def settle(self, timeout: float | None = None) -> bool:
-        """Wait until everything asked for is shown; False if that takes longer than ``timeout`` seconds."""
-        return self._hints.settle(timeout) and super().settle(timeout)
-
-    def close(self) -> None:
-        """Take the widget away, and stop reading."""
-        if hasattr(self, "_hints"):
-            self._hints.close()
-        super().close()
-
     # The plan ---------------------------------------------------------------------------------------------------------
-
-    def _asked(self) -> _Asked:
-        return _Asked(
-            self.selection["snapshot"], self.scan_filter.strip(), tuple(self.scan_columns), self.scan_row_groups
-        )
-
-    def _state_at(self, snapshot: str) -> TableState:
-        own = self._state.snapshot
-        if not snapshot or (own is not None and str(own.snapshot_id) == snapshot):
-            return self._state
-        return travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
-
-    def _plan_of(self, asked: _Asked) -> _Shown:
-        """A plan; the last ones are kept."""
-        with self._scan_lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
-            if asked not in self._plans:
-                state = self._state_at(asked.snapshot)
-                columns = asked.columns or None
-                plan = plan_scan(state, asked.filter, columns=columns, row_groups=asked.row_groups)
-                self._plan_count += 1
-                self._plans[asked] = _Shown(str(self._plan_count), asked, plan, PlanNodes(plan))
-            self._plans.move_to_end(asked)
-            while len(self._plans) > _KEPT:
-                self._plans.popitem(last=False)
-            return self._plans[asked]
 
     def _scan_visible(self) -> bool:
         """Whether somebody looks at the plan: only then it follows the snapshot."""
-        return True
+        return getattr(self, "tab", "scan") == "scan"
+
+    @shown
+    def _on_scan_seen(self, change: Any) -> None:
+        if self._scan is not None and self._scan_visible() and self._scan.asked != self._asked():
+            self._plan_again()
 
     def _plan_again(self) -> None:
         asked = self._asked()
@@ -186,7 +103,7 @@ class ScanPart(GridPart):
             self._do("scan", "Planning", lambda: None, lambda _: self._clear({}))
             return
 
-        def read() -> Generator[str, None, tuple[_Shown, dict[str, Any], ScanGrowth] | str]:
+        def read() -> Generator[str, None, tuple[ShownPlan, dict[str, Any], ScanGrowth] | str]:
             try:
                 found = self._plan_of(asked)
             except OptionError as error:
@@ -198,7 +115,7 @@ class ScanPart(GridPart):
             words = {**plan_sent(found.plan), "python": json_safe(python), "tables": TABLES}
             return found, words, growth
 
-        def show(result: tuple[_Shown, dict[str, Any], ScanGrowth] | str) -> None:
+        def show(result: tuple[ShownPlan, dict[str, Any], ScanGrowth] | str) -> None:
             about = {"filter": json_safe(asked.filter), "snapshot": asked.snapshot}
             if isinstance(result, str):
                 self._clear({**about, "error": json_safe(result[:_LONGEST])})
@@ -269,42 +186,6 @@ class ScanPart(GridPart):
 
         self._do("scan-why", "Reading", read, show)
 
-    # What is typed ----------------------------------------------------------------------------------------------------
-
-    @shown
-    def _on_scan_draft(self, change: Any) -> None:
-        draft = self.scan_draft
-        text, at, number = draft.get("text"), draft.get("at"), draft.get("n")
-        if not isinstance(text, str) or type(at) is not int or type(number) is not int:
-            raise OptionError(f"scan_draft={str(draft)[:200]}: give n, text and at (a number from 0)")
-        snapshot = self.selection["snapshot"]
-
-        def read() -> dict[str, Any]:
-            state = self._state_at(snapshot)
-            error, found = "", Completion(at, at, ())
-            try:
-                values = self._examples_of(snapshot, state).values
-                found = complete_filter(state.schema, text, at, lambda i: values.get(i, ()))
-                if text.strip():
-                    make_filter(state.metadata, state.schema, text)
-            except OptionError as fault:
-                error = str(fault)
-            choices = [[json_safe(c.text), json_safe(c.note), c.kind] for c in found.choices]
-            words = {"error": json_safe(error[:_LONGEST]), "unfinished": "the text ends" in error.partition("\n")[0]}
-            place = {"n": number, "text": text, "at": at, "start": found.start, "end": found.end}
-            return {**place, "choices": choices, **words}
-
-        def show(hint: dict[str, Any]) -> None:
-            self.scan_hint = hint
-
-        self._hints.submit("hint", read, show)
-
-    def _examples_of(self, snapshot: str, state: TableState) -> Examples:
-        with self._examples_lock:
-            if snapshot not in self._examples:
-                self._examples = {snapshot: examples_of(state)}
-            return self._examples[snapshot]
-
     # What else is asked -----------------------------------------------------------------------------------------------
 
     @shown
@@ -319,22 +200,7 @@ class ScanPart(GridPart):
             raise OptionError(f"scan_ask={str(ask)[:200]}: want is one of {', '.join(acts)}")
         act(ask)
 
-    def _ask_examples(self, ask: Mapping[str, Any]) -> None:
-        snapshot = self.selection["snapshot"]
-
-        def read() -> dict[str, Any]:
-            state = self._state_at(snapshot)
-            columns = complete_filter(state.schema, "", 0, most=1000).choices
-            made = self._examples_of(snapshot, state)
-            names = [[json_safe(c.text), json_safe(c.note)] for c in columns if c.kind == "column"]
-            return {"columns": names, "filters": [json_safe(f) for f in made.filters]}
-
-        def show(found: dict[str, Any]) -> None:
-            self.scan_examples = found
-
-        self._hints.submit("examples", read, show)
-
-    def _current(self) -> _Shown:
+    def _current(self) -> ShownPlan:
         if self._scan is None:
             raise OptionError("there is no plan: type a filter, and press Enter")
         return self._scan
@@ -382,7 +248,7 @@ class ScanPart(GridPart):
 
     # Tables -----------------------------------------------------------------------------------------------------------
 
-    def _numbered(self, of: str) -> _Shown:
+    def _numbered(self, of: str) -> ShownPlan:
         found = next((s for s in self._plans.values() if s.number == of), None)
         if found is None:
             raise OptionError("this plan is no longer shown: plan again")

@@ -1,0 +1,101 @@
+"""What is typed into the scan lab's box: what is wrong with it, what can come next, and examples."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, json_safe
+from iceexplore.planning import Completion, Examples, complete_filter, examples_of, make_filter
+from iceexplore.widgets._face import shown
+from iceexplore.widgets._scan_plans import ScanPlans
+from iceexplore.widgets._work import Work
+
+__all__ = ["ScanTyping"]
+
+_LONGEST = 100_000
+_COLUMNS = 1000
+
+
+class ScanTyping(ScanPlans):
+    """The box. See `iceexplore.widgets.ScanPart`, whose second part it is."""
+
+    scan_draft = traitlets.Dict().tag(sync=True)
+    scan_hint = traitlets.Dict().tag(sync=True)
+    scan_examples = traitlets.Dict().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._hints = Work(self._fail, self._answer)  # typing does not wait for what is read
+        self._examples_lock = threading.Lock()
+        self._examples: dict[str, Examples] = {}
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_scan_draft, "scan_draft")
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Wait until everything asked for is shown; False if that takes longer than ``timeout`` seconds."""
+        return self._hints.settle(timeout) and super().settle(timeout)
+
+    def close(self) -> None:
+        """Take the widget away, and stop reading."""
+        if hasattr(self, "_hints"):
+            self._hints.close()
+        super().close()
+
+    @shown
+    def _on_scan_draft(self, change: Any) -> None:
+        draft = self.scan_draft
+        text, at, number = draft.get("text"), draft.get("at"), draft.get("n")
+        if not isinstance(text, str) or type(at) is not int or type(number) is not int:
+            raise OptionError(f"scan_draft={str(draft)[:200]}: give n, text and at (a number from 0)")
+        snapshot = self.selection["snapshot"]
+
+        def read() -> dict[str, Any]:
+            state = self._state_at(snapshot)
+            error, found = "", Completion(at, at, ())
+            try:
+                values = self._examples_of(snapshot, state).values
+                found = complete_filter(state.schema, text, at, lambda i: values.get(i, ()))
+                if text.strip():
+                    make_filter(state.metadata, state.schema, text)
+            except OptionError as fault:
+                error = str(fault)
+            choices = [[json_safe(c.text), json_safe(c.note), c.kind] for c in found.choices]
+            words = {"error": json_safe(error[:_LONGEST]), "unfinished": "the text ends" in error.partition("\n")[0]}
+            place = {"n": number, "text": text, "at": at, "start": found.start, "end": found.end}
+            return {**place, "choices": choices, **words}
+
+        def show(hint: dict[str, Any]) -> None:
+            self.scan_hint = hint
+
+        self._hints.submit("hint", read, show)
+
+    def _examples_of(self, snapshot: str, state: TableState) -> Examples:
+        with self._examples_lock:
+            if snapshot not in self._examples:
+                self._examples = {snapshot: examples_of(state)}
+            return self._examples[snapshot]
+
+    def _ask_examples(self, ask: Mapping[str, Any]) -> None:
+        snapshot = self.selection["snapshot"]
+
+        def read() -> dict[str, Any]:
+            state = self._state_at(snapshot)
+            columns = complete_filter(state.schema, "", 0, most=_COLUMNS).choices
+            made = self._examples_of(snapshot, state)
+            return {
+                "columns": [[json_safe(c.text), json_safe(c.note)] for c in columns if c.kind == "column"],
+                "names": [json_safe(f.name) for f in state.schema.fields[:_COLUMNS]],
+                "filters": [json_safe(f) for f in made.filters],
+            }
+
+        def show(found: dict[str, Any]) -> None:
+            self.scan_examples = found
+
+        self._hints.submit("examples", read, show)
