@@ -285,7 +285,7 @@ def sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
         "label": json_safe(short(node.label)),
         "note": json_safe(" · ".join([*([node.badge] if node.badge else []), *node.lines[:1]])[:160]),
         "marks": sorted(node.marks - {"folded"}),
-        "tooltip": json_safe("\n".join(lines)[:600]),
+        "tooltip": json_safe("\n".join(lines)[:400]),
         "leaf": node.child_count == 0,
         "children": children,
     }

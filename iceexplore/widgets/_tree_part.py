@@ -35,7 +35,7 @@ class TreePart(Face):
     search, found
         The browser asks with ``n`` (counted up) and ``text``; Python answers with that ``n``, ``hits`` (ids of nodes),
         ``busy`` (it goes on) and ``more`` (there are more than it lists).
-    wanted, exported
+    wanted, written
         The browser asks with ``n`` and ``format``: ``svg``, ``mermaid``, ``dot``; Python answers with these and
         ``text``, which the browser empties when it has it.
     """
@@ -47,7 +47,7 @@ class TreePart(Face):
     search = traitlets.Dict().tag(sync=True)
     found = traitlets.Dict().tag(sync=True)
     wanted = traitlets.Dict().tag(sync=True)
-    exported = traitlets.Dict().tag(sync=True)
+    written = traitlets.Dict().tag(sync=True)
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -135,10 +135,12 @@ class TreePart(Face):
 
         self._do("tree", "Reading", read, show)
 
-    @shown
     def _on_expanded(self, change: Any) -> None:
-        if self._applying:
-            return
+        if not self._applying:
+            self._on_unfolded(change)
+
+    @shown
+    def _on_unfolded(self, change: Any) -> None:
         wanted = list(self.expanded)
         if not self._unread():
             self._idle()
@@ -177,8 +179,8 @@ class TreePart(Face):
             self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
 
     def _fail(self, error: Exception) -> None:
-        super()._fail(error)
         self._fold_unread()
+        super()._fail(error)
 
     def _fold_unread(self) -> None:
         """What was to be unfolded and is not read folds again: nothing waits for what does not come."""
@@ -228,7 +230,7 @@ class TreePart(Face):
             return str(mermaid(scene)) if wanted == "mermaid" else str(graphviz(scene).source)
 
         def show(text: str) -> None:
-            self.exported = {**asked, "text": text}
+            self.written = {**asked, "text": text}
 
         self._do("export", "Drawing", read, show)
 

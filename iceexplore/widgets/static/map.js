@@ -17,7 +17,7 @@ const TYPES = { svg: ["svg", "image/svg+xml"], mermaid: ["mmd", "text/plain"], d
 //   selected()               the id of the selected node; watch: names of other traits that this depends on
 //   select(id), unfold(id, open)   what a click does
 //   legend()                 elements, or null
-//   python                   whether Python searches (traits search, found) and writes files (traits wanted, exported)
+//   python                   whether Python searches (traits search, found) and writes files (traits wanted, written)
 // Gives { element, end, fit(), reveal(id), focus(id), where(id) }.
 export function mapView(model, options = {}) {
   const names = { nodes: "nodes", roots: "roots", expanded: "expanded", ...options };
@@ -179,7 +179,7 @@ export function mapView(model, options = {}) {
     model.save_changes();
   }
   function saved() {
-    const { n, format, text } = model.get("exported");
+    const { n, format, text } = model.get("written");
     if (n === undefined || n !== asked) return;
     asked = null;
     const [ending, type] = TYPES[format];
@@ -200,7 +200,7 @@ export function mapView(model, options = {}) {
 
   const traits = [names.nodes, names.roots, names.expanded, "selection", ...(options.watch ?? []), ...(python ? ["compared"] : [])];
   const ends = [listen(model, traits, changed), rows.end, picture.end, find.end];
-  if (python) ends.push(listen(model, ["exported"], saved));
+  if (python) ends.push(listen(model, ["written"], saved));
   update();
   requestAnimationFrame(picture.attached);
   box.where = picture.where;
