@@ -3,7 +3,7 @@
 import { el, followTheme, listen } from "./dom.js";
 
 const PATIENCE = 8000; // ms without an answer until we say so
-const ASKS = ["selection", "query", "expanded"]; // Python answers when one of these is set, and counts in `answered`
+const ASKS = ["selection", "query", "expanded", "commit_asked"]; // Python answers when one of these is set, and counts in `answered`
 
 export function shell({ model, el: host }, views) {
   const title = el("span", { class: "ice-table-name" });

@@ -1,0 +1,393 @@
+"""The commit lab: operations tried on a simulation of the table, the tree before and after, rules, costs, as Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from iceexplore.commits import RULES
+from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.graph import json_safe
+from iceexplore.render import escape
+from iceexplore.widgets._assets import script
+from iceexplore.widgets._commit_layout import layout_fields
+from iceexplore.widgets._commit_operations import OPERATIONS, RIVALS
+from iceexplore.widgets._commit_report import Report, bars
+from iceexplore.widgets._commit_session import RefusedError, Session, Simulation, Step
+from iceexplore.widgets._commit_tree import SideTree
+from iceexplore.widgets._face import shown
+from iceexplore.widgets._grid_part import GridPart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CommitLab", "CommitPart"]
+
+_GRID = "commit"
+_SEED = 1
+_SIDES = ("before", "after")
+_NEEDS_TABLE = "The commit lab needs a table, not a table's state: ix.widgets.CommitLab(ix.open(...))."
+
+
+class CommitPart(GridPart):
+    """A lab in which commits are tried. The table is never written: each step is made on a copy of a simulation.
+
+    Attributes
+    ----------
+    commit_form
+        What there is to choose: ``layout`` (fields), ``operations`` (name, title, help, fields), ``rivals`` (value,
+        title); ``needs`` in their place: why there is nothing. See `iceexplore.widgets._commit_fields.Field`.
+    commit_draft
+        What is chosen in the browser and not applied yet: ``operation``, ``values`` by operation, ``layout``,
+        ``rival``, ``tab``.
+    commit_asked
+        The browser asks: ``n`` (counted up) and ``do``: ``show``; ``apply`` with ``operation``, ``values``, ``layout``
+        and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save`` with
+        ``path``.
+    commit_line
+        ``lines`` (their names), ``current``, ``steps`` of it (id, title), how many of these are done (``at``), and
+        ``code``: those as Python.
+    commit_report
+        Of the newest step that is done: ``id``, ``title``, ``text`` (sentences), and when they are known ``rules``
+        and ``bars`` (see `iceexplore.widgets._commit_report.bars`) with ``other``, a word about the other layout.
+    commit_refused
+        Why the last request was refused: ``text``, ``rule``, ``law`` and ``source`` (the rule's), ``files``,
+        ``orphans``; empty where it was not.
+    commit_saved
+        Where the table was saved, ``path``, ``text`` and ``code``, or why not, ``error``.
+    commit_before_nodes, commit_before_roots, commit_before_expanded
+        The tree before the step, and likewise ``commit_after_*``.
+    """
+
+    commit_form = traitlets.Dict().tag(sync=True)
+    commit_draft = traitlets.Dict().tag(sync=True)
+    commit_asked = traitlets.Dict().tag(sync=True)
+    commit_line = traitlets.Dict().tag(sync=True)
+    commit_report = traitlets.Dict().tag(sync=True)
+    commit_refused = traitlets.Dict().tag(sync=True)
+    commit_saved = traitlets.Dict().tag(sync=True)
+    commit_before_nodes = traitlets.Dict().tag(sync=True)
+    commit_before_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    commit_before_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    commit_after_nodes = traitlets.Dict().tag(sync=True)
+    commit_after_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    commit_after_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._session = Session(self._table, _SEED) if hasattr(self._table, "simulate") else None
+        self._reports: dict[str, Report] = {}
+        self._given: dict[str, Simulation] = {}
+        self._sides: dict[str, SideTree] = {}
+        self._growing = False
+
+    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        first = super()._first(selection)
+        if self._session is None:
+            return first | {"commit_form": {"needs": _NEEDS_TABLE}}
+        return first | {"commit_form": self._form(), "commit_line": self._line_sent()}
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_commit_asked, "commit_asked")
+        for side in _SIDES:
+            self.observe(self._on_commit_expanded, f"commit_{side}_expanded")
+
+    # For the notebook -------------------------------------------------------------------------------------------------
+
+    @property
+    def simulation(self) -> Any:
+        """The simulation as of the step shown: a copy, so that commits to it do not change what is shown here.
+
+        Raises
+        ------
+        OptionError
+            The widget was made of a table's state, not of a table.
+        """
+        session = self._sure()
+        step = session.step
+        key = f"start of {session.current}" if step is None else step.id
+        if key not in self._given:
+            start = session.line.base if step is None else step.after
+            self._given[key] = session.simulated(session.line.start) if start is None else start.copy()
+        return self._given[key]
+
+    def apply(
+        self, operation: str, /, *, layout: Mapping[str, Any] | None = None, rival: str = "", **values: Any
+    ) -> None:
+        """Do an operation, at once.
+
+        Parameters
+        ----------
+        operation
+            ``append``, ``row_delta``, ``overwrite``, ``delete``, ``compact``, ``rewrite_manifests``,
+            ``rewrite_position_deletes``, ``expire_snapshots``, ``evolve_schema``, ``evolve_spec``, ``set_properties``,
+            ``ref``, ``rollback``, ``upgrade``.
+        layout
+            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; by default as before. At the
+            start of a line they begin the simulation, later they are changed by this step.
+        rival
+            What a second writer commits first, from the same state: ``append``, ``rows``, ``delete``, ``compact``,
+            ``schema``.
+        values
+            Fields of the operation's form; what is not given has its default.
+
+        Raises
+        ------
+        RuleError, CommitConflictError, OptionError
+            It was refused, as the method of `Simulation` would be; nothing has changed.
+        """
+        session = self._sure()
+        chosen = dict(self.commit_draft.get("layout") or {}) if layout is None else dict(layout)
+        chosen = {name: str(v) if name == "format_version" and v is not None else v for name, v in chosen.items()}
+        try:
+            session.take(session.job(operation, values, chosen, rival)())
+        except RefusedError as refused:
+            raise refused.error from None
+        self.commit_draft = {**self.commit_draft, "layout": chosen}
+        self._show_step()
+
+    def undo(self) -> None:
+        """Go back a step; OptionError at the start."""
+        self._sure().undo()
+        self._show_step()
+
+    def redo(self) -> None:
+        """Do again what was undone; OptionError where nothing was."""
+        self._sure().redo()
+        self._show_step()
+
+    def fork(self, name: str = "") -> None:
+        """Begin another line with the steps done so far; OptionError if there is one of this name."""
+        self._sure().fork(name)
+        self._show_step()
+
+    def close(self) -> None:
+        """Take the widget away, and let go of its simulations; one that `simulation` gave stays."""
+        super().close()
+        self._session = None
+        self._reports, self._given, self._sides = {}, {}, {}
+
+    # What the browser asks --------------------------------------------------------------------------------------------
+
+    def _sure(self) -> Session:
+        if self._session is None:
+            raise OptionError(_NEEDS_TABLE)
+        return self._session
+
+    @shown
+    def _on_commit_asked(self, change: Any) -> None:
+        asked = self.commit_asked
+        if not asked:
+            return
+        self.commit_refused = {}
+        try:
+            self._ask(asked)
+        except IceexploreError as error:
+            self._fail(RefusedError(error))
+
+    def _ask(self, asked: Mapping[str, Any]) -> None:
+        session = self._sure()
+        match asked.get("do"):
+            case "show":
+                if not self.commit_after_roots:
+                    self._show_step()
+            case "apply":
+                self._apply(asked)
+            case "undo":
+                self.undo()
+            case "redo":
+                self.redo()
+            case "go":
+                session.go(_whole(asked, "line"), _whole(asked, "at"))
+                self._show_step()
+            case "fork":
+                self.fork(str(asked.get("name", "")))
+            case "save":
+                self._save(str(asked.get("path", "")))
+            case other:
+                raise OptionError(f"do={str(other)[:40]!r}: show, apply, undo, redo, go, fork or save")
+
+    def _apply(self, asked: Mapping[str, Any]) -> None:
+        values, layout = asked.get("values", {}), asked.get("layout", {})
+        if not isinstance(values, Mapping) or not isinstance(layout, Mapping):
+            raise OptionError("values and layout are dictionaries by field")
+        name = str(asked.get("operation", ""))
+        job = self._sure().job(name, values, layout, str(asked.get("rival", "")))
+
+        def show(made: Any) -> None:
+            self._sure().take(made)
+            self._show_step()
+
+        self._do("commit", OPERATIONS[name].title, job, show)
+
+    def _save(self, path: str) -> None:
+        if not path.strip():
+            raise OptionError("path: give a folder that is not there yet")
+        simulation = self.simulation
+        self.commit_saved = {}
+
+        def save() -> dict[str, Any]:
+            try:
+                saved = simulation.save(path.strip())
+            except (IceexploreError, OSError) as error:
+                return {"error": str(json_safe(str(error)[:1000]))}
+            code = f"ix.open({str(saved.path)!r})"
+            return {"path": str(saved.path), "text": json_safe(repr(saved)), "code": json_safe(code)}
+
+        def show(saved: dict[str, Any]) -> None:
+            self.commit_saved = saved
+
+        self._do("commit:save", "Saving", save, show)
+
+    # What is shown ----------------------------------------------------------------------------------------------------
+
+    def _form(self) -> dict[str, Any]:
+        """What can be done to the table as it is now."""
+        session = self._sure()
+        state = session.table.state if session.step is None else session.step.after.state
+        offered = [(o, o.fields(state)) for o in OPERATIONS.values()]
+        return {
+            "layout": [f.sent() for f in layout_fields(session.table.state)],
+            "operations": [
+                {"name": o.name, "title": o.title, "help": o.help, "fields": [f.sent() for f in fields]}
+                for o, fields in offered
+                if fields is not None
+            ],
+            "rivals": [list(rival) for rival in RIVALS],
+        }
+
+    def _line_sent(self) -> dict[str, Any]:
+        session = self._sure()
+        line = session.line
+        return {
+            "lines": [json_safe(other.name) for other in session.lines],
+            "current": session.current,
+            "steps": [{"id": step.id, "title": step.title} for step in line.steps],
+            "at": line.at,
+            "code": json_safe(session.code()),
+        }
+
+    def _report(self, step: Step) -> Report:
+        return self._reports.setdefault(step.id, Report(step))
+
+    def _show_step(self) -> None:
+        """Show the step that is the newest done now: its trees first, then what takes longer."""
+        session = self._sure()
+        step = session.step
+        self.commit_refused, self.commit_saved = {}, {}
+        self.commit_line, self.commit_form = self._line_sent(), self._form()
+        table = session.table.state
+
+        def read() -> tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]:
+            if step is None:
+                sides = {"after": SideTree(table, None, None, "after")}
+                return sides, {"after": sides["after"].first()}, {"id": "", "title": "", "text": []}
+            report = self._report(step)
+            sides = dict(zip(_SIDES, report.sides, strict=True))
+            grown = {name: side.first() for name, side in sides.items()}
+            return sides, grown, {"id": step.id, "title": step.title, "text": report.text()}
+
+        def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
+            self._sides, grown, report = made
+            with self.hold_sync():  # one message: never one side of another step
+                self.commit_report = report
+                for name in _SIDES:
+                    self._grown(name, grown.get(name) or {"nodes": {}, "roots": [], "expanded": []})
+            if step is not None:
+                self._more(step)
+
+        self._do("commit", "Reading", read, show)
+
+    def _more(self, step: Step) -> None:
+        """The rules and the costs of the step shown, which may take a while."""
+        report, session, line = self._report(step), self._sure(), self._sure().line
+
+        def put() -> Callable[[Any], None]:
+            def show(made: Any) -> None:
+                if self.commit_report.get("id") == step.id:
+                    self.commit_report = {**self.commit_report, **made}
+
+            return show
+
+        def costs() -> dict[str, Any]:
+            label = "V4" if step.after.options.has_root_manifest else f"v{step.after.format_version}"
+            kind, twin = session.twin(line, step)
+            other = f"In {kind} this was refused: {twin.refused}" if twin.refused else ""
+            return {"bars": bars(label, report, (kind, twin)), "other": json_safe(other)}
+
+        self._do("commit:rules", "Checking the rules", lambda: {"rules": report.rules()}, put())
+        self._do("commit:costs", "Doing the same in another layout", costs, put())
+
+    def _grown(self, side: str, grown: Mapping[str, Any]) -> None:
+        self._growing = True
+        try:
+            for name, value in grown.items():
+                setattr(self, f"commit_{side}_{name}", value)
+        finally:
+            self._growing = False
+
+    @shown
+    def _on_commit_expanded(self, change: Any) -> None:
+        if self._growing:
+            return
+        side = change["name"].split("_")[1]
+        tree, wanted = self._sides.get(side), list(change["new"])
+        nodes = getattr(self, f"commit_{side}_nodes")
+        if tree is None or all(i in nodes and nodes[i]["children"] is not None for i in wanted):
+            return
+
+        def show(grown: dict[str, Any]) -> None:
+            with self.hold_sync():
+                self._grown(side, grown)
+
+        self._do(f"commit:{side}", "Reading", lambda: tree.grow(wanted), show)
+
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+        if grid != _GRID:
+            return super()._grid_frame(grid, of, table)
+        if of not in self._reports:
+            raise OptionError(f"there is no step {of[:40]!r} any more")
+        return self._reports[of].frame(table)
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, RefusedError):
+            super()._fail(error)
+            return
+        why, name = error.error, getattr(error.error, "rule", "")
+        rule = RULES.get(name)
+        files = [str(json_safe(f)) for f in getattr(why, "files", ())][:20]
+        text = str(why).removesuffix(f" [rule {name}]")
+        self.commit_refused = {
+            "text": json_safe(text[:2000]),
+            "rule": name,
+            "law": rule.text if rule else "",
+            "source": rule.source if rule else "",
+            "files": files,
+            "orphans": error.orphans,
+        }
+        self.answered += 1
+
+    def _no_kernel_html(self) -> str:
+        html = super()._no_kernel_html()
+        if self._session is None or not self._session.line.at:
+            return html
+        return f"{html}<p>Steps of the commit lab:</p><pre>{escape.html(self._session.code())}</pre>"
+
+
+class CommitLab(CommitPart):
+    """A lab in which commits to a table are tried: choose an operation and a layout, apply, see what it did.
+
+    The table is never written. ``w.simulation`` is the simulation as of the step shown.
+    """
+
+    _esm = script("commit.commitView")
+
+
+def _whole(asked: Mapping[str, Any], name: str) -> int:
+    value = asked.get(name)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise OptionError(f"{name}={str(value)[:40]!r}: a whole number")
+    return value
