@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +24,7 @@ __all__ = ["arrow_column", "nbytes", "rows_in_order"]
 #: Elements by which lists are sorted.
 _SORTED_ELEMENTS = 4
 _LEAST, _MOST = -(2**63), 2**63 - 1
+_DIGITS = 25
 _COMPARE = {"=": pc.equal, "<": pc.less, ">": pc.greater}
 
 
@@ -149,9 +152,22 @@ def _compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
             return pc.equal(pc.utf8_lower(column), one.value.lower())
         return _COMPARE[one.op](column, one.value)
     value = _scalar(text, kind, one, name)
-    if isinstance(value, bool):  # beyond the type's range: so is the answer
-        return pa.array(np.full(len(column), value))
-    return _COMPARE[one.op](column, value)
+    return pc.and_(column.is_valid(), value) if isinstance(value, bool) else _COMPARE[one.op](column, value)
+
+
+def _whole_number(text: str, op: str) -> Any:
+    """A number to compare whole numbers with; the answer itself where none of 64 bits can be equal to it."""
+    value = Decimal(text)
+    if value.is_nan():
+        raise ValueError(text)
+    if not value.is_finite() or value.adjusted() > _DIGITS:
+        return (op == "<") == (value > 0) and op != "="
+    whole = math.ceil(value) if op == "<" else math.floor(value)
+    if op == "=" and whole != value:
+        return False
+    if _LEAST <= whole <= _MOST:
+        return pa.scalar(whole, pa.int64())
+    return (op == "<") == (value > 0) and op != "="
 
 
 def _scalar(text: str, kind: pa.DataType, one: Filter, name: str) -> Any:
@@ -159,13 +175,7 @@ def _scalar(text: str, kind: pa.DataType, one: Filter, name: str) -> Any:
     plain = text.replace(",", "") if pa.types.is_integer(kind) or pa.types.is_floating(kind) else text
     try:
         if pa.types.is_integer(kind):
-            try:
-                whole = int(plain)
-            except ValueError:
-                return pa.scalar(float(plain), pa.float64())
-            if _LEAST <= whole <= _MOST:
-                return pa.scalar(whole, pa.int64())
-            return (one.op == "<") == (whole > 0) and one.op != "="
+            return _whole_number(plain, one.op)
         if pa.types.is_floating(kind):
             return pa.scalar(float(plain), pa.float64())
         if pa.types.is_boolean(kind):
@@ -178,7 +188,7 @@ def _scalar(text: str, kind: pa.DataType, one: Filter, name: str) -> Any:
                 when = when.tz_localize("UTC") if when.tzinfo is None else when
             return pa.scalar(when, pa.timestamp("ns", kind.tz))
         return pa.scalar(plain).cast(kind)
-    except (ValueError, KeyError, TypeError, OverflowError, pa.ArrowException) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError, pa.ArrowException) as error:
         raise OptionError(f"{name[:100]!r} has values of the type {kind}; {text[:100]!r} is none") from error
 
 
@@ -189,6 +199,9 @@ def _sort_keys(column: pa.Array) -> Iterator[pa.Array]:
     kind = column.type
     if pa.types.is_null(kind):
         return
+    if pa.types.is_nested(kind):
+        gone = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+        yield pa.array(np.zeros(len(column), dtype=np.int8), mask=gone)  # null comes after what is empty
     if pa.types.is_struct(kind):
         for child in column.flatten():
             yield from _sort_keys(child)
@@ -196,8 +209,7 @@ def _sort_keys(column: pa.Array) -> Iterator[pa.Array]:
         starts = np.asarray(column.offsets)
         for i in range(_SORTED_ELEMENTS):
             at = starts[:-1] + i
-            gone = (at >= starts[1:]) | np.asarray(column.is_null().to_numpy(zero_copy_only=False))
-            yield column.values.take(pa.array(at, pa.int64(), mask=gone))
+            yield column.values.take(pa.array(at, pa.int64(), mask=(at >= starts[1:]) | gone))
     elif pa.types.is_nested(kind):
         yield pa.array([text_of(v) for v in column.to_pylist()], pa.string())
     elif pa.types.is_fixed_size_binary(kind):

@@ -1,19 +1,56 @@
-// The detail pane: what the selected node is, its fields and problems, and its tables.
+// The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { el, icon, listen } from "./dom.js";
-import { gridView } from "./grid.js";
+import { copyText, el, icon, listen } from "./dom.js";
+import { chooseNode, gridView } from "./grid.js";
+
+const LONG = 160; // characters of a value that are seen before it is unfolded
+const COPIED = 1500; // ms that a button says so
 
 export function detailView(model) {
-  const head = el("div", { class: "ice-head" });
+  const head = el("div", { class: "ice-head", tabindex: -1 });
   const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "Tables" });
-  const tables = gridView(model, { grid: "detail", label: "Table" });
+  const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
   const box = el("section", { class: "ice-detail", "aria-label": "Details" }, head, tabs, tables.element);
   let chosen = null; // the tab that was asked for last, until its page comes
 
-  function ask({ key, of }) {
-    chosen = { key, of };
-    tables.show(of, key);
-    drawTabs();
+  // The table stays, as its row is what is selected now.
+  function openRow(node) {
+    tables.ask({ page: (model.get("pages").detail ?? {}).page, node });
+    chooseNode(model, node);
+  }
+
+  function copyButton(text, what) {
+    const button = el("button", { type: "button", class: "ice-copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
+      button.textContent = (await copyText(text)) ? "✓" : "✗";
+      setTimeout(() => (button.textContent = "⧉"), COPIED);
+    } }, "⧉");
+    return button;
+  }
+
+  // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
+  function field([name, text], [meaning, section, link] = []) {
+    const folded = text.length > LONG ? el("details", { class: "ice-fold" }, el("summary", {}, text.slice(0, LONG - 20) + "…"), text) : text;
+    const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
+    const value = el("dd", {}, folded, copies ? copyButton(text, name) : null);
+    const item = el("div", { class: text.length > 48 ? "ice-wide" : text.length > 16 ? "ice-two" : null });
+    if (!meaning) item.append(el("dt", {}, name), value);
+    else {
+      const told = el("dd", { class: "ice-help", hidden: true }, meaning, section ? [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)] : null);
+      const ask = el("button", { type: "button", class: "ice-why", "aria-expanded": false, "aria-label": `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span", { class: "ice-what", "aria-hidden": "true" }, "?"));
+      const tell = (open) => {
+        told.hidden = !open;
+        ask.setAttribute("aria-expanded", open);
+        item.classList.toggle("ice-told", open);
+      };
+      item.append(el("dt", {}, ask), value, told);
+      item.addEventListener("keydown", (event) => {
+        if (event.key !== "Escape" || told.hidden) return;
+        event.stopPropagation();
+        tell(false);
+        ask.focus();
+      });
+    }
+    return item;
   }
 
   function drawHead() {
@@ -29,8 +66,7 @@ export function detailView(model) {
         el("div", { class: "ice-advice" }, problem.advice),
       ),
     );
-    const list = (facts) =>
-      el("dl", { class: "ice-facts" }, ...facts.map(([name, value]) => el("div", { class: value.length > 48 ? "ice-wide" : value.length > 16 ? "ice-two" : null }, el("dt", {}, name), el("dd", {}, value))));
+    const list = (facts) => el("dl", { class: "ice-facts" }, ...facts.map((fact) => field(fact, detail.help?.[fact[0]])));
     const more = detail.more ?? [];
     head.replaceChildren(
       el(
@@ -39,47 +75,55 @@ export function detailView(model) {
         icon(model.get("styles"), detail.kind, 20),
         el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, detail.kind_title), el("h3", {}, detail.title)),
       ),
-      detail.path ? el("div", { class: "ice-path" }, detail.path) : "",
+      detail.path ? el("div", { class: "ice-path" }, el("span", {}, detail.path), copyButton(detail.path, "location")) : "",
       ...problems,
       list(detail.facts ?? []),
       more.length ? el("details", { class: "ice-rest" }, el("summary", {}, `${more.length} more field${more.length > 1 ? "s" : ""}`), list(more)) : "",
     );
+    head.scrollTop = 0;
   }
 
   const names = () => (model.get("detail").tables ?? []).map((tab) => ({ of: model.get("detail").id, ...tab }));
   const is = (tab, other) => tab.key === other?.key && tab.of === other?.of;
-
-  function current() {
-    const page = model.get("pages").detail ?? {};
-    const all = names();
-    return all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, { key: page.table, of: page.of })) ?? all[0];
-  }
+  const answered = () => {
+    const { table, of } = model.get("pages").detail ?? {};
+    return { key: table, of };
+  };
 
   function drawTabs() {
-    const page = model.get("pages").detail ?? {};
-    if (is({ key: page.table, of: page.of }, chosen)) chosen = null;
-    const now = current();
+    if (is(answered(), chosen)) chosen = null;
+    const all = names();
+    const now = all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, answered())) ?? all[0];
     const held = tabs.contains(document.activeElement);
     tabs.hidden = tables.element.hidden = !now;
+    if (now) tables.element.setAttribute("aria-label", now.title);
+    const row = model.get("detail").id;
     tabs.replaceChildren(
-      ...names().map((tab) =>
+      ...all.map((tab) =>
         el("button", {
-          class: "ice-tab", type: "button", role: "tab", "data-key": tab.key,
-          "aria-selected": is(tab, now), tabindex: is(tab, now) ? 0 : -1, onclick: () => ask(tab),
+          class: "ice-tab", type: "button", role: "tab", "data-key": tab.key, "aria-selected": is(tab, now), tabindex: is(tab, now) ? 0 : -1,
+          title: tab.of === row ? null : "The table in which this is a row",
+          onclick: () => {
+            chosen = tab;
+            tables.show(tab.of, tab.key, tab.of === row ? {} : { node: row });
+            drawTabs();
+          },
         }, tab.title),
       ),
     );
-    if (held) tabs.querySelector("[aria-selected=true]")?.focus();
+    const current = tabs.querySelector("[aria-selected=true]");
+    if (held) current?.focus();
+    if (current) tabs.scrollLeft = Math.min(current.offsetLeft, Math.max(tabs.scrollLeft, current.offsetLeft + current.offsetWidth - tabs.clientWidth));
   }
 
   tabs.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const at = [...tabs.children].indexOf(event.target);
-    if (!step || at < 0) return;
+    const last = tabs.children.length - 1;
+    const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at ? at - 1 : last, Home: 0, End: last }[event.key];
+    if (to === undefined || at < 0) return;
     event.preventDefault();
     event.stopPropagation();
-    tabs.children[(at + step + tabs.children.length) % tabs.children.length].click();
-    tabs.querySelector("[aria-selected=true]").focus();
+    tabs.children[to].click();
   });
 
   const ends = [tables.end, listen(model, ["detail"], () => (drawHead(), drawTabs())), listen(model, ["pages"], drawTabs)];

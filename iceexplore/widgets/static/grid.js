@@ -432,6 +432,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   if (table !== undefined && page().table === undefined) show(of ?? "", table);
   return {
     element: box,
+    ask,
     show,
     end: () => {
       clearTimeout(timer);

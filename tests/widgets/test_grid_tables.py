@@ -1,0 +1,401 @@
+"""Tables of widgets: sorted and filtered as pandas would, whatever the type; what leaves them; nonsense refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import iceexplore as ix
+from iceexplore.graph import to_frame
+from iceexplore.widgets._cells import text_of
+from iceexplore.widgets._face import Face
+from iceexplore.widgets._grid_copy import MAX_TEXT, cell_text, csv_chunk, row_json
+from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._grid_query import Filter, GridQuery, Order
+from iceexplore.widgets._grid_rows import nbytes, rows_in_order
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e</script>"
+
+
+def rows(frame: pd.DataFrame, *filters: Filter, sort: Any = None) -> list[int]:
+    found = rows_in_order(frame, Order(sort, filters))
+    return list(range(len(frame))) if found is None else found.tolist()
+
+
+def frame_of(**columns: Any) -> pd.DataFrame:
+    return to_frame(pa.table(columns))
+
+
+EVERY = frame_of(
+    number=pa.array([3, None, 2**63 - 1, -5, 3], pa.int64()),
+    real=pa.array([0.5, float("nan"), None, -1.0, 0.5]),
+    text=pa.array(["b", "A", None, "a=1", "é"]),
+    when=pa.array([0, 10**6, None, -1, 5], pa.timestamp("us", "UTC")),
+    day=pa.array([0, 1, None, -1, 1], pa.date32()),
+    yes=pa.array([True, False, None, True, False]),
+    raw=pa.array([b"\x01", b"\xff\x00", None, b"", b"\x01\x02"]),
+    money=pa.array(["1.10", "0.00", None, "-2.00", "1.10"]).cast(pa.decimal128(9, 2)),
+    part=pa.array([{"a": 1, "b": "x"}, {"a": None, "b": "y"}, None, {"a": 1, "b": None}, {"a": 0, "b": "z"}]),
+    offsets=pa.array([[4], [4, 8], None, [], [1]]),
+    sizes=pa.array([[(1, 10)], [], None, [(2, 99)], [(1, 5)]], pa.map_(pa.int32(), pa.int64())),
+    nothing=pa.nulls(5),
+    uuid=pa.array([b"b" * 16, b"a" * 16, None, b"c" * 16, b"a" * 16], pa.binary(16)),
+)
+
+
+@given(
+    st.lists(
+        st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1))
+        | st.one_of(st.none(), st.floats(allow_nan=False))
+        | st.one_of(st.none(), st.text(st.characters(codec="utf-8"), max_size=3)),
+        max_size=12,
+    ),
+    st.sampled_from(["asc", "desc"]),
+)
+def test_sorting_is_stable_and_nulls_are_last(values: list[Any], way: Any) -> None:
+    kinds = {type(v) for v in values if v is not None}
+    if len(kinds) > 1:
+        values = [v for v in values if v is None or isinstance(v, next(iter(kinds)))]
+    frame = frame_of(v=pa.array(values))
+    there = [i for i, v in enumerate(values) if v is not None]
+    # Python's sort is stable, and reverse= keeps the order of equals
+    key = {i: values[i].encode() if isinstance(values[i], str) else values[i] for i in there}
+    wanted = sorted(there, key=lambda i: key[i], reverse=way == "desc")
+    assert rows(frame, sort=(0, way)) == wanted + [i for i, v in enumerate(values) if v is None]
+
+
+@pytest.mark.parametrize("column", range(EVERY.shape[1]))
+def test_every_type_sorts_and_pages(column: int) -> None:
+    for way in ("asc", "desc"):
+        assert sorted(rows(EVERY, sort=(column, way))) == [0, 1, 2, 3, 4]
+    if EVERY.columns[column] != "nothing":
+        last = rows(EVERY, sort=(column, "desc"))[-1]
+        assert EVERY.iloc[:, column].isna().iloc[last]
+
+
+def test_orders_of_nested_values() -> None:
+    names = list(EVERY.columns)
+    assert rows(EVERY, sort=(names.index("part"), "asc")) == [4, 0, 3, 1, 2], "field by field"
+    assert rows(EVERY, sort=(names.index("offsets"), "asc")) == [4, 1, 0, 3, 2], "an empty list before null"
+    assert rows(EVERY, sort=(names.index("uuid"), "asc")) == [1, 4, 0, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "op", "value", "wanted"),
+    [
+        ("number", "=", "3", [0, 4]),
+        ("number", "=", " 9,223,372,036,854,775,807 ", [2]),
+        ("number", "<", "2.5", [3]),
+        ("number", ">", "-99999999999999999999", [0, 2, 3, 4]),
+        ("number", ">", "99999999999999999999", []),
+        ("number", "=", "99999999999999999999", []),
+        ("number", "contains", "3", [0, 2, 4]),
+        ("number", "null", "", [1]),
+        ("number", "not null", "", [0, 2, 3, 4]),
+        ("real", "<", "0.5", [3]),
+        ("text", "=", "a", [1]),
+        ("text", "contains", "A", [1, 3]),
+        ("text", ">", "a", [0, 3, 4]),
+        ("text", "contains", "É", [4]),
+        ("text", "contains", ".*", []),
+        ("when", "<", "1970-01-01T00:00:00.000005Z", [0, 3]),
+        ("when", "contains", "1969-12-31", [3]),
+        ("day", "=", "1970-01-02", [1, 4]),
+        ("yes", "=", "TRUE", [0, 3]),
+        ("raw", "contains", "0x01", [0, 4]),
+        ("raw", "contains", "zz", []),
+        ("money", ">", "1", [0, 4]),
+        ("part", "contains", "Y", [1]),
+        ("part", "null", "", [2]),
+        ("offsets", "contains", "8", [1]),
+        ("sizes", "contains", "99", [3]),
+        ("nothing", "=", "1", []),
+        ("nothing", "null", "", [0, 1, 2, 3, 4]),
+    ],
+)
+def test_filters(column: str, op: str, value: str, wanted: list[int]) -> None:
+    assert rows(EVERY, Filter(list(EVERY.columns).index(column), op, value)) == wanted
+
+
+def test_filters_hold_together_and_any_column_may_contain() -> None:
+    assert rows(EVERY, Filter(None, "contains", "99")) == [3]
+    assert rows(EVERY, Filter(0, "=", "3"), Filter(2, "=", "b")) == [0]
+    assert rows(EVERY, Filter(0, "=", "3"), sort=(2, "desc")) == [4, 0]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        Filter(0, "=", "three"),
+        Filter(3, "<", "yesterdayish"),
+        Filter(5, "=", "perhaps"),
+        Filter(8, "=", "x"),
+        Filter(6, "<", "x"),
+        Filter(99, "null"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(one: Filter) -> None:
+    with pytest.raises(ix.OptionError):
+        rows(EVERY, one)
+
+
+def test_any_frame_will_do() -> None:
+    frame = pd.DataFrame(
+        {"a": [1, "x", None, {"k": 1}], "b": pd.Categorical(["u", "v", "u", None]), "c": [2.0, 1, 3, np.nan]}
+    )
+    assert rows(frame, Filter(0, "contains", "k")) == [3]
+    assert rows(frame, sort=(1, "desc")) == [1, 0, 2, 3]
+    assert rows(frame, sort=(2, "asc")) == [1, 0, 2, 3]
+    assert rows(frame.head(0), Filter(None, "contains", "x"), sort=(0, "asc")) == []
+    twice = pd.DataFrame([[1, 2], [0, 3]], columns=["same", "same"])
+    assert rows(twice, sort=(0, "asc")) == [1, 0]
+    assert rows(twice, sort=(1, "desc")) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        None,
+        {"of": "table"},
+        {"of": 1, "table": "t"},
+        {"of": "a", "table": "t", "page": True},
+        {"of": "a", "table": "t", "page": -1},
+        {"of": "a", "table": "t", "n": "1"},
+        {"of": "a", "table": "t", "sort": ["name", "asc"]},
+        {"of": "a", "table": "t", "sort": [0, "up"]},
+        {"of": "a", "table": "t", "sort": 1},
+        {"of": "a", "table": "t", "filters": {"column": 0}},
+        {"of": "a", "table": "t", "filters": [{"column": 0, "op": "like", "value": ""}]},
+        {"of": "a", "table": "t", "filters": [{"column": None, "op": "=", "value": ""}]},
+        {"of": "a", "table": "t", "filters": [{"column": 0, "op": "=", "value": 3}]},
+        {"of": "a", "table": "t", "filters": [{"column": 0, "op": "null"}] * 21},
+        {"of": "a", "table": "t", "columns": []},
+        {"of": "a", "table": "t", "columns": list(range(61))},
+        {"of": "a", "table": "t", "node": 7},
+        {"of": "a", "table": "t", "filters": [{"column": 0, "op": "=", "value": "x" * 10_001}]},
+        {"of": "a", "table": "t", "code": "import os"},
+    ],
+)
+def test_nonsense_is_no_query(raw: Any) -> None:
+    with pytest.raises(ix.OptionError):
+        GridQuery.parse(raw)
+
+
+# What leaves a table --------------------------------------------------------------------------------------------------
+
+
+def test_csv_reads_back_and_holds_no_formula() -> None:
+    nasty = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "plain", 'quo"te, and\r\nlines', HOSTILE, "\r=1"]
+    frame = frame_of(**{"=cmd|' /C calc'!A0": pa.array(nasty), "n": pa.array([-1, *range(8)], pa.int64())})
+    text, following = csv_chunk(frame, None, 0)
+    assert following is None
+    read = list(csv.reader(io.StringIO(text, newline="")))
+    assert read[0] == ["'=cmd|' /C calc'!A0", "n"]
+    assert [r[0] for r in read[1:]] == ["'" + v if v[0] in "=+-@\t\r" else v for v in nasty]
+    assert read[1][1] == "-1", "a negative number is no formula"
+
+
+def test_csv_comes_in_parts_that_make_the_whole() -> None:
+    frame = frame_of(text=pa.array([f"{i:05d}" + "x" * 400 for i in range(10_000)]), i=pa.array(range(10_000)))
+    order = rows_in_order(frame, Order((1, "desc")))
+    parts: list[str] = []
+    at: int | None = 0
+    while at is not None:
+        text, at = csv_chunk(frame, order, at)
+        assert len(text.encode()) < 5_000_000
+        parts.append(text)
+    assert len(parts) > 2
+    read = list(csv.DictReader(io.StringIO("".join(parts))))
+    assert [r["i"] for r in read] == [str(i) for i in range(9_999, -1, -1)]
+
+
+def test_csv_of_nothing_is_its_header() -> None:
+    assert csv_chunk(EVERY.head(0), None, 0)[0].startswith("number,real,text")
+
+
+def test_cells_and_rows_are_copied_whole() -> None:
+    frame = frame_of(
+        big=pa.array(["x" * 5000, None]),
+        snapshot_id=pa.array([2**63 - 1, 1], pa.int64()),
+        raw=pa.array([b"\x00" * 400, None]),
+        nested=pa.array([{"ids": [2**60]}, None]),
+    )
+    assert cell_text(frame, 0, 0) == "x" * 5000
+    assert cell_text(frame, 1, 0) == ""
+    record = json.loads(row_json(frame, 0))
+    assert record["snapshot_id"] == str(2**63 - 1)
+    assert record["raw"] == "0x" + "00" * 400
+    assert record["nested"] == {"ids": [str(2**60)]}
+    assert json.loads(row_json(frame, 1))["nested"] is None
+    huge = pd.DataFrame({"a": ["y" * (MAX_TEXT + 5)]})
+    assert len(cell_text(huge, 0, 0)) == MAX_TEXT
+    with pytest.raises(ix.OptionError, match="no more than"):
+        row_json(huge, 0)
+    for row, column in ((-1, 0), (2, 0), (0, 4)):
+        with pytest.raises(ix.OptionError, match="no cell"):
+            cell_text(frame, row, column)
+
+
+# A widget with a table ------------------------------------------------------------------------------------------------
+
+
+class Shelf(GridPart):
+    """Two tables of a widget of its own, as a part would have them."""
+
+    made: list[str]
+
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+        if grid == "shelf" and table == "numbers":
+            self.made.append(of)
+            return frame_of(n=pa.array(range(1000)), text=pa.array([f"{HOSTILE}{i}" for i in range(1000)]))
+        if grid == "shelf" and table == "wide":
+            return frame_of(**{f"c{i}": pa.array([i]) for i in range(70)})
+        return super()._grid_frame(grid, of, table)
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Any) -> Any:
+        return [f"snapshot:{row}" if row % 2 else None for row in rows]
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        return int(node.partition(":")[2]) if node.startswith("snapshot:") else None
+
+    def _grid_docs(self, grid: str, of: str, table: str) -> dict[str, str]:
+        return {"n": "a number"}
+
+
+@pytest.fixture
+def shelf() -> Iterator[Any]:
+    Shelf.made = []
+    made = Shelf(ix.sample("trips"))
+    made.sent = []
+    made.send = lambda content, buffers=None: made.sent.append(content)
+    yield made
+    made.close()
+
+
+def page(shelf: Any, **query: Any) -> dict[str, Any]:
+    shelf.query = {"shelf": {"of": "x", "table": "numbers", **query}}
+    assert shelf.settle(60)
+    assert shelf.error == {}
+    found: dict[str, Any] = shelf.pages["shelf"]
+    json.dumps(found, allow_nan=False)
+    return found
+
+
+def test_a_page_answers_its_query(shelf: Any) -> None:
+    first = page(shelf, n=1)
+    assert (first["page"], first["pages"], first["total"], first["whole"]) == (0, 20, 1000, 1000)
+    assert [c["name"] for c in first["columns"]] == ["n", "text"]
+    assert first["columns"][0] == {"name": "n", "right": True, "doc": "a number"}
+    assert first["nodes"][:2] == [None, "snapshot:1"]
+    filters = [{"column": 0, "op": ">", "value": "900"}]
+    last = page(shelf, n=2, sort=[0, "desc"], filters=filters, columns=[1], page=99)
+    assert (last["n"], last["sort"], last["filters"], last["shown"]) == (2, [0, "desc"], filters, [1])
+    assert (last["page"], last["pages"], last["total"], last["whole"]) == (1, 2, 99, 1000)
+    assert last["rows"][-1] == [f"{HOSTILE}901"]
+    assert last["nodes"][-1] == "snapshot:901"
+    assert shelf.made == ["x"], "the frame is kept"
+
+
+def test_the_page_of_a_node(shelf: Any) -> None:
+    assert page(shelf, node="snapshot:333")["page"] == 6
+    found = page(shelf, node="snapshot:333", sort=[0, "desc"])
+    assert "snapshot:333" in found["nodes"]
+    hidden = page(shelf, node="snapshot:333", filters=[{"column": 0, "op": "<", "value": "100"}], page=1)
+    assert hidden["page"] == 1, "a row that a filter hides has no page: the one asked for is shown"
+
+
+def test_many_columns_are_a_choice(shelf: Any) -> None:
+    shelf.query = {"shelf": {"of": "", "table": "wide"}}
+    assert shelf.settle(60)
+    assert shelf.pages["shelf"]["shown"] == list(range(60))
+    assert len(shelf.pages["shelf"]["columns"]) == 70
+    shelf.query = {"shelf": {"of": "", "table": "wide", "columns": [69, 3]}}
+    assert shelf.settle(60)
+    assert shelf.pages["shelf"]["rows"] == [["3", "69"]]
+
+
+def test_two_grids_asked_in_one_message(shelf: Any) -> None:
+    shelf.query = {"shelf": {"of": "", "table": "wide", "n": 1}, "other": {"of": "", "table": "none", "n": 1}}
+    assert shelf.settle(60)
+    assert shelf.pages["shelf"]["n"] == 1
+    assert "no table 'none'" in shelf.error["text"]
+
+
+def ask(shelf: Any, **message: Any) -> dict[str, Any]:
+    shelf.sent.clear()
+    shelf._handle_custom_msg({"grid": "shelf", "n": 7, "of": "x", "table": "numbers", **message}, [])
+    assert shelf.settle(60)
+    (answer,) = shelf.sent
+    json.dumps(answer, allow_nan=False)
+    assert (answer["grid"], answer["n"]) == (message.get("grid", "shelf"), 7)
+    found: dict[str, Any] = answer
+    return found
+
+
+def test_messages_are_answered(shelf: Any) -> None:
+    page(shelf, sort=[0, "desc"])
+    assert ask(shelf, want="cell", row=0, column=1, sort=[0, "desc"])["text"] == f"{HOSTILE}999"
+    assert json.loads(ask(shelf, want="row", row=2, sort=[0, "desc"])["text"])["n"] == 997
+    told = ask(shelf, want="csv", row=0, filters=[{"column": 0, "op": "<", "value": "3"}])
+    assert (told["next"], told["total"]) == (None, 3)
+    assert len(told["text"].splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"want": "cell", "row": 1000, "column": 0},
+        {"want": "cell", "row": 10**30, "column": 0},
+        {"want": "cell", "row": "0", "column": 0},
+        {"want": "everything"},
+        {"want": "row", "row": True},
+        {"want": "row", "grid": "nowhere"},
+        {"want": "csv", "table": "none"},
+        {"want": ["csv"]},
+    ],
+)
+def test_nonsense_in_a_message_gets_an_answer(shelf: Any, message: dict[str, Any]) -> None:
+    assert ask(shelf, **message)["error"]
+
+
+def test_frames_are_kept_by_their_size(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = nbytes(shelf._frame("shelf", "a", "numbers"))
+    monkeypatch.setattr("iceexplore.widgets._grid_part._KEPT_BYTES", size * 3)
+    for of in "bcdefg":
+        shelf._frame("shelf", of, "numbers")
+    assert [at[1] for at in shelf._frames] == ["d", "e", "f", "g"]
+    monkeypatch.setattr("iceexplore.widgets._grid_part._KEPT_BYTES", 0)
+    shelf._frame("shelf", "h", "numbers")
+    assert [at[1] for at in shelf._frames] == ["h"], "the newest stays, however large"
+    shelf._forget("shelf")
+    assert not shelf._frames
+
+
+def test_a_part_without_tables_says_so() -> None:
+    made = GridPart(ix.sample("trips"))
+    assert isinstance(made, Face)
+    made.query = {"detail": {"of": "", "table": "none"}}
+    assert made.settle(60)
+    assert "no table" in made.error["text"]
+    made.query = {"detail": "none"}
+    assert made.settle(60)
+    assert "query" in made.error["text"]
+    made.close()
+
+
+def test_text_keeps_what_is_shown() -> None:
+    assert text_of(b"\x01" * 500) == "0x" + "01" * 500
+    assert text_of([("k", 1)]) == '{"k": 1}'
+    assert text_of({"a": [b"\x00"]}) == '{"a": ["0x00"]}'
+    assert text_of("\ud800") == "\\ud800"
+    assert text_of(float("nan")) is None
