@@ -81,20 +81,20 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     onMove();
     return true;
   }
+  const whole = () => Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height);
   const pan = (dx, dy) => moveTo(view.x + dx, view.y + dy);
   function zoom(by, px = view.width / 2, py = view.height / 2) {
-    const scale = Math.min(MOST, Math.max(LEAST, view.scale * by));
+    const scale = Math.min(MOST, Math.max(Math.min(LEAST, whole()), view.scale * by));
     const k = scale / view.scale;
     return moveTo(px - (px - view.x) * k, py - (py - view.y) * k, scale);
   }
   function fit() {
-    const scale = Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height, 1.1);
-    moveTo((view.width - map.width * scale) / 2, (view.height - map.height * scale) / 2, Math.max(LEAST, scale));
+    const scale = Math.min(whole(), 1.1);
+    moveTo((view.width - map.width * scale) / 2, (view.height - map.height * scale) / 2, scale);
   }
   // As it begins: all of it where that can be read, else what is selected and what hangs on it.
   function home() {
-    const scale = Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height);
-    if (scale > 0.8) return fit();
+    if (whole() > 0.8) return fit();
     moveTo(EDGE / 2, EDGE / 2, 0.9);
     const row = map.byId.get(state.selected);
     if (row) moveTo(EDGE - row.x * 0.9, view.height / 2 - row.y * 0.9, 0.9);
@@ -140,11 +140,9 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
   }
   function draw() {
     if (!view.width) return;
-    const started = performance.now();
     const ratio = canvas.width / view.width;
     paint(context, view, ratio);
     drawMini();
-    box.dataset.ms = (performance.now() - started).toFixed(1);
   }
   // Paints what a view shows of the forest: of this canvas, or of one for a file.
   function paint(c, { x, y, scale, width, height }, ratio) {

@@ -1,7 +1,7 @@
 // A forest: which nodes are seen, and where their cards stand. Left to right, level by level; many leaves side by side
 // become a block of several columns, so that a long list stays readable.
 
-export const SIZE = { height: 40, x: 38, y: 8, least: 92, most: 196 };
+export const SIZE = { height: 40, x: 38, y: 8, least: 92, most: 220 };
 const LONG = 8; // so many closed nodes in a row stand below each other; more are a block
 const COLUMNS = 8;
 
@@ -31,7 +31,7 @@ export function layout({ rows, roots }) {
   const widths = [];
   for (const row of rows) {
     const letters = Math.max(row.node.label.length, 0.88 * (row.node.note ?? "").length);
-    const w = Math.min(SIZE.most, Math.max(SIZE.least, 58 + 6.4 * letters));
+    const w = Math.min(SIZE.most, Math.max(SIZE.least, 62 + 6.3 * letters + 11 * (row.node.marks?.length ?? 0)));
     widths[row.level] = Math.max(widths[row.level] ?? 0, w);
   }
   const xs = [];
@@ -51,7 +51,7 @@ export function layout({ rows, roots }) {
   }
   function block(run, parent, top) {
     const level = run[0].level;
-    const columns = Math.min(COLUMNS, Math.max(2, Math.round(Math.sqrt(run.length / 7))));
+    const columns = Math.min(COLUMNS, Math.max(2, Math.round(Math.sqrt(run.length / 4))));
     const lines = Math.ceil(run.length / columns);
     run.forEach((row, i) => {
       row.blocked = true;

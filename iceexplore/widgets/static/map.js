@@ -52,7 +52,7 @@ export function mapView(model, options = {}) {
     onMove: () => {},
   });
   const button = (text, label, act, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick: act, ...extra }, text);
-  const way = el("ol", { class: "ice-way" });
+  const way = el("ol", { class: "ice-trail" });
   const path = el("nav", { "aria-label": "Path", class: "ice-crumbs" }, way);
   const legend = el("div", { class: "ice-legend", hidden: true });
   const asList = button("List", "Show as a list", () => setList(!list()), { "aria-pressed": false });
