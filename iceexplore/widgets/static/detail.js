@@ -1,9 +1,10 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { copyText, el, icon, listen } from "./dom.js";
+import { copyText, el, icon, lines, listen } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 const LONG = 160; // characters of a value that are seen before it is unfolded
+const COPY = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
 const COPIED = 1500; // ms that a button says so
 
 export function detailView(model) {
@@ -21,9 +22,9 @@ export function detailView(model) {
 
   function copyButton(text, what) {
     const button = el("button", { type: "button", class: "ice-copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
-      button.textContent = (await copyText(text)) ? "✓" : "✗";
-      setTimeout(() => (button.textContent = "⧉"), COPIED);
-    } }, "⧉");
+      button.replaceChildren(lines((await copyText(text)) ? "M3 8.5l3.5 3.5L13 4.5" : "M4 4l8 8m0-8l-8 8"));
+      setTimeout(() => button.replaceChildren(lines(COPY)), COPIED);
+    } }, lines(COPY));
     return button;
   }
 

@@ -17,6 +17,16 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
+// A drawing of lines in the colour of the text, 16 by 16.
+export function lines(d, size = 14) {
+  const svg = document.createElementNS(SVG, "svg");
+  const path = document.createElementNS(SVG, "path");
+  for (const [key, value] of Object.entries({ viewBox: "0 0 16 16", width: size, height: size, "aria-hidden": "true" })) svg.setAttribute(key, value);
+  path.setAttribute("d", d);
+  svg.append(path);
+  return svg;
+}
+
 // The icon of a kind of node: its shape says the kind as well as its colour.
 export function icon(styles, kind, size = 16) {
   const style = styles[kind] ?? styles[""] ?? {};
@@ -55,7 +65,7 @@ export function choose(model, change) {
   model.save_changes();
 }
 
-const WIDE = 34; // characters that a cell shows of a location
+const WIDE = 36; // characters that a cell shows of a location
 
 // Of a long location the end says more than the beginning.
 export const tail = (value) => (value.length > WIDE && /^([a-z][a-z0-9+.-]*:\/)?\//i.test(value) ? "…" + value.slice(1 - WIDE) : value);

@@ -1,6 +1,6 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
-import { choose, copyText, el, listen, tail } from "./dom.js";
+import { choose, copyText, el, lines, listen, tail } from "./dom.js";
 
 const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
 const LONGEST = 300; // characters after which Python shortens a cell
@@ -93,6 +93,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
   function filterBy(place) {
     column.value = String(place);
+    operator.value = page().columns[place].right ? "=" : "contains";
     drawFilter();
     text.focus();
   }
@@ -148,11 +149,12 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         { scope: "col", role: "columnheader", class: right ? "ice-right" : null, "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
         el("div", { class: "ice-th" },
           el("button", { type: "button", class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
-          el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filterBy(place) }, "⌄"),
+          el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filterBy(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
         ),
       );
     });
     const chosen = model.get("selection").node;
+    const link = Math.max(0, shown.findIndex(({ right }) => !right)); // text tells more of a row than a number
     const rows = now.rows.map((row, at) => {
       const node = now.nodes?.[at];
       return el(
@@ -160,7 +162,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         { role: "row", "aria-rowindex": now.page * now.size + at + 2, "aria-selected": node ? node === chosen : null, class: node ? "ice-goes" : null, "data-node": node },
         ...row.map((value, i) => {
           const { right } = shown[i];
-          const open = i === 0 && node;
+          const open = i === link && node;
           const words = value === null ? "null" : tail(value);
           return el(i === 0 ? "th" : "td", {
             role: i === 0 ? "rowheader" : "gridcell", tabindex: -1,
