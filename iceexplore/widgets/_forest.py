@@ -230,7 +230,7 @@ class Forest:
         if comparison is None:
             return {}
         other = self.node(f"snapshot:{view.against}")
-        text = json_safe(f"Compared with {short(other.label.lower())} · {other.lines[0]}"[:200])
+        text = f"Compared with {short(other.label.lower())}"
         return {"against": str(view.against), "text": text, "counts": comparison.words()}
 
     def _metadata_files(self, limit: int) -> tuple[list[TreeNode], dict[str, Any] | None]:

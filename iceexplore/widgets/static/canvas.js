@@ -13,7 +13,7 @@ const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "c
 
 export function canvasView({ styles, onSelect, onToggle, onMove }) {
   const canvas = el("canvas", { class: "ice-canvas", "aria-hidden": "true" });
-  const mini = el("canvas", { class: "ice-mini", "aria-hidden": "true", width: 132, height: 92, hidden: true });
+  const mini = el("canvas", { class: "ice-mini", "aria-hidden": "true", hidden: true });
   const tip = el("div", { class: "ice-tip", role: "tooltip", hidden: true });
   const probe = el("span", { hidden: true });
   const box = el("div", { class: "ice-picture" }, canvas, mini, tip, probe);
@@ -89,8 +89,9 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     return moveTo(px - (px - view.x) * k, py - (py - view.y) * k, scale);
   }
   function fit() {
-    const scale = Math.min(whole(), 1.1);
-    moveTo((view.width - map.width * scale) / 2, (view.height - map.height * scale) / 2, scale);
+    const tall = whole() < 0.1; // then its width, from the top on
+    const scale = Math.min(tall ? (view.width - EDGE) / map.width : whole(), 1.1);
+    moveTo((view.width - map.width * scale) / 2, tall ? EDGE : (view.height - map.height * scale) / 2, scale);
   }
   // As it begins: all of it where that can be read, else what is selected and what hangs on it.
   function home() {
@@ -166,11 +167,14 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     for (const row of map.rows) if (!outside(row)) card(c, row, scale);
   }
   function edge(c, { x, y, w }, toX, toY, top, bottom) {
-    const [fromX, fromY] = [x + w, y + SIZE.height / 2];
+    const fromY = y + SIZE.height / 2;
     if (Math.max(fromY, toY) < top || Math.min(fromY, toY) > bottom) return;
-    const half = (fromX + toX) / 2;
-    c.moveTo(fromX, fromY);
-    c.bezierCurveTo(half, fromY, half, toY, toX, toY);
+    const half = (x + w + toX) / 2;
+    c.moveTo(x + w, fromY);
+    if (Math.abs(toY - fromY) < 150) return c.bezierCurveTo(half, fromY, half, toY, toX, toY);
+    c.arcTo(half, fromY, half, toY, 8); // far: down a common trunk
+    c.arcTo(half, toY, toX, toY, 8);
+    c.lineTo(toX, toY);
   }
   function dots(c, outside, scale) {
     const least = 3 / scale; // never thinner than three pixels
@@ -306,7 +310,7 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
 
   // The overview -----------------------------------------------------------------------------------------------------
 
-  const miniScale = () => Math.min((mini.width - 8) / map.width, (mini.height - 8) / map.height);
+  const miniScale = () => Math.min(124 / map.width, 84 / map.height);
   function drawMini() {
     const larger = map.width * view.scale > view.width || map.height * view.scale > view.height;
     mini.hidden = !larger || view.width < 300 || view.height < 220;
@@ -314,6 +318,8 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     const k = miniScale();
     const c = mini.getContext("2d");
     if (dirty) {
+      mini.width = Math.max(28, map.width * k + 8);
+      mini.height = Math.max(28, map.height * k + 8);
       overview = el("canvas", { width: mini.width, height: mini.height });
       const o = overview.getContext("2d");
       for (const { node, x, y, w } of map.rows) {

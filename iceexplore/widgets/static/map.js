@@ -17,6 +17,7 @@ const TYPES = { svg: ["svg", "image/svg+xml"], mermaid: ["mmd", "text/plain"], d
 //   selected()               the id of the selected node; watch: names of other traits that this depends on
 //   select(id), unfold(id, open)   what a click does
 //   legend()                 elements, or null
+//   list                     whether the rows are shown at first, not the picture
 //   python                   whether Python searches (traits search, found) and writes files (traits wanted, written)
 // Gives { element, end, fit(), reveal(id), focus(id), where(id) }.
 export function mapView(model, options = {}) {
@@ -56,7 +57,7 @@ export function mapView(model, options = {}) {
   const path = el("nav", { "aria-label": "Path", class: "ice-crumbs" }, way);
   const legend = el("div", { class: "ice-legend", hidden: true });
   const asList = button("List", "Show as a list", () => setList(!list()), { "aria-pressed": false });
-  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out", () => picture.zoom(1 / 1.3)), button("+", "Zoom in", () => picture.zoom(1.3)), button("Fit", "Show all of it", () => picture.fit()));
+  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out of the tree", () => picture.zoom(1 / 1.3)), button("+", "Zoom into the tree", () => picture.zoom(1.3)), button("Fit", "Fit the tree", () => picture.fit()));
   const formats = el("span", { class: "ice-group", hidden: true }, ...SAVED.filter(([format]) => python || format === "png").map(([format, title]) => button(title, `Save as ${title}`, () => save(format))));
   const saver = button("Save…", "Save the picture", () => setSaving(formats.hidden), { "aria-expanded": false });
   const find = findBar(model, { python, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.mark({ hits })) });
@@ -160,9 +161,9 @@ export function mapView(model, options = {}) {
     const signs = Object.entries(counts).map(([mark, words]) => {
       const style = styles["mark:" + mark];
       const sign = el("span", { class: "ice-mark", "aria-hidden": "true", style: { "--light": style.light, "--dark": style.dark } }, style.sign);
-      return el("span", { class: "ice-sign" }, sign, words);
+      return el("span", { class: "ice-counted" }, sign, words);
     });
-    return [el("span", {}, text), ...signs, button("Stop comparing", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-button ice-end" })];
+    return [el("span", {}, text), ...signs, button("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-button ice-end" })];
   }
 
   // Files ------------------------------------------------------------------------------------------------------------
@@ -202,6 +203,7 @@ export function mapView(model, options = {}) {
   const ends = [listen(model, traits, changed), rows.end, picture.end, find.end];
   if (python) ends.push(listen(model, ["written"], saved));
   update();
+  if (options.list) setList(true);
   requestAnimationFrame(picture.attached);
   box.where = picture.where;
   return { element: box, fit: picture.fit, where: picture.where, reveal: go, focus: rows.focus, end: () => ends.forEach((end) => end()) };
