@@ -7,5 +7,16 @@ from iceexplore.widgets._problems_part import Problems
 from iceexplore.widgets._scan_part import ScanLab
 from iceexplore.widgets._selection import Selection
 from iceexplore.widgets._timeline_part import Timeline
+from iceexplore.widgets._vectors_part import DeletionVectors
 
-__all__ = ["CommitLab", "Explorer", "Face", "Problems", "ScanLab", "Selection", "Timeline", "explore"]
+__all__ = [
+    "CommitLab",
+    "DeletionVectors",
+    "Explorer",
+    "Face",
+    "Problems",
+    "ScanLab",
+    "Selection",
+    "Timeline",
+    "explore",
+]

@@ -1,0 +1,135 @@
+"""What a set of deleted positions looks like and takes: a picture in few numbers, runs, containers, bytes."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.deletes import MUMBLING_POSITIONS, encode_deletion_vector, encode_mumbling, write_position_deletes
+from iceexplore.errors import IceexploreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "MAX_CELLS",
+    "MAX_LISTED",
+    "bitmap_of",
+    "containers",
+    "encodings",
+    "groups",
+    "listed",
+    "picture",
+    "run_count",
+]
+
+#: Numbers that a picture takes.
+MAX_CELLS = 4_000
+#: Positions, or runs, that are listed: a few bytes may claim billions.
+MAX_LISTED = 1_000_000
+#: Positions that are really written to see how large a position delete file is; of more the size is estimated.
+_WRITTEN = 200_000
+_SAFE = 2**53
+
+
+def bitmap_of(positions: npt.NDArray[np.int64]) -> Any:
+    """A `pyroaring.BitMap64` of positions, containers as small as they can be."""
+    from pyroaring import BitMap64
+
+    bitmap = BitMap64(array("Q", positions.astype(np.uint64).tobytes()))
+    bitmap.run_optimize()
+    return bitmap
+
+
+def picture(bitmap: Any, size: int) -> dict[str, Any]:
+    """``cells``: how many of each ``width`` positions are deleted, from 0 to ``size``; at most 4,000 of them.
+
+    Numbers that JavaScript would round are text.
+    """
+    width = max(1, -(-size // MAX_CELLS))
+    count = -(-size // width)
+    cells = [bitmap.range_cardinality(i * width, min(size, (i + 1) * width)) for i in range(count)]
+    return {"size": _safe(size), "width": _safe(width), "cells": [min(c, _SAFE - 1) for c in cells]}
+
+
+def groups(bitmap: Any, starts: Sequence[int], size: int) -> list[list[int]]:
+    """Rows and deleted rows of each row group, given where each begins."""
+    ends = [*starts[1:], size]
+    return [[end - start, bitmap.range_cardinality(start, end)] for start, end in zip(starts, ends, strict=True)]
+
+
+def run_count(bitmap: Any) -> int:
+    """How many stretches of neighbouring positions there are."""
+    return len(bitmap) - int(bitmap.intersection_cardinality(bitmap.shift(1)))
+
+
+def containers(bitmap: Any) -> dict[str, int]:
+    """Roaring containers by kind (RoaringFormatSpec): each holds 65,536 positions as list, bitmap or runs."""
+    found = bitmap.get_statistics()
+    return {kind: found[f"n_{name}_containers"] for kind, name in _CONTAINERS.items()}
+
+
+_CONTAINERS = {"array": "array", "bitmap": "bitset", "run": "run"}
+
+
+def encodings(bitmap: Any, size: int, path: str) -> list[dict[str, Any]]:
+    """Bytes of the same positions in every encoding: ``name``, ``bytes`` (None where it cannot hold them), ``note``.
+
+    Parameters
+    ----------
+    size
+        Rows of the data file, as far as known: a bitset has a bit for each.
+    path
+        The data file, which a position delete file names.
+    """
+    from pyroaring import BitMap
+
+    small = len(bitmap) == 0 or bitmap.max() < MUMBLING_POSITIONS
+    found: list[dict[str, Any]] = []
+    try:
+        whole = len(encode_deletion_vector(bitmap))
+        found.append({"name": "Deletion vector", "bytes": whole, "note": "roaring, with runs"})
+    except IceexploreError as error:
+        found.append({"name": "Deletion vector", "bytes": None, "note": str(error)[:200]})
+    if small:
+        found.append({"name": "Mumbling", "bytes": len(encode_mumbling(BitMap(bitmap))), "note": "V4, inline"})
+    else:
+        found.append({"name": "Mumbling", "bytes": None, "note": f"holds positions below {MUMBLING_POSITIONS:,}"})
+    found.append({"name": "Bitset", "bytes": _safe(-(-size // 8)), "note": "a bit for each row"})
+    estimated = len(bitmap) > _WRITTEN
+    positions = np.asarray(bitmap[:_WRITTEN].to_array(), dtype=np.uint64).astype(np.int64)
+    size_of = len(write_position_deletes(pa.repeat(pa.scalar(path), len(positions)), pa.array(positions)))
+    if estimated:
+        size_of = round(size_of * len(bitmap) / _WRITTEN)
+    note = f"Parquet, from its first {_WRITTEN:,}" if estimated else "Parquet, zstd"
+    found.append({"name": "Position delete file", "bytes": _safe(size_of), "note": note})
+    return found
+
+
+def listed(bitmap: Any, table: str, starts: Sequence[int]) -> pd.DataFrame:
+    """The positions, or the runs, as a table: the first million.
+
+    Columns: position and (where row groups are known) row_group; or first, last, positions.
+    """
+    import pandas as pd
+
+    some = np.asarray(bitmap[:MAX_LISTED].to_array(), dtype=np.uint64)
+    if table == "runs":
+        edges = np.flatnonzero(np.diff(some) != 1) + 1 if len(some) else np.array([], dtype=np.int64)
+        first = some[np.concatenate([[0], edges])] if len(some) else some
+        last = some[np.concatenate([edges - 1, [len(some) - 1]])] if len(some) else some
+        return pd.DataFrame({"first": first, "last": last, "positions": last - first + 1})
+    frame = pd.DataFrame({"position": some})
+    if starts:
+        group = np.searchsorted(np.asarray(starts, dtype=np.uint64), some, side="right") - 1
+        return frame.assign(row_group=group)
+    return frame
+
+
+def _safe(number: int) -> int | str:
+    return number if number < _SAFE else str(number)

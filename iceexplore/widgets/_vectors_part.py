@@ -1,0 +1,253 @@
+"""Deleted positions: a picture of them, how many, how they are stored and what they take in other encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import Tree, TreeNode, build_tree, json_safe, to_frame, travel
+from iceexplore.manifests import ContentType, Manifest, live, whole
+from iceexplore.render import escape, style
+from iceexplore.widgets._assets import script
+from iceexplore.widgets._deletes_of import KINDS, Deletes, deletes_of, row_groups
+from iceexplore.widgets._face import shown
+from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._vectors import MAX_LISTED, containers, encodings, groups, listed, picture, run_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DeletionVectors", "VectorsPart"]
+
+_POSITIONS = "positions"
+_ALL = "deletes"
+_MAX_GROUPS = 500
+_LIST = pa.schema(
+    [
+        ("node", pa.string()),
+        ("kind", pa.string()),
+        ("deletes", pa.int64()),
+        ("bytes", pa.int64()),
+        ("data_file", pa.string()),
+        ("delete_file", pa.string()),
+        ("sequence_number", pa.int64()),
+    ]
+)
+
+
+class VectorsPart(GridPart):
+    """The positions that the selected node deletes; of a data file what is deleted in it.
+
+    Two tables: grid ``"positions"`` (of the node: ``positions`` and ``runs``, the first million), and grid
+    ``"deletes"`` (``of`` a snapshot's id: every delete of it).
+
+    Attributes
+    ----------
+    vector_of
+        What the browser asks for: ``node``, ``path`` (which of a delete file's data files), ``footer`` (read the data
+        file's footer, to know its row groups).
+    vector
+        The answer to that, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
+        ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
+        ``borders_from``, ``groups``, ``containers``, ``encodings``, ``paths``, ``notes``; only ``notes`` where the
+        node has no positions.
+    """
+
+    vector_of = traitlets.Dict().tag(sync=True)
+    vector = traitlets.Dict().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._deletes: tuple[tuple[str, str], Deletes, list[int]] | None = None
+        self._vector_tree: Tree | None = None
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_vector_of, "vector_of")
+
+    def _node_of(self, node_id: str) -> TreeNode:
+        if self._vector_tree is None:
+            self._vector_tree = build_tree(self._state, depth="snapshots")
+        return self._vector_tree.node(node_id)
+
+    @shown
+    def _on_vector_of(self, change: Any) -> None:
+        asked = {"node": self.vector_of.get("node"), "path": self.vector_of.get("path", "")}
+        if not all(isinstance(text, str) for text in asked.values()):
+            raise OptionError(f"vector_of={str(self.vector_of)[:200]}: give node, path (text) and footer (a bool)")
+        self._measure(str(asked["node"]), str(asked["path"]), bool(self.vector_of.get("footer")))
+
+    def _measure(self, node: str, path: str, footer: bool) -> None:
+        asked = {"node": node, "path": path, "footer": footer}
+
+        def read() -> Generator[str, None, dict[str, Any]]:
+            return (yield from self._measured(node, path, footer))
+
+        def show(found: dict[str, Any]) -> None:
+            self.vector = {**asked, **found}
+
+        self._do("vector", "Reading deletes", read, show)
+
+    def _measured(self, node_id: str, path: str, footer: bool) -> Generator[str, None, dict[str, Any]]:
+        node = self._node_of(node_id)
+        about = {"kind": node.kind, "title": json_safe(escape.visible(node.label[:300]))}
+        if node.kind not in KINDS:
+            return {**about, "notes": [_NONE.get(node.kind, _OTHERWISE)]}
+        found = yield from deletes_of(self._state, node, path)
+        bitmap = found.bitmap
+        count = len(bitmap)
+        size = found.rows
+        if count and (size is None or bitmap.max() >= size):
+            if size is not None:
+                found.notes.append(f"Position {bitmap.max():,} is outside the file's {size:,} rows.")
+            size = int(bitmap.max()) + 1
+        size = size or 0
+        borders, known = row_groups(self._state, found, footer)
+        self._deletes = ((node_id, path), found, borders)
+        self._forget(_POSITIONS)
+        yield "Measuring …"
+        other = encodings(bitmap, size, found.of)
+        written = []
+        if found.written is not None:
+            written.append({"name": "As written", "bytes": json_safe(found.written), "note": style(node.kind).title})
+        return {
+            **about,
+            "of": json_safe(escape.visible(escape.shorten(found.of, 1_000))),
+            "cardinality": json_safe(count),
+            "rows": json_safe(found.rows),
+            "runs": json_safe(run_count(bitmap)),
+            "first": str(bitmap.min()) if count else "",
+            "last": str(bitmap.max()) if count else "",
+            "picture": picture(bitmap, size),
+            "borders": json_safe(borders),
+            "borders_from": known,
+            "groups": json_safe(groups(bitmap, borders[:_MAX_GROUPS], size)) if known == "footer" else [],
+            "containers": containers(bitmap),
+            "encodings": [*written, *other],
+            "paths": [[json_safe(p), n] for p, n in found.paths],
+            "notes": [json_safe(escape.visible(note)) for note in found.notes],
+            "listed": min(count, MAX_LISTED),
+        }
+
+    # The tables -------------------------------------------------------------------------------------------------------
+
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+        if grid == _POSITIONS:
+            node, _, path = of.partition("\n")
+            if self._deletes is None or self._deletes[0] != (node, path):
+                found = _result(deletes_of(self._state, self._node_of(node), path))
+                self._deletes = ((node, path), found, row_groups(self._state, found, False)[0])
+            _, found, borders = self._deletes
+            return listed(found.bitmap, table, borders)
+        if grid == _ALL:
+            return to_frame(self._all_deletes(of))
+        return super()._grid_frame(grid, of, table)
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        if grid == _ALL:
+            nodes = self._frame(grid, of, table)["node"]
+            return [str(nodes.iloc[row]) for row in rows]
+        return super()._grid_nodes(grid, of, table, rows)
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        if grid == _ALL:
+            nodes = self._frame(grid, of, table)["node"]
+            found = (nodes == node).to_numpy().nonzero()[0]
+            return int(found[0]) if len(found) else None
+        return super()._grid_row(grid, of, table, node)
+
+    def _all_deletes(self, snapshot: str) -> pa.Table:
+        """Every live delete of a snapshot: its delete manifests are read, and in the V4 draft those of data."""
+        state = travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
+        root = state.root()
+        if root is None:
+            return _LIST.empty_table()
+        kinds = root.entries["content_type"].to_pylist()
+        manifests = {ContentType.DELETE_MANIFEST} | ({ContentType.DATA_MANIFEST} if "draft" in root.dialect else set())
+        rows = [row for row, kind in enumerate(kinds) if kind in manifests]
+        parts = [_deletes_in(root, f"file:{snapshot}")]
+        parts += [_deletes_in(leaf, f"file:{snapshot}:{leaf.root_row}") for leaf in state.reader.leaves(root, rows)]
+        return pa.concat_tables(parts)
+
+
+def _result(steps: Generator[Any, None, Deletes]) -> Deletes:
+    """What a generator returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Deletes = end.value
+            return found
+
+
+_OTHERWISE = "Select a delete, or a data file, to see its deleted rows."
+_NONE = {
+    "equality-delete": "An equality delete deletes by values: which rows these are takes reading the data.",
+}
+
+
+def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
+    """The live deletes among a manifest's entries."""
+    entries = manifest.entries
+    kinds = [ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType.MANIFEST_DV]
+    chosen = pc.is_in(entries["content_type"], value_set=pa.array([int(k) for k in kinds], pa.int32()))
+    rows = pc.indices_nonzero(pc.and_(chosen, live(entries)))
+    some = entries.take(rows)
+    size, offset = (whole(pc.struct_field(some["deletion_vector"], name)) for name in ("size_in_bytes", "offset"))
+    content = whole(some["content_type"])
+    is_vector = pc.or_(pc.is_valid(offset), pc.equal(some["file_format"].combine_chunks(), "puffin"))
+    kind = pc.case_when(
+        pc.make_struct(
+            pc.equal(content, int(ContentType.MANIFEST_DV)),
+            pc.equal(content, int(ContentType.EQUALITY_DELETE)),
+            pc.fill_null(is_vector, False),
+        ),
+        "manifest-dv",
+        "equality-delete",
+        "deletion-vector",
+        "position-delete",
+    )
+    columns = [
+        pc.binary_join_element_wise(prefix, pc.cast(rows, pa.string()), ":"),
+        kind,
+        some["record_count"],
+        pc.coalesce(size, whole(some["file_size_in_bytes"])),
+        some["referenced_file"],
+        some["location"],
+        some["sequence_number"],
+    ]
+    return pa.table(columns, names=_LIST.names).cast(_LIST)
+
+
+class DeletionVectors(VectorsPart):
+    """The deleted positions of a table's deletion vectors, delete files, data files and manifests.
+
+    ``DeletionVectors(t, selection=explorer)`` shows what is selected there.
+    """
+
+    _esm = script("vectors.vectorsView")
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._follow(self.selection)
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        self._follow(new)
+
+    def _follow(self, selection: Mapping[str, str]) -> None:
+        if self.vector_of.get("node") != selection["node"]:
+            self.vector_of = {"node": selection["node"], "path": "", "footer": False}
+
+    @property
+    def selected(self) -> pd.DataFrame | None:
+        """The positions of the selected node, the first million; None where it has none."""
+        node = self._node_of(self.selection["node"])
+        if node.kind not in KINDS:
+            return None
+        return self._frame(_POSITIONS, f"{node.id}\n", "positions")

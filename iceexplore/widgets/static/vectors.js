@@ -1,0 +1,186 @@
+// Deleted positions: a picture of them, where row groups begin, how they are stored, bytes by encoding, and as tables.
+
+import { el, icon, listen } from "./dom.js";
+import { gridView } from "./grid.js";
+
+const HEIGHT = 132; // px that the picture takes at most
+const TABLES = [["positions", "Positions"], ["runs", "Runs"], ["all", "All deletes of the snapshot"]];
+const count = (n) => (typeof n === "number" ? n.toLocaleString("en") : String(n));
+const plural = (n, word) => `${count(n)} ${word}${Number(n) === 1 ? "" : "s"}`;
+const share = (part, all) => {
+  const percent = (100 * Number(part)) / Number(all);
+  return `${percent > 0 && percent < 0.1 ? "< 0.1" : percent.toFixed(percent < 10 ? 1 : 0)} %`;
+};
+
+export function vectorsView(model) {
+  const head = el("div", { class: "ice-vector-head" });
+  const canvas = el("canvas", { class: "ice-cells" });
+  const under = el("div", { class: "ice-cell-said" });
+  const picture = el("div", { class: "ice-vector-picture", hidden: true }, canvas, under);
+  const facts = el("div", { class: "ice-vector-facts", hidden: true });
+  const tabs = el("div", { class: "ice-group", role: "group", "aria-label": "Table" });
+  const probe = el("span", { hidden: true });
+  const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
+  const box = el("section", { class: "ice-vectors", "aria-label": "Deletes" }, head, picture, facts, el("div", { class: "ice-vector-tabs" }, tabs), tables.positions.element, tables.deletes.element, probe);
+  const context = canvas.getContext("2d");
+  let table = "positions";
+  let layout = { columns: 1, cell: 1 };
+  let seen = false;
+
+  const vector = () => (model.get("vector").node === model.get("vector_of").node ? model.get("vector") : {});
+  const has = () => vector().picture !== undefined;
+  const key = () => `${vector().node}\n${vector().path}`;
+  const rows = () => vector().rows ?? vector().picture.size;
+
+  // What is asked ------------------------------------------------------------------------------------------------------
+
+  function ask(change = {}) {
+    model.set("vector_of", { node: model.get("selection").node, path: "", footer: false, ...change });
+    model.save_changes();
+  }
+  // Only what is looked at is read.
+  function follow() {
+    if (seen && model.get("vector_of").node !== model.get("selection").node) ask();
+  }
+  function chosen() {
+    return has() && vector().cardinality ? table : "all";
+  }
+  function showTable() {
+    if (!seen) return;
+    const now = chosen();
+    const { snapshot } = model.get("selection");
+    tables.positions.element.hidden = now === "all";
+    tables.deletes.element.hidden = now !== "all" || !snapshot;
+    const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", key(), now];
+    const page = model.get("pages")[grid] ?? {};
+    if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
+    tabs.replaceChildren(
+      ...TABLES.filter(([one]) => one === "all" || (has() && vector().cardinality)).map(([one, title]) =>
+        el("button", { type: "button", class: "ice-button ice-wordy", "data-key": one, "aria-pressed": one === now, onclick: () => ((table = one), showTable(), tabs.querySelector(`[data-key=${one}]`).focus()) }, title),
+      ),
+    );
+  }
+
+  // Drawing ------------------------------------------------------------------------------------------------------------
+
+  function draw() {
+    const v = vector();
+    picture.hidden = facts.hidden = !has();
+    const notes = (v.notes ?? []).map((text) => el("div", { class: "ice-evidence" }, text));
+    const nothing = model.get("busy") === "" && model.get("error").text ? "It could not be read." : "Reading …";
+    if (!has()) head.replaceChildren(...(notes.length ? notes : [el("div", { class: "ice-evidence" }, nothing)]));
+    else {
+      const of = v.rows === null ? "" : ` of ${plural(v.rows, v.kind === "manifest-dv" ? "entry" : "row").replace("entrys", "entries")} (${share(v.cardinality, v.rows || 1)})`;
+      const span = v.cardinality ? ` · ${plural(v.runs, "run")} · positions ${count(Number(v.first))} to ${count(Number(v.last))}` : "";
+      head.replaceChildren(
+        el("div", { class: "ice-title" }, icon(model.get("styles"), v.kind, 20), el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, v.title), el("h3", {}, v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
+        v.of ? el("div", { class: "ice-path" }, v.of) : "",
+        ...notes,
+        v.paths.length ? el("label", { class: "ice-evidence" }, "Data file ", el("select", { class: "ice-select ice-wide-select", onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, ...v.paths.map(([path, n], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${path}`)))) : "",
+      );
+      drawFacts();
+      paint();
+    }
+    showTable();
+  }
+  function drawFacts() {
+    const v = vector();
+    const most = Math.max(1, ...v.encodings.map(({ bytes }) => Number(bytes)));
+    const line = ({ name, bytes, note }) =>
+      el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "ice-right" }, bytes === null ? "–" : `${count(bytes)} B`), el("td", { class: "ice-bar-cell" }, el("span", { class: "ice-bar", style: { width: `${Math.max(bytes ? 1 : 0, (100 * Number(bytes)) / most)}%` } })), el("td", { class: "ice-evidence" }, note));
+    const kinds = Object.entries(v.containers).map(([kind, n]) => `${count(n)} ${kind}`);
+    const known = v.borders_from;
+    const groups = v.groups.length
+      ? el("details", { class: "ice-rest" }, el("summary", {}, `${plural(v.groups.length, "row group")}`), el("table", { class: "ice-table" }, el("thead", {}, el("tr", {}, ...["Row group", "Rows", "Deleted", "Share"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...v.groups.map(([all, gone], i) => el("tr", {}, ...[i, all, gone].map((n) => el("td", { class: "ice-right" }, count(n))), el("td", { class: "ice-right" }, share(gone, all || 1)))))))
+      : null;
+    const read = known !== "footer" && v.rows && v.kind !== "manifest-dv" ? el("button", { type: "button", class: "ice-button ice-wordy", onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer") : null;
+    facts.replaceChildren(
+      el("table", { class: "ice-bytes" }, el("caption", {}, "Bytes by encoding"), el("tbody", {}, ...v.encodings.map(line))),
+      el("div", { class: "ice-evidence" }, `Roaring containers: ${kinds.join(", ")}.`, known === "split offsets" ? " Row groups are drawn about where the split offsets have them." : ""),
+      ...[read, groups].filter(Boolean),
+    );
+  }
+  function paint() {
+    const wide = picture.clientWidth;
+    if (!has() || !wide) return;
+    const { cells, width, size } = vector().picture;
+    canvas.hidden = cells.length === 0;
+    const cell = Math.max(3, Math.min(12, Math.floor(Math.sqrt((wide * HEIGHT) / Math.max(1, cells.length)))));
+    const columns = Math.max(1, Math.floor(wide / cell));
+    layout = { columns, cell };
+    const high = Math.max(1, Math.ceil(cells.length / columns)) * cell;
+    const ratio = Math.min(devicePixelRatio || 1, 3);
+    canvas.width = columns * cell * ratio;
+    canvas.height = high * ratio;
+    canvas.style.width = `${columns * cell}px`;
+    canvas.style.height = `${high}px`;
+    const colour = (value) => ((probe.style.color = value), getComputedStyle(probe).color);
+    const dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
+    const gone = matchMedia("(forced-colors: active)").matches ? colour("Highlight") : model.get("styles")["mark:removed"]?.[dark ? "dark" : "light"];
+    const [line, accent] = [colour("var(--ice-line)"), colour("var(--ice-accent)")];
+    const c = context;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const gap = cell > 4 ? 1 : 0.5;
+    cells.forEach((n, i) => {
+      const [x, y] = [(i % columns) * cell, Math.floor(i / columns) * cell];
+      c.globalAlpha = 1;
+      c.fillStyle = line;
+      c.fillRect(x, y, cell - gap, cell - gap);
+      if (!n) return;
+      c.globalAlpha = 0.3 + 0.7 * (n / Number(width));
+      c.fillStyle = gone;
+      c.fillRect(x, y, cell - gap, cell - gap);
+    });
+    c.globalAlpha = 1;
+    c.fillStyle = accent;
+    for (const start of vector().borders) {
+      const i = Math.floor(Number(start) / Number(width));
+      if (start > 0) c.fillRect((i % columns) * cell - gap, Math.floor(i / columns) * cell - gap, 2, cell + gap);
+    }
+    const { cardinality, borders } = vector();
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `${count(cardinality)} of ${count(rows())} positions deleted; the table below has them`);
+    say(`Each square is ${Number(width) === 1 ? "one position" : plural(Number(width), "position")}${Number(width) > 1 ? ", the darker the more are deleted" : ""}; ${count(size)} in all${borders.length > 1 ? "; a line begins a row group" : ""}.`);
+  }
+  const say = (text) => (under.textContent = text);
+
+  canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
+    const { cells, width, size } = vector().picture;
+    const i = Math.floor(offsetY / layout.cell) * layout.columns + Math.floor(offsetX / layout.cell);
+    if (cells[i] === undefined) return;
+    const [first, last] = [i * Number(width), Math.min(Number(size), (i + 1) * Number(width)) - 1];
+    const group = vector().borders.filter((start) => Number(start) <= first).length;
+    const where = group ? `, row group ${group - 1}` : "";
+    say(first === last ? `Position ${count(first)}: ${cells[i] ? "deleted" : "not deleted"}${where}` : `Positions ${count(first)} to ${count(last)}: ${count(cells[i])} deleted (${share(cells[i], last - first + 1)})${where}`);
+  });
+  canvas.addEventListener("pointerleave", paint);
+
+  const sized = new ResizeObserver(paint);
+  sized.observe(picture);
+  const sight = new IntersectionObserver((entries) => {
+    seen = entries.at(-1).isIntersecting;
+    if (!seen) return;
+    follow();
+    showTable();
+  });
+  sight.observe(box);
+  let themed = null;
+  const attach = setTimeout(() => {
+    const host = box.closest("[data-ice-theme]");
+    if (!host) return;
+    themed = new MutationObserver(() => (paint(), setTimeout(paint, 400)));
+    themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
+  });
+  const ends = [listen(model, ["vector", "vector_of", "error"], draw), listen(model, ["selection"], () => (follow(), showTable()))];
+  draw();
+  return {
+    element: box,
+    end: () => {
+      clearTimeout(attach);
+      sized.disconnect();
+      sight.disconnect();
+      themed?.disconnect();
+      for (const end of [...ends, ...Object.values(tables).map((one) => one.end)]) end();
+    },
+  };
+}

@@ -1,0 +1,279 @@
+"""Deleted positions: pictures and measures against sets, nodes of every kind against the metadata tables."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyroaring import BitMap64
+
+import iceexplore as ix
+from iceexplore.deletes import MAX_POSITION, decode_deletion_vector, encode_deletion_vector
+from iceexplore.widgets import DeletionVectors, Explorer
+from iceexplore.widgets._vectors import (
+    MAX_CELLS,
+    bitmap_of,
+    containers,
+    encodings,
+    groups,
+    listed,
+    picture,
+    run_count,
+)
+
+
+@pytest.fixture
+def show() -> Iterator[Callable[..., Any]]:
+    made: list[Any] = []
+
+    def make(kind: Any, *args: Any, **options: Any) -> Any:
+        made.append(kind(*args, **options))
+        assert made[-1].settle(60)
+        return made[-1]
+
+    yield make
+    for widget in made:
+        widget.close()
+
+
+def nodes_of(table: ix.Table, kind: str) -> list[Any]:
+    """Every live node of a kind below the present snapshot."""
+    tree = table.tree()
+    assert table.snapshot is not None
+    found, left = [], [f"root:{table.snapshot.snapshot_id}"]
+    while left:
+        for child in tree.children(left.pop(), limit=1000):
+            left += [child.id] if child.kind.endswith("manifest") else []
+            found += [child] if child.kind == kind and "removed" not in child.marks else []
+    return found
+
+
+positions = st.lists(st.integers(0, 70_000) | st.integers(0, 40), unique=True, max_size=60)
+
+
+@given(positions, st.integers(0, 100_000))
+def test_pictures_and_runs_of_any_positions(values: list[int], more: int) -> None:
+    bitmap = bitmap_of(np.array(sorted(values), dtype=np.int64))
+    size = max(values, default=-1) + 1 + more
+    found = picture(bitmap, size)
+    assert len(found["cells"]) <= MAX_CELLS
+    assert len(found["cells"]) * found["width"] >= size
+    assert sum(found["cells"]) == len(values)
+    for i, n in enumerate(found["cells"]):
+        if n:
+            assert n == sum(i * found["width"] <= v < (i + 1) * found["width"] for v in values)
+    there = set(values)
+    assert run_count(bitmap) == sum(v - 1 not in there for v in there)
+    runs = listed(bitmap, "runs", [])
+    assert len(runs) == run_count(bitmap)
+    spans = zip(runs["first"].tolist(), runs["last"].tolist(), strict=True)
+    assert [v for first, last in spans for v in range(first, last + 1)] == sorted(values)
+    assert listed(bitmap, "positions", [])["position"].tolist() == sorted(values)
+    starts = [0, size // 3, size // 2]
+    assert [sum(part) for part in zip(*groups(bitmap, starts, size), strict=True)] == [size, len(values)]
+
+
+def test_bytes_are_those_of_the_encodings() -> None:
+    bitmap = bitmap_of(np.arange(0, 60_000, 3))
+    found = {e["name"]: e["bytes"] for e in encodings(bitmap, 60_000, "s3://a/b.parquet")}
+    assert found["Deletion vector"] == len(encode_deletion_vector(bitmap))
+    assert found["Bitset"] == 7_500
+    assert 0 < found["Mumbling"] < 20_000
+    assert found["Position delete file"] > 1_000
+    far = {e["name"]: e["bytes"] for e in encodings(BitMap64([3_000_000]), 3_000_001, "x")}
+    assert far["Mumbling"] is None
+    assert containers(bitmap) == {"array": 0, "bitmap": 1, "run": 0}
+    assert containers(bitmap_of(np.arange(1000))) == {"array": 0, "bitmap": 0, "run": 1}
+
+
+def test_a_hundred_million_positions_are_sent_in_little() -> None:
+    kinds = 3_800  # bitmap containers, as RoaringFormatSpec has them, of random words
+    words = np.random.default_rng(1).integers(0, 2**64, (kinds, 1024), dtype=np.uint64)
+    bits = np.unpackbits(words.view(np.uint8).reshape(kinds, -1), axis=1).sum(axis=1, dtype=np.int64)
+    header = np.stack([np.arange(kinds), bits - 1], axis=1).astype("<u2")
+    offsets = 8 + 8 * kinds + 8192 * np.arange(kinds)
+    data = struct.pack("<QIII", 1, 0, 12346, kinds) + header.tobytes() + offsets.astype("<u4").tobytes()
+    bitmap = BitMap64.deserialize(data + words.tobytes())
+    assert len(bitmap) > 100_000_000
+    found = {**picture(bitmap, 250_000_000), "runs": run_count(bitmap), "kinds": containers(bitmap)}
+    found["encodings"] = encodings(bitmap, 250_000_000, "s3://a/b.parquet")
+    assert len(json.dumps(found)) < 100_000
+    assert sum(found["cells"]) == len(bitmap)
+
+
+def test_the_highest_positions() -> None:
+    bitmap = BitMap64([0, MAX_POSITION])
+    found = {**picture(bitmap, MAX_POSITION + 1), "encodings": encodings(bitmap, MAX_POSITION + 1, "x")}
+    numbers: list[int] = []
+    json.loads(json.dumps(found), parse_int=lambda digits: numbers.append(int(digits)))
+    assert max(numbers) < 2**53
+    assert sum(found["cells"]) == 2
+
+
+def test_a_deletion_vector(show: Any) -> None:
+    table = ix.sample("trips")
+    entries = table.inspect.position_deletes()
+    for node in nodes_of(table, "deletion-vector"):
+        widget = show(DeletionVectors, table, selection={"node": node.id})
+        assert widget.error == {}
+        vector = widget.vector
+        expected = sorted(entries.loc[entries["file_path"] == vector["of"], "pos"].tolist())
+        assert vector["cardinality"] == node.fields["record_count"] == len(expected)
+        assert widget.selected["position"].tolist() == expected
+        assert (int(vector["first"]), int(vector["last"])) == (expected[0], expected[-1])
+        assert vector["encodings"][0]["bytes"] == vector["encodings"][1]["bytes"], "Java writes what we write"
+        files = table.inspect.files()
+        rows = files.loc[files["file_path"] == vector["of"], "record_count"].tolist()
+        assert [vector["rows"]] == rows
+        assert [i for i, n in enumerate(vector["picture"]["cells"]) if n] == expected
+        json.dumps(widget.get_state()["vector"], allow_nan=False)
+
+
+def test_a_data_file_shows_what_is_deleted_in_it(show: Any) -> None:
+    table = ix.sample("trips")
+    entries = table.inspect.position_deletes()
+    hit = 0
+    for node in nodes_of(table, "data-file"):
+        widget = show(DeletionVectors, table, selection={"node": node.id})
+        expected = sorted(set(entries.loc[entries["file_path"] == node.location, "pos"].tolist()))
+        assert widget.vector["cardinality"] == len(expected)
+        assert widget.selected["position"].tolist() == expected
+        hit += bool(expected)
+    assert hit >= 2
+
+
+def test_row_groups_come_from_the_footer_when_asked(show: Any) -> None:
+    table = ix.sample("trips")
+    node = nodes_of(table, "data-file")[0]
+    widget = show(DeletionVectors, table, selection={"node": node.id})
+    assert widget.vector["borders_from"] != "footer"
+    assert not table.reads.of_kind("data-footer")
+    widget.vector_of = {**widget.vector_of, "footer": True}
+    assert widget.settle(60)
+    assert widget.vector["borders_from"] == "footer"
+    assert sum(rows for rows, _ in widget.vector["groups"]) == widget.vector["rows"]
+    assert widget.vector["borders"][0] == 0
+
+
+def test_the_list_of_all_leads_to_nodes(show: Any) -> None:
+    table = ix.sample("trips")
+    assert table.snapshot is not None
+    widget = show(DeletionVectors, table)
+    assert "Select" in widget.vector["notes"][0]
+    of = str(table.snapshot.snapshot_id)
+    widget.query = {"deletes": {"n": 1, "of": of, "table": "all"}}
+    assert widget.settle(60)
+    page = widget.pages["deletes"]
+    kinds = ("deletion-vector", "position-delete", "equality-delete")
+    expected = sorted(n.id for kind in kinds for n in nodes_of(table, kind))
+    assert sorted(page["nodes"]) == expected
+    widget.select(page["nodes"][0])
+    assert widget.settle(60)
+    assert widget.error == {}
+
+
+def test_tables_of_positions_and_runs(show: Any) -> None:
+    table = ix.sample("trips")
+    node = max(nodes_of(table, "deletion-vector"), key=lambda n: n.fields["record_count"])
+    widget = show(DeletionVectors, table, selection={"node": node.id})
+    for n, name in enumerate(("positions", "runs"), 1):
+        widget.query = {"positions": {"n": n, "of": f"{node.id}\n", "table": name}}
+        assert widget.settle(60)
+        assert widget.error == {}
+        total = widget.vector["cardinality" if name == "positions" else "runs"]
+        assert widget.pages["positions"]["total"] == total
+
+
+@pytest.fixture
+def v4() -> Any:
+    s = ix.empty({"a": "long"}, format_version=4, flush_data_files=0)
+    files = [f"data/{i}.parquet" for i in range(40)]
+    s.append([{"location": f, "record_count": 100, "file_size_in_bytes": 1000} for f in files])
+    return s
+
+
+def test_v4_manifest_vectors_show_ordinals(show: Any, v4: Any) -> None:
+    paths = v4.inspect.files()["file_path"].tolist()
+    v4.delete_files(paths[3:9])
+    table = v4.table
+    found = nodes_of(table, "manifest-dv")
+    assert found, "the leaf is kept, a vector removes its entries"
+    widget = show(DeletionVectors, table, selection={"node": found[0].id})
+    assert widget.error == {}
+    assert widget.vector["cardinality"] == 6
+    assert widget.vector["rows"] >= 40
+    assert sum(widget.vector["picture"]["cells"]) == 6
+
+
+def test_v4_deletes_of_rows(show: Any, v4: Any) -> None:
+    path = v4.inspect.files()["file_path"].tolist()[0]
+    v4.row_delta(deletes={path: [0, 5, 6, 7]})
+    table = v4.table
+    for kind in ("deletion-vector", "data-file"):
+        node = next(n for n in nodes_of(table, kind) if path in (n.location, n.fields.get("referenced_file")))
+        widget = show(DeletionVectors, table, selection={"node": node.id})
+        assert widget.error == {}
+        assert widget.selected["position"].tolist() == [0, 5, 6, 7]
+        assert (widget.vector["rows"], widget.vector["runs"]) == (100, 2)
+
+
+def test_position_delete_files_by_data_file(show: Any) -> None:
+    s = ix.empty({"a": "long"}, format_version=2)
+    s.append(files=2, rows=50)
+    paths = s.inspect.files()["file_path"].tolist()
+    s.row_delta(deletes={paths[0]: [1, 2], paths[1]: [7, 8, 9]})
+    table = s.table
+    seen: dict[str, list[int]] = {}
+    for node in nodes_of(table, "position-delete"):
+        widget = show(DeletionVectors, table, selection={"node": node.id})
+        assert widget.error == {}
+        for path in [p for p, _ in widget.vector["paths"]] or [widget.vector["of"]]:
+            widget.vector_of = {"node": node.id, "path": path, "footer": False}
+            assert widget.settle(60)
+            page = widget._grid_frame("positions", f"{node.id}\n{path}", "positions")
+            seen[path] = page["position"].tolist()
+    assert seen == {paths[0]: [1, 2], paths[1]: [7, 8, 9]}
+
+
+def test_the_explorer_reads_deletes_only_when_asked(show: Any) -> None:
+    table = ix.sample("trips")
+    node = nodes_of(table, "deletion-vector")[0]
+    before = len(table.reads)
+    widget = show(Explorer, table)
+    widget.select(node)
+    assert widget.settle(60)
+    if not isinstance(getattr(widget, "vector", None), dict):
+        pytest.skip("the explorer has no deletes yet")
+    assert widget.vector == {}
+    assert not [r for r in list(table.reads)[before:] if r.kind == "puffin"]
+    widget.vector_of = {"node": node.id, "path": "", "footer": False}
+    assert widget.settle(60)
+    assert widget.vector["cardinality"] == node.fields["record_count"]
+
+
+@pytest.mark.parametrize("asked", [{"node": 3}, {"node": "file:1:2:3"}, {"node": "x", "path": None}, {"node": "<b>"}])
+def test_nonsense_is_told(show: Any, asked: dict[str, Any]) -> None:
+    widget = show(DeletionVectors, ix.sample("trips"))
+    widget.vector_of = asked
+    assert widget.settle(60)
+    assert widget.error["text"]
+    assert "fault in iceexplore" not in widget.error["advice"]
+
+
+def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ix.IceexploreError):
+        decode_deletion_vector(b"\x00" * 30)
+    table = ix.sample("trips")
+    node = nodes_of(table, "deletion-vector")[0]
+    monkeypatch.setattr(
+        "iceexplore.widgets._deletes_of.read_vector", lambda *_: decode_deletion_vector(b"\x00" * 30, "x")
+    )
+    widget = show(DeletionVectors, table, selection={"node": node.id})
+    assert "x" in widget.error["text"]
+    assert widget.vector == {}
