@@ -17,7 +17,7 @@ from iceexplore.widgets._scan_rows import condition_of, rows_sent
 from iceexplore.widgets._scan_tables import TABLES, nodes_of_rows, row_of_node, table_of
 from iceexplore.widgets._scan_tree import ScanGrowth, first_unfolded, grow_scan
 from iceexplore.widgets._scan_typing import ScanTyping
-from iceexplore.widgets._scan_words import advice_sent, evidence_sent, plan_sent, python_of
+from iceexplore.widgets._scan_words import Block, advice_sent, evidence_sent, plan_sent, python_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +179,10 @@ class ScanPart(ScanTyping):
 
         def read() -> dict[str, Any]:
             evidence = node_evidence(found.nodes, node)
-            return {} if evidence is None else evidence_sent(evidence)
+            if evidence is None:
+                return {}
+            name = (self.scan_nodes.get(node) or {}).get("label") or node
+            return {"read": evidence.read, "blocks": evidence_sent(evidence, name)}
 
         def show(words: dict[str, Any]) -> None:
             self.scan_why = {"id": node, **words}
@@ -208,8 +211,8 @@ class ScanPart(ScanTyping):
     def _ask_advice(self, ask: Mapping[str, Any]) -> None:
         found = self._current()
 
-        def show(words: dict[str, Any]) -> None:
-            self.scan_advice = {"of": found.number, **words}
+        def show(blocks: list[Block]) -> None:
+            self.scan_advice = {"of": found.number, "blocks": blocks}
 
         self._do("scan-advice", "Looking for what would help", lambda: advice_sent(found.plan.advice()), show)
 
@@ -234,15 +237,15 @@ class ScanPart(ScanTyping):
             raise OptionError(f"scan_ask={str(ask)[:200]}: rows are asked for by column, value (text) and history")
         condition, snapshot = condition_of(column, value), self.selection["snapshot"]
 
-        def read() -> dict[str, Any]:
+        def read() -> list[Block]:
             try:
                 found = find_rows(self._state_at(snapshot), condition, history=history, limit=_PLACES)
             except OptionError as fault:
-                return {"error": json_safe(str(fault)[:_LONGEST])}
+                return [["p", [["fault", json_safe(str(fault)[:_LONGEST])]]]]
             return rows_sent(found)
 
-        def show(words: dict[str, Any]) -> None:
-            self.scan_found = {"n": ask.get("n", 0), **words}
+        def show(blocks: list[Block]) -> None:
+            self.scan_found = {"n": ask.get("n", 0), "blocks": blocks}
 
         self._do("scan-rows", "Looking for rows", read, show)
 

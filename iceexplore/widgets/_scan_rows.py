@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState, direct_places, format_ms, json_safe, live_manifests, travel
 from iceexplore.manifests import whole
 from iceexplore.reading import RowPlace, RowPlaces
+from iceexplore.widgets._forest import short
+from iceexplore.widgets._scan_words import Block, Part
 
 __all__ = ["condition_of", "find_files", "rows_sent"]
 
@@ -69,26 +71,28 @@ def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:
     return out
 
 
-def rows_sent(places: RowPlaces) -> dict[str, Any]:
+def rows_sent(places: RowPlaces) -> list[Block]:
     """The life of each row: where it is or was, and what happened there, oldest first."""
     story = places.story()
     shown = story.rows[:_ROWS]
     nodes = _Nodes(places.state, [p for row in shown for p in row])
-    notes = []
+    said = f"{_count(len(story.rows), 'row')}; {_count(places.candidates, 'file')} could hold such rows."
+    out: list[Block] = [["p", [said]]]
+    for row in shown:
+        out += _row(row, nodes)
     if len(story.rows) > _ROWS:
-        notes.append(f"The first {_ROWS} of {len(story.rows):,} rows are shown.")
+        out.append(_note(f"The first {_ROWS} of {len(story.rows):,} rows are shown."))
     if not places.complete:
-        notes.append("The search ended at its limit: there may be more.")
+        out.append(_note("The search ended at its limit: there may be more."))
     if not places.history:
-        notes.append("Files that were removed before this snapshot are not looked at.")
+        out.append(_note("Files that were removed before this snapshot are not looked at."))
     for name, why in list(places.unread.items())[:_UNREAD]:
-        notes.append(json_safe(f"{name[-_LONG:]} cannot be read: {why[:_LONG]}"))
-    return {
-        "filter": json_safe(places.filter[:_LONG]),
-        "said": f"{_count(len(story.rows), 'row')}; {_count(places.candidates, 'file')} could hold such rows",
-        "rows": [_row(row, nodes) for row in shown],
-        "notes": notes,
-    }
+        out.append(_note(f"{name[-_LONG:]} cannot be read: {why[:_LONG]}"))
+    return out
+
+
+def _note(text: str) -> Block:
+    return ["p", [["note", json_safe(text)]]]
 
 
 def _count(n: int, what: str) -> str:
@@ -122,71 +126,63 @@ class _Nodes:
         """A snapshot that the metadata still has."""
         return None if snapshot is None or self._state.metadata.snapshot(snapshot) is None else snapshot
 
-    def link(self, place: RowPlace) -> dict[str, str]:
-        """Where a click leads."""
+    def place(self, place: RowPlace) -> Part:
+        """The place in words that lead there."""
+        words = json_safe(f"{short(_name(place.file))}, position {place.position:,}")
         snapshot = self.snapshot_of(place)
         node = None if snapshot is None else self._found[snapshot].get(place.file)
-        return {} if node is None else {"snapshot": str(snapshot), "node": node}
+        return words if node is None else ["go", words, {"snapshot": str(snapshot), "node": node}]
+
+    def commit(self, by: Any) -> list[Part]:
+        """When, and which snapshot, in words that lead there."""
+        when = "" if by.timestamp_ms is None else format_ms(by.timestamp_ms).removesuffix(" UTC").removesuffix(".000")
+        known = self.known(by.snapshot_id)
+        words = json_safe((by.operation or "snapshot")[:40])
+        to = {"snapshot": str(known), "node": f"snapshot:{known}"}
+        return [["note", f"{when} "], words if known is None else ["go", words, to], " "]
 
 
-def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> dict[str, Any]:
+def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> list[Block]:
     first = row[0]
     values = ", ".join(f"{k} = {_short(v)}" for k, v in list(first.values.items())[:8])
-    live = any(p.fate.kind == "live" for p in row)
-    unknown = not live and any(p.fate.kind == "unknown" for p in row)
-    return {
-        "title": json_safe(values[:400]),
-        "fate": "live" if live else "not known" if unknown else "gone",
-        "id": "" if first.row_id is None else str(first.row_id),
-        "events": list(_events(row, nodes))[:_EVENTS],
-    }
+    fates = {p.fate.kind for p in row}
+    fate = "live" if "live" in fates else "not known" if "unknown" in fates else "gone"
+    head: list[Part] = [[f"badge ice-{'yes' if fate == 'live' else 'no'}", fate], " ", json_safe(values[:400])]
+    if first.row_id is not None:
+        head.append(["note", f" _row_id {first.row_id}"])
+    return [["h", head], ["list", list(_events(row, nodes))[:_EVENTS]]]
 
 
-def _events(row: tuple[RowPlace, ...], nodes: _Nodes) -> Iterator[dict[str, Any]]:
-    told: list[tuple[tuple[int, int], dict[str, Any]]] = []
+def _events(row: tuple[RowPlace, ...], nodes: _Nodes) -> Iterator[list[Part]]:
+    told: list[tuple[tuple[int, int], list[Part]]] = []
     for n, place in enumerate(row):
-        where = f"{_name(place.file)}, position {place.position:,}"
         for event in place.events:
-            by = event.by.snapshot_id if nodes.known(event.by.snapshot_id) is not None else None
+            by = event.deletes[0] if event.deletes else None
             words = {
                 "added": "appears in" if n == 0 else "goes on in",
-                "deleted": f"deleted by {_DELETES[event.deletes[0].kind]} {_name(event.deletes[0].location)} in"
-                if event.deletes
-                else "deleted in",
+                "deleted": "deleted in"
+                if by is None
+                else f"deleted by {_DELETES[by.kind]} {short(_name(by.location))} in",
                 "restored": "its delete was taken back in",
                 "gone": "its file was removed:",
                 "back": "its file is back:",
             }[event.kind]
-            at = event.by.timestamp_ms
-            told.append(
-                (
-                    (-1 if at is None else at, n),
-                    {
-                        "when": "" if at is None else format_ms(at).removesuffix(" UTC").removesuffix(".000"),
-                        "operation": json_safe((event.by.operation or "")[:40]),
-                        "by": "" if by is None else str(by),
-                        "what": json_safe(words),
-                        "where": json_safe(where),
-                        "kind": event.kind,
-                        **nodes.link(place),
-                    },
-                )
-            )
+            at = -1 if event.by.timestamp_ms is None else event.by.timestamp_ms
+            told.append(((at, n), [*nodes.commit(event.by), json_safe(words), " ", nodes.place(place)]))
     told.sort(key=lambda t: t[0])
-    yield from (record for _, record in told)
+    yield from (parts for _, parts in told)
     for place in row:
-        if place.fate.kind in ("live", "unknown"):
-            where = f"{_name(place.file)}, position {place.position:,}"
-            words = "live in" if place.fate.kind == "live" else f"not known, {place.fate.why or ''}:"
-            said = {"what": json_safe(words[:_LONG]), "where": json_safe(where), "kind": place.fate.kind}
-            yield {"when": "now", "operation": "", "by": "", **said, **nodes.link(place)}
+        if place.fate.kind == "live":
+            yield [["note", "now "], ["yes", "live"], " in ", nodes.place(place)]
+        elif place.fate.kind == "unknown":
+            yield [["note", "now "], json_safe(f"not known, {place.fate.why or ''}"[:_LONG]), ": ", nodes.place(place)]
 
 
 _DELETES = {"deletion-vector": "vector", "position-delete": "position deletes", "equality-delete": "equality deletes"}
 
 
 def _name(location: str) -> str:
-    return (location.rpartition("/")[2] or location)[-120:]
+    return location.rpartition("/")[2] or location
 
 
 def _short(value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import to_frame
@@ -20,7 +21,8 @@ __all__ = ["TABLES", "nodes_of_rows", "row_of_node", "table_of"]
 #: Keys, and what they are called.
 TABLES = [["tasks", "Files read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "First rows"]]
 _HEAD = 20
-_FIRST = ("file_path", "partition", "rows", "bytes", "deletes", "deleted_rows", "whole", "residual")
+_TASKS = ("rows", "bytes", "deletes", "deleted_rows", "partition", "residual", "whole")
+_SKIPPED = ("kind", "term", "by", "column", "lower", "upper", "files", "rows", "bytes", "why")
 
 
 def table_of(plan: ScanPlan, table: str, filter_text: str) -> pd.DataFrame:
@@ -32,17 +34,23 @@ def table_of(plan: ScanPlan, table: str, filter_text: str) -> pd.DataFrame:
         There is no such table.
     """
     if table == "tasks":
-        found = plan.tasks_arrow
-        return to_frame(found.select([*_FIRST, *(n for n in found.column_names if n not in _FIRST)]))
+        return _ordered(plan.tasks_arrow, "file_path", _TASKS)
     if table == "skipped":
-        return plan.skipped
+        return _ordered(plan.skipped_arrow, "name", _SKIPPED)
     if table == "deletes":
-        return plan.deletes
+        return _ordered(plan.deletes_arrow, "file_path", ("kind", "tasks", "rows", "bytes"))
     if table == "head":
         from iceexplore.reading import head
 
         return head(plan.state, _HEAD, filter_text, plan.columns)
     raise OptionError(f"a plan has the tables {', '.join(key for key, _ in TABLES)}, not {table[:80]!r}")
+
+
+def _ordered(table: pa.Table, location: str, first: Sequence[str]) -> pd.DataFrame:
+    """The last part of the location, then the telling columns, then the others."""
+    name = pc.replace_substring_regex(table[location], r"^.*/", "")
+    names = [*first, *(n for n in table.column_names if n not in first)]
+    return to_frame(table.select(names).add_column(0, "file", name))
 
 
 def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str | None]:

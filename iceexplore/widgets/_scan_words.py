@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from iceexplore.graph import human_bytes, json_safe
-from iceexplore.planning import Advice, NodeEvidence, ScanPlan, Suggestion
+from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan
+from iceexplore.widgets._forest import short
 
-__all__ = ["advice_sent", "evidence_sent", "plan_sent", "python_of"]
+__all__ = ["Block", "Part", "advice_sent", "evidence_sent", "plan_sent", "python_of"]
+
+#: Words, or ``[kind, words, ...]``: "code", "note", "yes", "no", "badge ...", "go" with a selection (`scan.js`).
+Part: TypeAlias = str | list[Any]
+#: ``["h" | "p", parts]``, ``["list", [parts, ...]]``, ``["table", heads, rows]``, ``["code", text]``.
+Block: TypeAlias = list[Any]
 
 _LONG = 2000
 _SUGGESTIONS = 20
@@ -70,43 +76,57 @@ def _share(levels: Sequence[dict[str, Any]]) -> str:
     return f" ({'under 1' if 0 < share < 0.01 else f'{share * 100:.0f}'} % of the bytes)"
 
 
-def advice_sent(advice: Advice) -> dict[str, Any]:
+def advice_sent(advice: Advice) -> list[Block]:
     """What would help."""
-    items = [_suggestion(s) for s in advice.suggestions[:_SUGGESTIONS]]
+    shown = advice.suggestions[:_SUGGESTIONS]
+    out: list[Block] = [] if shown else [["p", ["Nothing that statistics show would help this filter."]]]
+    for s in shown:
+        out.append(["h", [_safe(s.title, 300)]])
+        if s.before is not None and s.after is not None:
+            now, then = (f"{r.files:,} {s.unit}, {human_bytes(r.bytes)}" for r in (s.before, s.after))
+            out.append(["p", [["yes", f"{now} → {then}"], f" ({s.basis})"]])
+        out.append(["p", [_safe(s.why), *([["note", _safe(f" Assumes: {s.assumes}")]] if s.assumes else [])]])
+        out += [["code", _safe(f"{text};", 10_000)] for text in s.statements]
     clustered = [
-        json_safe(
-            f"{row['column'][:80]}: ranges of files overlap {row['depth']:,.1f} deep on average, "
-            f"{row['deepest']:,} at most"
-        )
-        for row in advice.clustering.to_pylist()[:_SUGGESTIONS]
+        f"{row['column'][:80]}: ranges of files overlap {row['depth']:,.1f} deep on average, {row['deepest']:,} at most"
+        for row in advice.clustering.to_pylist()
     ]
-    notes = [json_safe(note[:_LONG]) for note in advice.notes[:_SUGGESTIONS]]
-    return {"items": items, "notes": [*notes, *clustered]}
+    notes = [[_safe(note)] for note in [*advice.notes, *clustered][:_SUGGESTIONS]]
+    return [*out, *([["list", notes]] if notes else [])]
 
 
-def _suggestion(s: Suggestion) -> dict[str, Any]:
-    gain = ""
-    if s.before is not None and s.after is not None:
-        now, then = (f"{r.files:,} {s.unit}, {human_bytes(r.bytes)}" for r in (s.before, s.after))
-        gain = f"{now} → {then} ({s.basis})"
-    return {
-        "title": json_safe(s.title[:300]),
-        "why": json_safe(s.why[:_LONG]),
-        "gain": gain,
-        "assumes": json_safe(s.assumes[:_LONG]),
-        "statements": [json_safe(f"{text[:10_000]};") for text in s.statements],
-    }
+_VERDICTS: dict[str, Part] = {"no row": ["no", "⊘ no row"], "every row": ["yes", "✓ every row"]}
 
 
-def evidence_sent(found: NodeEvidence) -> dict[str, Any]:
+def evidence_sent(found: NodeEvidence, name: str) -> list[Block]:
     """Why a node is read, or is not."""
-    return {
-        "read": found.read,
-        "why": json_safe(found.why[:_LONG]),
-        "terms": [[json_safe(t.term[:300]), t.by or "—", json_safe(t.known[:300]), t.verdict] for t in found.terms],
-        "residual": json_safe((found.residual or "")[:_LONG]),
-        "deletes": [
-            [d.kind, json_safe(d.location[-300:]), "" if d.rows is None else f"{d.rows:,}"] for d in found.deletes
-        ],
-        "deleteCount": found.delete_count,
-    }
+    verdict = ["badge ice-yes", "✓ read"] if found.read else ["badge ice-no", "⊘ skipped"]
+    out: list[Block] = [["h", [verdict, " ", _safe(name, 300)]], ["p", [_safe(found.why)]]]
+    if found.terms:
+        rows = [
+            [
+                [["code", _safe(t.term, 300)]],
+                [_safe(t.known, 300), *([["note", f" {t.by}"]] if t.by else [])],
+                [_VERDICTS.get(t.verdict, t.verdict)],
+            ]
+            for t in found.terms
+        ]
+        out.append(["table", [["condition"], ["what is known"], ["so"]], rows])
+    if found.residual:
+        out.append(["p", ["Left to ask of its rows: ", ["code", _safe(found.residual)]]])
+    if found.delete_count:
+        many = found.delete_count > 1
+        out.append(["p", [f"{found.delete_count:,} deletes apply:" if many else "One delete applies:"]])
+        out.append(["list", [[_delete(d)] for d in found.deletes]])
+    return out
+
+
+def _delete(found: DeleteOf) -> str:
+    kind = "deletion vector" if found.kind == "vector" else f"{found.kind} deletes"
+    rows = "" if found.rows is None else f", {found.rows:,} row{'' if found.rows == 1 else 's'}"
+    return _safe(f"{kind} {short(found.location.rpartition('/')[2])}{rows}")
+
+
+def _safe(text: str, longest: int = _LONG) -> str:
+    out: str = json_safe(text if len(text) <= longest else f"{text[: longest - 1]}…")
+    return out
