@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, direct_places, to_frame
 from iceexplore.manifests import CONTENT_NAMES, ENTRY_SCHEMA, ContentType, Manifest, Status, read_manifest_dv
-from iceexplore.metadata import format_transform
+from iceexplore.metadata import decode_values, format_transform
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,23 +111,12 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     other = _RESERVED | {
         e.expr_id: format_transform(e.transform, e.source_ids, state.metadata) for e in state.metadata.expressions
     }
+    of_row = _typed if manifest.dialect in _TYPED_DIALECTS else _from_maps
     records = []
-    for field_id in sorted(manifest.stat_field_ids()):
-        stats = manifest.stats(field_id)
-        name, field = fields.get(field_id, (other.get(field_id, f"#{field_id}"), None))
-        kind = stats.type if field is None else field.type
-        values = {
-            "value_count": stats.value_count,
-            "null_count": stats.null_count,
-            "nan_count": stats.nan_count,
-            "column_size": stats.column_size,
-            "lower": stats.lower,
-            "upper": stats.upper,
-        }
-        record = {"id": field_id, "column": name, "type": "" if kind is None else str(kind)}
-        record.update({k: None if v is None else _python(v[row]) for k, v in values.items()})
-        if any(record[k] is not None for k in values):
-            records.append(record)
+    for field_id, kind, values in of_row(manifest, row, {i: field.type for i, (_, field) in fields.items()}):
+        name = fields[field_id][0] if field_id in fields else other.get(field_id, f"#{field_id}")
+        if any(v is not None for v in values.values()):
+            records.append({"id": field_id, "column": name, "type": "" if kind is None else str(kind), **values})
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -134,6 +125,44 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
         dtype=object,
     )
     return frame.astype(dict.fromkeys(("id", "value_count", "null_count", "nan_count", "column_size"), "Int64"))
+
+
+#: Dialects whose statistics are one struct a column; below, they are six maps.
+_TYPED_DIALECTS = ("v4-proposal", "v4-draft")
+_MAPS = {
+    "value_counts": "value_count",
+    "null_value_counts": "null_count",
+    "nan_value_counts": "nan_count",
+    "column_sizes": "column_size",
+}
+
+
+def _typed(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
+    """Of one row of a V4 manifest each column's id, type and statistics."""
+    for field_id in sorted(manifest.stat_field_ids()):
+        stats = manifest.stats(field_id)
+        columns = {name: getattr(stats, name) for name in (*_MAPS.values(), "lower", "upper")}
+        values = {name: None if v is None else _python(v[row]) for name, v in columns.items()}
+        yield field_id, types.get(field_id, stats.type), values
+
+
+def _from_maps(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
+    """The same of a v1-v3 manifest, whose other rows are not decoded."""
+    maps = {name: dict(v[0].as_py() or ()) for name, v in _row_of_maps(manifest, row).items()}
+    for field_id in sorted({i for one in maps.values() for i in one if i is not None}):
+        kind = types.get(field_id)
+        values = {ours: maps[name].get(field_id) for name, ours in _MAPS.items()}
+        for name, ours in (("lower_bounds", "lower"), ("upper_bounds", "upper")):
+            raw = maps[name].get(field_id)
+            values[ours] = raw
+            if raw is not None and kind is not None:
+                values[ours] = _python(decode_values(kind, pa.array([raw], pa.binary()))[0][0])
+        yield field_id, kind, values
+
+
+def _row_of_maps(manifest: Manifest, row: int) -> dict[str, Any]:
+    maps = manifest.stat_maps()
+    return {name: maps[name].slice(row, 1) for name in maps.column_names}
 
 
 #: Columns that only files have (spec, "Reserved Field IDs").
@@ -162,7 +191,12 @@ def _root_partition(state: TableState, root: Manifest) -> Any:
 
 
 def _basename(location: Any) -> Any:
-    return pc.replace_substring_regex(location, r"^.*/", "")
+    """What comes after the last slash."""
+    column = location.combine_chunks() if isinstance(location, pa.ChunkedArray) else location
+    parts = pc.split_pattern(column, "/", max_splits=1, reverse=True)
+    last = np.asarray(parts.offsets)[1:] - 1
+    gone = np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
+    return parts.values.take(pa.array(last, pa.int64(), mask=gone))
 
 
 def _named(values: Any, names: dict[int, str]) -> Any:
