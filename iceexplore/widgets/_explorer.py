@@ -4,21 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from iceexplore.widgets._assets import script
+import traitlets
+
+from iceexplore.widgets._assets import later_script, script
+from iceexplore.widgets._commit_part import CommitPart
 from iceexplore.widgets._detail_part import DetailPart
+from iceexplore.widgets._problems_part import ProblemsPart
+from iceexplore.widgets._saved_part import SavedPart
+from iceexplore.widgets._scan_part import ScanPart
 from iceexplore.widgets._timeline_part import TimelinePart
+from iceexplore.widgets._vectors_part import VectorsPart
 
 __all__ = ["Explorer", "explore"]
 
+_VIEW = "explorer.explorerView"
+#: The parts whose scripts come when their tab is shown first: what everybody loads stays small.
+_LATER = {"scan": "scan.scanView", "commit": "commit.commitView", "deletes": "vectors.vectorsView"}
 
-class Explorer(TimelinePart, DetailPart):
+
+class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, TimelinePart, DetailPart):
     """A table to walk through, in a notebook.
 
     State is in plain traits, so a view can be made from them without Python, and a notebook can set them:
-    ``w.select("root:17", snapshot=17)``. Reading happens in a thread; `settle` waits for it.
+    ``w.select("root:17", snapshot=17)``, ``w.tab = "scan"``. Reading happens in a thread; `settle` waits for it.
+
+    Attributes
+    ----------
+    tab
+        The part that is shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
+    scripts
+        The scripts of parts that have been shown and are not in the widget's own.
     """
 
-    _esm = script("explorer.explorerView")
+    tab = traitlets.Unicode("tree").tag(sync=True)
+    scripts = traitlets.Dict().tag(sync=True)
+
+    _esm = script(_VIEW)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(lambda _: self._load_part(), "tab")
+        self._load_part()
+
+    def _load_part(self) -> None:
+        if self.tab in _LATER and self.tab not in self.scripts:
+            self.scripts = {**self.scripts, self.tab: later_script(_LATER[self.tab], _VIEW)}
 
 
 def explore(table: Any) -> Explorer:

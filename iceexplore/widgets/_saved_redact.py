@@ -7,6 +7,7 @@ kinds stay, and none that is named like a column of the table. What nobody thoug
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 from collections.abc import Collection, Iterable
@@ -14,6 +15,8 @@ from typing import Any
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import blank_secrets, is_secret_name
+from iceexplore.render import style
+from iceexplore.widgets._node_tables import JSON
 
 __all__ = ["PAGE_REDACTIONS", "PageRedactor", "page_redactions"]
 
@@ -33,7 +36,7 @@ _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 
 
 def page_redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
-    """What is to be left out: True is everything, False nothing.
+    """What is to be left out: True is everything, False nothing; with values go paths, which hold those of partitions.
 
     Raises
     ------
@@ -45,7 +48,7 @@ def page_redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
     kinds = frozenset({redact} if isinstance(redact, str) else redact)
     if unknown := sorted(kinds - set(PAGE_REDACTIONS)):
         raise OptionError(f"redact={unknown}: any of {', '.join(PAGE_REDACTIONS)}")
-    return kinds
+    return kinds | {"paths"} if "values" in kinds else kinds
 
 
 class PageRedactor:
@@ -64,13 +67,13 @@ class PageRedactor:
         self._columns = {_plain(name) for name in columns}
         self._salt = secrets.token_bytes(16)
 
-    def node(self, node: dict[str, Any]) -> dict[str, Any]:
-        """A node of the tree, as the browser has it."""
-        if not self.kinds & {"values", "paths"}:
+    def node(self, node: dict[str, Any], location: str | None) -> dict[str, Any]:
+        """A node of the tree, as the browser has it, and where it stands."""
+        if "paths" not in self.kinds:
             return self._dict(node)
         out = {**node, "tooltip": None}
         if node["kind"] not in _NAMED_KINDS:
-            out["label"] = self._place(node["label"]) if node["kind"] in _FILE_KINDS else self._text(node["label"])
+            out["label"] = self._label(node["kind"], node["label"], location)
         if "values" in self.kinds and node["kind"] not in _NAMED_KINDS:
             out["note"] = ""
         return self._dict(out)
@@ -78,10 +81,10 @@ class PageRedactor:
     def detail(self, detail: dict[str, Any]) -> dict[str, Any]:
         """The details of a node."""
         out = dict(detail)
-        if self.kinds & {"values", "paths"}:
-            out.pop("json", None)
+        if "paths" in self.kinds:
+            out["tables"] = [tab for tab in detail["tables"] if tab["key"] != JSON]
             if detail.get("kind") not in _NAMED_KINDS:
-                out["title"] = self._place(detail["title"])
+                out["title"] = self._label(detail["kind"], detail["title"], detail.get("path"))
             out["problems"] = [{**p, "text": BLANK, "evidence": ""} for p in detail.get("problems", [])]
         if "paths" in self.kinds and out.get("path"):
             out["path"] = self._place(out["path"])
@@ -90,7 +93,9 @@ class PageRedactor:
         return self._dict(out)
 
     def page(self, page: dict[str, Any]) -> dict[str, Any]:
-        """A table: ``columns`` with a ``name``, ``rows`` of text."""
+        """A table, ``columns`` with a ``name`` and ``rows`` of text; or a JSON document as ``text``."""
+        if "text" in page:
+            return {"text": self._json(page["text"])}
         names = [column["name"] for column in page["columns"]]
         keyed = "credentials" in self.kinds and bool(names) and names[0] in ("key", "name", "property")
         rows = []
@@ -100,9 +105,22 @@ class PageRedactor:
             rows.append([cells[0], *(BLANK for _ in cells[1:])] if hidden else cells)
         return {**page, "rows": self._all(rows)}
 
+    def _json(self, text: str) -> str:
+        """What is no whole document stays out: its secrets cannot be told."""
+        if not self.kinds:
+            return text
+        try:
+            return json.dumps(self._all(json.loads(text)), ensure_ascii=False, indent=2)
+        except ValueError:
+            return BLANK
+
     def text(self, value: str) -> str:
-        """Any other text."""
+        """Any other text, which holds no value of the data."""
         return str(self._all(value))
+
+    def failure(self, text: str) -> str:
+        """An error's text."""
+        return "cannot be read" if "paths" in self.kinds else self.text(text)
 
     def _fact(self, fact: list[Any]) -> list[Any]:
         name, value, *rest = fact
@@ -116,14 +134,19 @@ class PageRedactor:
         plain = _plain(name)
         if "values" in self.kinds and (not _NO_VALUE.search(plain) or plain in self._columns):
             return BLANK
-        if self.kinds & {"values", "paths"} and _PLACES.search(plain):
+        if "paths" in self.kinds and _PLACES.search(plain):
             return self._place(value)
         return value
 
+    def _label(self, kind: str, label: str, location: str | None) -> str:
+        """A node's name: that of its kind says nothing, any other may."""
+        return label if label == style(kind).title else self._place(location or label)
+
     def _place(self, location: str) -> str:
-        """A stand-in for a path: equal ones stay equal, and keep what kind of file it is."""
-        kind = _EXTENSION.search(location)
-        return hashlib.blake2b(location.encode(), digest_size=5, key=self._salt).hexdigest() + (kind[0] if kind else "")
+        """A stand-in for a path: files of one name get one, and keep what kind of file it is."""
+        name = location.rstrip("/").rsplit("/", 1)[-1]
+        kind = _EXTENSION.search(name)
+        return hashlib.blake2b(name.encode(), digest_size=5, key=self._salt).hexdigest() + (kind[0] if kind else "")
 
     def _text(self, text: str) -> str:
         text = _NO_PATH.sub(lambda found: self._place(found[0]), text)
@@ -154,7 +177,3 @@ def _plain(name: str) -> str:
 
 #: Nodes whose names are the table's, its refs' and snapshots'.
 _NAMED_KINDS = frozenset({"table", "snapshot", "branch", "tag", "more"})
-_FILE_KINDS = frozenset(
-    {"data-file", "position-delete", "equality-delete", "deletion-vector", "data-manifest", "delete-manifest",
-     "manifest-list", "root-manifest", "manifest-dv", "metadata", "statistics", "partition-statistics"}
-)  # fmt: skip

@@ -1,14 +1,29 @@
 // The explorer: timeline above, its parts below, one tab each. Everything shown is in the model's traits, the tab too;
 // how the panes share the room and what is full screen is a view's own.
 
-import { el, listen } from "./dom.js";
 import { detailView } from "./detail.js";
+import { el, listen } from "./dom.js";
 import { mapView } from "./map.js";
+import { problemsView } from "./problems.js";
 import { timelineView } from "./timeline.js";
 
-const PARTS = [
-  { key: "tree", title: "Tree", view: treeView },
+export const PARTS = [
+  { key: "tree", title: "Tree", trait: "nodes", view: treeView },
+  { key: "scan", title: "Scan", trait: "scan_plan" },
+  { key: "commit", title: "Commit", trait: "commit_form" },
+  { key: "problems", title: "Problems", trait: "problems", view: problemsView, count: ({ counts = {} }) => Object.values(counts).reduce((a, b) => a + b, 0) },
+  { key: "deletes", title: "Deletes", trait: "vector" },
 ];
+const loaded = new Map(); // the scripts of parts that came later: text -> what it becomes
+
+// The view of a part that has none here: its script is in the trait `scripts` once Python has seen the tab.
+function later(text) {
+  if (!loaded.has(text)) {
+    const at = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+    loaded.set(text, import(at).then((module) => module.default($given))); // $given: the modules of this script
+  }
+  return loaded.get(text);
+}
 const LEAST = 25; // percent that either pane keeps
 let made = 0; // for ids: several explorers may be in a page
 
@@ -47,13 +62,16 @@ function treeView(model) {
   return { element: panes, end: () => views.forEach((view) => view.end()) };
 }
 
-export function explorerView(model) {
+// A page without Python shows only some of the parts.
+export function explorerView(model, every = PARTS) {
+  const parts = every.filter(({ trait }) => model.get(trait) !== undefined);
   const id = `ice-${Date.now().toString(36)}-${made++}`;
   const timeline = timelineView(model);
+  let ended = false;
   const shown = new Map(); // the parts that have been looked at: key -> { element, end }
   const tabs = el("div", { class: "ice-parts", role: "tablist", "aria-label": "Parts of the explorer" });
-  const buttons = PARTS.map(({ key, title }) => el("button", { type: "button", class: "ice-part", role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
-  const panels = PARTS.map(({ key }) => el("div", { class: "ice-part-panel", role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
+  const buttons = parts.map(({ key, title }) => el("button", { type: "button", class: "ice-part", role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
+  const panels = parts.map(({ key }) => el("div", { class: "ice-part-panel", role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
   const full = el("button", { type: "button", class: "ice-button ice-end", "aria-pressed": false, onclick: fullScreen }, "Full screen");
   tabs.append(...buttons);
   full.hidden = !document.fullscreenEnabled;
@@ -65,20 +83,26 @@ export function explorerView(model) {
   }
   function draw() {
     const wanted = model.get("tab");
-    const now = PARTS.some(({ key }) => key === wanted) ? wanted : PARTS[0].key;
-    PARTS.forEach((part, i) => {
+    const now = parts.some(({ key }) => key === wanted) ? wanted : parts[0].key;
+    parts.forEach((part, i) => {
       const here = part.key === now;
-      const count = part.count?.(model);
+      const count = part.count?.(model.get(part.trait));
       buttons[i].textContent = count ? `${part.title} (${count.toLocaleString("en")})` : part.title;
       buttons[i].setAttribute("aria-selected", here);
       buttons[i].tabIndex = here ? 0 : -1;
-      if (here && !shown.has(part.key)) {
-        const view = part.view(model);
-        shown.set(part.key, view);
-        panels[i].append(view.element);
-      }
       panels[i].hidden = !here;
+      const script = model.get("scripts")?.[part.key];
+      if (!here || shown.has(part.key)) return;
+      if (part.view) mount(part.key, panels[i], part.view);
+      else if (script) later(script).then((view) => mount(part.key, panels[i], view));
+      else panels[i].replaceChildren(el("div", { class: "ice-empty" }, "Loading …"));
     });
+  }
+  function mount(key, panel, make) {
+    if (ended || shown.has(key)) return;
+    const view = make(model);
+    shown.set(key, view);
+    panel.replaceChildren(view.element);
   }
   tabs.addEventListener("keydown", (event) => {
     const at = buttons.indexOf(event.target);
@@ -87,7 +111,7 @@ export function explorerView(model) {
     event.preventDefault();
     event.stopPropagation();
     const next = (to + buttons.length) % buttons.length;
-    go(PARTS[next].key);
+    go(parts[next].key);
     buttons[next].focus();
   });
   function fullScreen() {
@@ -100,11 +124,12 @@ export function explorerView(model) {
     full.textContent = yes ? "Leave full screen" : "Full screen";
   };
   document.addEventListener("fullscreenchange", screened);
-  const end = listen(model, ["tab", ...PARTS.flatMap((part) => part.traits ?? [])], draw);
+  const end = listen(model, ["tab", "problems", "scripts"], draw);
   draw();
   return {
     element,
     end() {
+      ended = true;
       end();
       document.removeEventListener("fullscreenchange", screened);
       timeline.end();

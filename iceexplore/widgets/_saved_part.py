@@ -1,0 +1,123 @@
+"""Saving what the explorer shows as a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import anywidget
+
+from iceexplore.graph import json_safe
+from iceexplore.widgets._cells import page_of
+from iceexplore.widgets._detail_part import DetailPart
+from iceexplore.widgets._saved import SavedPage, collect
+from iceexplore.widgets._saved_html import saved_html
+from iceexplore.widgets._saved_redact import PageRedactor, page_redactions
+from iceexplore.widgets._timeline_part import TimelinePart
+
+__all__ = ["SavedPart"]
+
+_BYTES = 10_000_000
+_ROWS = 1_000
+
+
+class SavedPart(TimelinePart, DetailPart):
+    """A widget with a tree, tables and a timeline, that can be saved as a page."""
+
+    def save_html(
+        self,
+        path: str | PathLike[str],
+        *,
+        redact: bool | str | Iterable[str] = ("credentials",),
+        max_bytes: int = _BYTES,
+        rows: int = _ROWS,
+        overwrite: bool = False,
+    ) -> SavedPage:
+        """Write the tree, the tables and the timeline into one HTML file, which works by mail and offline.
+
+        The page asks nobody for anything (a Content-Security-Policy forbids it) and needs no Python. It begins with
+        what is selected. What does not fit is named at the end of the page.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        redact
+            Any of ``credentials`` (the default; property values whose key or form is that of a secret), ``values``
+            (bounds, partition values, defaults, whatever else may hold data: facts and columns stay where their name
+            is that of a count, a size, an id, a time or a kind; paths go, too) and ``paths`` (files of one name stay
+            equal). True is all of them, False none. Names of the table, its columns, refs and properties stay.
+        max_bytes
+            What the data in the page may take; trees and tables past that are left out, those of older snapshots and
+            of files first.
+        rows
+            Of each table so many rows go in.
+        overwrite
+            Replace a file that is there.
+
+        Raises
+        ------
+        OptionError
+            An unknown redaction.
+        FileExistsError
+            The file is there, and ``overwrite`` is false.
+        """
+        kinds = page_redactions(redact)
+        place = Path(path)
+        state = self._state
+        metadata = state.metadata
+        names = {name.split(".")[-1] for name, _ in metadata.all_fields().values()}
+        names |= {name for name, _ in metadata.all_fields().values()}
+        names |= {f.name for spec in metadata.partition_specs for f in spec.fields}
+        redactor = PageRedactor(kinds, names)
+        made = collect(
+            self._forest,
+            self.selection["snapshot"],
+            self._detail_of,
+            self._saved_table,
+            redactor,
+            size=max_bytes,
+            rows=rows,
+        )
+        left_out = tuple(made.left_out())
+        tree = made.trees[next(iter(made.trees))]
+        traits = _traits(self)
+        traits["detail"] = made.details.get(self.selection["node"], {})
+        saved = {
+            "traits": {**traits, **tree},
+            "trees": made.trees,
+            "details": made.details,
+            "tables": made.tables,
+        }
+        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        said = ", ".join(k for k in ("credentials", "values", "paths") if k in kinds)
+        notes = [f"Made by iceexplore on {now}. Left out on purpose: {said or 'nothing'}.", *left_out]
+        plain = "" if "paths" in kinds else self._no_kernel_html()
+        title = json_safe(state.name)
+        text = saved_html(title, saved, plain=plain or "<p>This page needs a script of its own.</p>", notes=notes)
+        with place.open("w" if overwrite else "x", encoding="utf-8") as out:
+            out.write(text)
+        return SavedPage(place, len(text.encode()), tuple(sorted(kinds)), left_out)
+
+    def _saved_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
+        """A table or text of a node as a page has it."""
+        text = self._grid_text("detail", of, key)
+        if text is not None:
+            return text
+        page = page_of(self._frame("detail", of, key), 0, rows)
+        nodes = list(self._grid_nodes("detail", of, key, range(len(page["rows"]))))
+        self._forget("detail")
+        columns = [{"name": c["name"], "right": c["right"]} for c in (page["columns"][i] for i in page["shown"])]
+        made = {"columns": columns, "rows": page["rows"], "total": page["total"]}
+        return {**made, "nodes": nodes} if any(nodes) else made
+
+
+def _traits(widget: TimelinePart) -> dict[str, Any]:
+    """The traits of the timeline and of every widget; those of parts that ask Python, as they are before they have."""
+    kept = {"title", "badges", "styles", "selection", *TimelinePart.class_own_traits(sync=True)}
+    everybody = anywidget.AnyWidget.class_traits(sync=True)
+    own = {name: trait for name, trait in widget.traits(sync=True).items() if name not in everybody and name[0] != "_"}
+    return {name: getattr(widget, name) if name in kept else trait.default(widget) for name, trait in own.items()}

@@ -1,0 +1,126 @@
+"""Saved pages: one file, nothing asked for, nothing in it that was to be left out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer
+
+SECRET = "hunter2zq"
+VALUE = "walruszq"
+FOLDER = "badgerzq"
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3, 4])
+def telling(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
+    """A table whose secrets, values and paths are words that nothing else has."""
+    folder = tmp_path_factory.mktemp(f"v{request.param}") / FOLDER / "zoo"
+    lab = ix.create(
+        folder,
+        {"id": "long", "animal": "string"},
+        partition_by="animal",
+        format_version=request.param,
+        properties={"s3.secret-access-key": SECRET, "note": f"https://user:{SECRET}@example.com/x?sig={SECRET}"},
+    )
+    lab.append({"id": [1, 2], "animal": [VALUE, f"{VALUE}-two"]})
+    lab.append({"id": [3], "animal": [f"{VALUE}-two"]})
+    lab.delete("id = 1")
+    return Explorer(ix.open(folder))
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="ice-data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found
+    saved: dict[str, Any] = json.loads(found[1])
+    return saved
+
+
+def test_a_page_holds_tree_tables_and_timeline(tmp_path: Path) -> None:
+    table = ix.sample("trips")
+    widget = Explorer(table)
+    made = widget.save_html(tmp_path / "trips.html")
+    assert made.path.stat().st_size == made.size < 5_000_000
+    saved = data_of(made.path)
+    assert set(saved["trees"]) == {str(s.snapshot_id) for s in table.snapshots}
+    assert saved["traits"]["selection"] == widget.selection
+    nodes = {i for tree in saved["trees"].values() for i, n in tree["nodes"].items() if n["kind"] != "more"}
+    assert nodes == set(saved["details"])
+    assert any(i.startswith("file:") for i in nodes)
+    now = widget.selection["node"]
+    files = saved["tables"][now]["files"]
+    frame = table.inspect.files()
+    assert files["total"] == len(files["rows"]) == len(frame)
+    place = [c["name"] for c in files["columns"]].index("file_path")
+    assert sorted(row[place] for row in files["rows"]) == sorted(frame["file_path"])
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    widget = Explorer(ix.sample("trips"))
+    place = tmp_path / "trips.html"
+    place.write_text("mine")
+    with pytest.raises(FileExistsError):
+        widget.save_html(place, max_bytes=0)
+    assert place.read_text() == "mine"
+    with pytest.raises(ix.OptionError, match="any of credentials, values, paths"):
+        widget.save_html(place, redact="everything", overwrite=True)
+    widget.save_html(place, max_bytes=0, overwrite=True)
+    assert place.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+    widget = Explorer(ix.sample("trips"))
+    made = widget.save_html(tmp_path / "trips.html", max_bytes=20_000, rows=3)
+    saved = data_of(made.path)
+    assert widget.selection["snapshot"] in saved["trees"], "what is selected is always there"
+    assert len(json.dumps(saved)) < 120_000
+    assert any("snapshots" in line for line in made.left_out)
+    for line in made.left_out:
+        assert line in made.path.read_text()
+    few = widget.save_html(tmp_path / "few.html", rows=3, max_bytes=300_000)
+    assert any("the first 3 rows" in line for line in few.left_out)
+    for tables in data_of(few.path)["tables"].values():
+        assert all(len(table.get("rows", [])) <= 3 for table in tables.values())
+
+
+def test_the_policy_allows_what_is_in_the_page_alone(tmp_path: Path) -> None:
+    text = Explorer(ix.sample("trips")).save_html(tmp_path / "trips.html", max_bytes=0).path.read_text()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    rules = dict(rule.strip().split(" ", 1) for rule in policy[1].split(";"))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in policy[1]
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        blocks = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert len(blocks) == 1
+        digest = base64.b64encode(hashlib.sha256(blocks[0].encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert text.count("<script") == 2
+
+
+def test_redacted(telling: Explorer, tmp_path: Path) -> None:
+    whole = telling.save_html(tmp_path / "whole.html", redact=False).path.read_text()
+    assert all(word in whole for word in (SECRET, VALUE, FOLDER)), "the words are where they could be seen"
+    text = telling.save_html(tmp_path / "a.html").path.read_text()
+    assert SECRET not in text
+    assert VALUE in text
+    text = telling.save_html(tmp_path / "b.html", redact=["values"]).path.read_text()
+    assert VALUE not in text
+    assert "record_count" in text
+    text = telling.save_html(tmp_path / "d.html", redact=True).path.read_text()
+    for word in (SECRET, VALUE, FOLDER):
+        assert word not in text
+
+
+def test_a_table_without_snapshots(tmp_path: Path) -> None:
+    widget = Explorer(ix.empty({"id": "long"}))
+    saved = data_of(widget.save_html(tmp_path / "empty.html").path)
+    assert set(saved["trees"]) == {""}
+    assert "table" in saved["details"]
