@@ -78,8 +78,9 @@ function filterBox(model, id, submit) {
     input.setAttribute("aria-activedescendant", at < 0 ? "" : `${id}-${at}`);
     const chosen = list.children[at];
     if (chosen) list.scrollTop = Math.min(Math.max(list.scrollTop, chosen.offsetTop + chosen.offsetHeight - list.clientHeight), chosen.offsetTop);
-    const { error, unfinished } = model.get("scan_hint");
-    const wrong = here() && input.value.trim() && !(unfinished && found.length) ? error : "";
+    const { error, unfinished, start, end } = model.get("scan_hint");
+    // not while a word is being completed, and not what is said below already
+    const wrong = here() && input.value.trim() && !(found.length && (unfinished || start < end)) && model.get("scan_plan").filter !== input.value.trim() ? error : "";
     fault.hidden = !wrong;
     if (fault.textContent !== wrong) fault.textContent = wrong;
     fault.classList.toggle("ice-quiet", unfinished);
@@ -124,7 +125,7 @@ function filterBox(model, id, submit) {
   });
   input.addEventListener("blur", close);
   const take = () => (input.value.trim() === model.get("scan_filter") ? null : (input.value = model.get("scan_filter")), draw());
-  const ends = [listen(model, ["scan_hint"], draw), listen(model, ["scan_filter"], take)];
+  const ends = [listen(model, ["scan_hint", "scan_plan"], draw), listen(model, ["scan_filter"], take)];
   take();
   return { element: el("div", { class: "ice-combo" }, input, el("div", { class: "ice-scan-pop" }, fault, list)), value: () => input.value, end: () => (clearTimeout(timer), ends.forEach((end) => end())) };
 }
