@@ -11,10 +11,10 @@ import re
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["bare_script", "script", "style_sheet"]
+__all__ = ["bare_script", "later_script", "script", "style_sheet"]
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([a-z_]+)\.js";\n', re.MULTILINE)
-#: What is for people: lines that are remarks, and how far a line is indented. No string of ours goes over several lines.
+#: What is for people: remarks that are lines, and indents. No string of ours goes over several lines.
 _REMARK = re.compile(r"^[ \t]*(?://.*\n|\n)?", re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([A-Za-z_$][\w$]*)", re.MULTILINE)
 
@@ -23,9 +23,14 @@ def _read(name: str) -> str:
     return (files("iceexplore.widgets") / "static" / name).read_text(encoding="utf-8")
 
 
-@cache
 def bare_script(*names: str) -> str:
     """Modules and those that they import, as ``const $name = {what it exports}``: without an import or export."""
+    return "\n".join(_modules(*names).values())
+
+
+@cache
+def _modules(*names: str) -> dict[str, str]:
+    """By name, each after those that it imports."""
     parts: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -42,7 +47,7 @@ def bare_script(*names: str) -> str:
 
     for name in names:
         add(name)
-    return "\n".join(parts.values())
+    return parts
 
 
 @cache
@@ -56,8 +61,28 @@ def script(*views: str) -> str:
     """
     names = [view.split(".") for view in views]
     called = ", ".join(f"${module}.{function}" for module, function in names)
-    joined = bare_script("shell", *(module for module, _ in names))
+    modules = _modules("shell", *(module for module, _ in names))
+    given = f"const $given = {{ {', '.join(f'${name}' for name in modules)} }};"  # for what comes later
+    joined = "\n".join([*modules.values(), given])
     return f"{joined}\nexport default {{ render: (context) => $shell.shell(context, [{called}]) }};\n"
+
+
+@cache
+def later_script(view: str, given: str) -> str:
+    """The module of a view that a widget shows only when it is asked for: what the widget's own script lacks of it.
+
+    Its default export takes the modules that are there, ``$given``, and returns the view's function.
+
+    Parameters
+    ----------
+    view, given
+        ``"module.function"``, of the view and of the widget's own.
+    """
+    module, function = view.split(".")
+    there = _modules("shell", given.split(".")[0])
+    lacking = [text for name, text in _modules(module).items() if name not in there]
+    names = ", ".join(f"${name}" for name in there)
+    return "\n".join([f"export default ({{ {names} }}) => {{", *lacking, f"return ${module}.{function};\n}};\n"])
 
 
 @cache

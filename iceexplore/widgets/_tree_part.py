@@ -104,7 +104,7 @@ class TreePart(Face):
 
         def show(result: tuple[Growth, str]) -> None:
             growth, node = result
-            self._apply(growth)
+            self._show_growth(growth)
             self.select(node)
 
         self._do("tree", f"Reading snapshot {after}", read, show)
@@ -131,7 +131,7 @@ class TreePart(Face):
 
         def show(growth: Growth) -> None:
             self._pins = kept
-            self._apply(growth)
+            self._show_growth(growth)
 
         self._do("tree", "Reading", read, show)
 
@@ -150,7 +150,7 @@ class TreePart(Face):
         def show(growth: Growth) -> None:
             # what was folded while this was read stays folded
             still = set(self.expanded)
-            self._apply(growth, [i for i in growth.expanded if i in still])
+            self._show_growth(growth, [i for i in growth.expanded if i in still])
 
         self._do("tree", "Reading", lambda: self._forest.grow(view), show)
 
@@ -159,7 +159,7 @@ class TreePart(Face):
         nodes = self.nodes
         return [i for i in self.expanded if i.startswith("more:") or _is_unread(nodes.get(i))]
 
-    def _apply(self, growth: Growth, expanded: list[str] | None = None) -> None:
+    def _show_growth(self, growth: Growth, expanded: list[str] | None = None) -> None:
         self._applying = True
         try:
             self._limits = growth.limits
