@@ -38,7 +38,7 @@ export function problemsView(model) {
     covered.textContent = read === undefined ? "" : manifests ? `${read.toLocaleString("en")} of ${count(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
     all.hidden = !(left > 0);
     all.disabled = model.get("busy") !== "";
-    all.textContent = read ? `Read the other ${left.toLocaleString("en")}` : `Read ${manifests === 1 ? "it" : "all"}`;
+    all.textContent = read ? `Read the other ${left === 1 ? "one" : left.toLocaleString("en")}` : `Read ${manifests === 1 ? "it" : "all"}`;
   }
 
   function drawItem(item) {
@@ -48,7 +48,8 @@ export function problemsView(model) {
       { class: "ice-finding", "data-id": item.id, "aria-current": here || null },
       el("div", { class: "ice-finding-text" }, item.text),
       item.evidence ? el("div", { class: "ice-evidence" }, item.evidence) : null,
-      el("div", { class: "ice-where" }, item.where, item.since ? el("span", { class: "ice-since" }, ` since ${item.since}`) : null),
+      el("div", { class: "ice-where" }, item.where),
+      item.since ? el("div", { class: "ice-evidence" }, `since ${item.since}`) : null,
       el(
         "div",
         { class: "ice-acts" },

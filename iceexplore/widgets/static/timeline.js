@@ -111,7 +111,7 @@ export function timelineView(model) {
     font = `11px ${getComputedStyle(box).fontFamily}`;
     dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
     plain = forced.matches;
-    redraw();
+    draw();
   }
   function resize() {
     if (!line.clientWidth) return;
@@ -148,7 +148,7 @@ export function timelineView(model) {
     pole(now, colours.accent, []);
     const [low, high] = [place(-LEFT), place(width + RIGHT)];
     links(c);
-    if ((room() / Math.max(1, high - low)) * 1 < DENSE) bins(c, low, high);
+    if (room() / Math.max(1, high - low) < DENSE) bins(c, low, high);
     else for (let i = low; i <= high; i++) mark(c, i);
     for (const i of [hovered, other, now]) if (i >= 0) ring(c, i, i === now ? 2 : 1.25, i === other ? colours.muted : colours.accent);
     flags(c, low, high);
@@ -494,7 +494,7 @@ export function timelineView(model) {
     const host = box.closest("[data-ice-theme]");
     if (!host || themed) return;
     readTheme();
-    themed = new MutationObserver(() => (readTheme(), drawFoot(picked("against")), setTimeout(readTheme, 400))); // a theme's style sheet may come later
+    themed = new MutationObserver(() => (readTheme(), setTimeout(readTheme, 400))); // a theme's style sheet may come later
     themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
   }
   const ends = [listen(model, ["snapshots"], load), listen(model, ["scale", "measure"], scaled), listen(model, ["selection", "comparison"], draw)];

@@ -73,7 +73,7 @@ export function vectorsView(model) {
       const of = v.rows === null ? "" : ` of ${plural(v.rows, v.kind === "manifest-dv" ? "entry" : "row").replace("entrys", "entries")} (${share(v.cardinality, v.rows || 1)})`;
       const span = v.cardinality ? ` · ${plural(v.runs, "run")} · positions ${count(Number(v.first))} to ${count(Number(v.last))}` : "";
       head.replaceChildren(
-        el("div", { class: "ice-title" }, icon(model.get("styles"), v.kind, 20), el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, v.title), el("h3", {}, v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
+        el("div", { class: "ice-title" }, icon(model.get("styles"), v.kind, 20), el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, v.title), el("strong", {}, v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
         v.of ? el("div", { class: "ice-path" }, v.of) : "",
         ...notes,
         v.paths.length ? el("label", { class: "ice-evidence" }, "Data file ", el("select", { class: "ice-select ice-wide-select", onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, ...v.paths.map(([path, n], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${path}`)))) : "",
@@ -87,7 +87,7 @@ export function vectorsView(model) {
     const v = vector();
     const most = Math.max(1, ...v.encodings.map(({ bytes }) => Number(bytes)));
     const line = ({ name, bytes, note }) =>
-      el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "ice-right" }, bytes === null ? "–" : `${count(bytes)} B`), el("td", { class: "ice-bar-cell" }, el("span", { class: "ice-bar", style: { width: `${Math.max(bytes ? 1 : 0, (100 * Number(bytes)) / most)}%` } })), el("td", { class: "ice-evidence" }, note));
+      el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "ice-right" }, bytes === null ? "–" : `${count(bytes)} B`), el("td", { class: "ice-bytes-cell" }, el("span", { class: "ice-bytes-bar", style: { width: `${Math.max(bytes ? 1 : 0, (100 * Number(bytes)) / most)}%` } })), el("td", { class: "ice-evidence" }, note));
     const kinds = Object.entries(v.containers).map(([kind, n]) => `${count(n)} ${kind}`);
     const known = v.borders_from;
     const groups = v.groups.length
@@ -127,7 +127,7 @@ export function vectorsView(model) {
       c.fillStyle = line;
       c.fillRect(x, y, cell - gap, cell - gap);
       if (!n) return;
-      c.globalAlpha = 0.3 + 0.7 * (n / Number(width));
+      c.globalAlpha = 0.15 + 0.85 * Math.sqrt(n / Number(width));
       c.fillStyle = gone;
       c.fillRect(x, y, cell - gap, cell - gap);
     });
@@ -140,7 +140,7 @@ export function vectorsView(model) {
     const { cardinality, borders } = vector();
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${count(cardinality)} of ${count(rows())} positions deleted; the table below has them`);
-    say(`Each square is ${Number(width) === 1 ? "one position" : plural(Number(width), "position")}${Number(width) > 1 ? ", the darker the more are deleted" : ""}; ${count(size)} in all${borders.length > 1 ? "; a line begins a row group" : ""}.`);
+    say(`Each square is ${Number(width) === 1 ? "one position" : plural(Number(width), "position")}${Number(width) > 1 ? ", the stronger the more are deleted" : ""}; ${count(size)} in all${borders.length > 1 ? "; a line begins a row group" : ""}.`);
   }
   const say = (text) => (under.textContent = text);
 
