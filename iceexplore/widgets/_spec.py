@@ -231,6 +231,7 @@ def meaning(kind: str, name: str, version: int = 3, *, partition: bool = False) 
         return Meaning(_OURS[name])
     if kind not in (*_MANIFESTS, *_FILES):
         return None
+    name = {"offset": "content_offset", "size_in_bytes": "content_size_in_bytes"}.get(name, name)  # of V4's vectors
     text = COLUMN_DOCS.get(f"entries.{name}") or COLUMN_DOCS.get(f"content_entries.{name}") or COLUMN_DOCS.get(name, "")
     text = text or _OF_MANIFEST.get(name, "")
     if not text:

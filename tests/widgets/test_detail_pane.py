@@ -1,0 +1,301 @@
+"""The detail pane: every field with its meaning and section, raw JSON as in the file, rows that are nodes and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.graph import build_tree
+from iceexplore.widgets import Explorer
+from iceexplore.widgets._detail import detail_of
+from iceexplore.widgets._node_rows import nodes_of_rows, row_of_node
+from iceexplore.widgets._node_tables import load_table, parent_table, table_docs, tables_of, tabs_of
+from iceexplore.widgets._raw import MAX_JSON, raw_json
+from iceexplore.widgets._spec import SECTIONS, SPEC, Meaning, meaning
+
+
+@pytest.fixture(scope="module")
+def trips() -> ix.Table:
+    return ix.sample("trips")
+
+
+def v4_table() -> ix.Table:
+    s = ix.empty({"id": "long", "kind": "string"}, partition_by=["kind"], seed=5, flush_data_files=20)
+    s.append(40, rows=100)
+    s.row_delta(deletes={s.table.inspect.data_files()["file_path"].iloc[0]: [1, 2]})
+    s.append(3, rows=10)
+    return s.table
+
+
+@pytest.fixture(scope="module")
+def four() -> ix.Table:
+    return v4_table()
+
+
+@pytest.fixture
+def widget(trips: ix.Table) -> Iterator[Explorer]:
+    made = Explorer(trips)
+    assert made.settle(60)
+    yield made
+    made.close()
+
+
+def one_of_each_kind(table: ix.Table) -> list[Any]:
+    """A node of every kind that the table has, of the present snapshot."""
+    tree = build_tree(table.state, depth="snapshots")
+    assert table.snapshot is not None
+    snapshot = table.snapshot.snapshot_id
+    found = [tree.node("table"), tree.node("metadata"), *tree.children("metadata")]
+    found += [*tree.children(f"snapshot:{snapshot}"), *tree.children(f"root:{snapshot}")]
+    for node in tree.children(f"root:{snapshot}"):
+        found += tree.children(node.id)
+    return list({node.kind: node for node in reversed(found)}.values())
+
+
+def test_the_fields_say_what_they_mean(trips: ix.Table, four: ix.Table) -> None:
+    kinds = set()
+    for table in (trips, four):
+        for node in one_of_each_kind(table):
+            kinds.add(node.kind)
+            detail = detail_of(node, table.state)
+            names = [name for name, _ in (*detail["facts"], *detail["more"])]
+            told = [name for name in names if name in detail["help"]]
+            unknown = {"iceberg-version", "app-id", "app-name", "spark.app.id", "iceexplore-version"}
+            assert set(names) - set(told) <= unknown, node.kind
+            for text, section, link in detail["help"].values():
+                assert text
+                assert (section == "") == (link == "")
+                assert link.startswith(f"{SPEC}#") or not link
+            json.dumps(detail, allow_nan=False)
+    assert {
+        "table",
+        "snapshot",
+        "branch",
+        "tag",
+        "data-manifest",
+        "data-file",
+        "manifest-list",
+        "root-manifest",
+    } <= kinds
+
+
+def test_sections_are_those_of_the_spec() -> None:
+    links = {Meaning("", section).link for section in SECTIONS.values()}
+    assert f"{SPEC}#table-metadata-fields" in links
+    assert f"{SPEC}#version-4-metadata-structure-and-representation" in links
+    assert all(re.fullmatch(r"[a-z0-9-]+", link.partition("#")[2]) for link in links)
+    assert Meaning("of ours").link == ""
+
+
+def test_fields_are_called_as_the_format_version_does(trips: ix.Table, four: ix.Table) -> None:
+    tree = build_tree(trips.state, depth="snapshots")
+    assert trips.snapshot is not None
+    manifest = tree.children(f"root:{trips.snapshot.snapshot_id}")[0]
+    named = dict((detail := detail_of(manifest, trips.state))["facts"] + detail["more"])
+    assert {"manifest_length", "added_snapshot_id", "min_sequence_number"} <= set(named)
+    assert not {"file_size_in_bytes", "snapshot_id"} & set(named)
+    assert detail["help"]["manifest_length"][1] == "Manifest Lists"
+    file = detail_of(tree.children(manifest.id)[0], trips.state)
+    assert file["help"]["record_count"][1:] == ["Data File Fields", f"{SPEC}#data-file-fields"]
+    assert file["help"]["started_at_month"][1] == "Partitioning"
+    assert four.snapshot is not None
+    leaf = build_tree(four.state, depth="snapshots").children(f"root:{four.snapshot.snapshot_id}")[0]
+    assert "manifest_length" not in {name for name, _ in detail_of(leaf, four.state)["facts"]}
+
+
+def test_a_field_that_nobody_knows_has_no_help() -> None:
+    assert meaning("snapshot", "my.own.key") is None
+    assert meaning("data-file", "no_such_field") is None
+
+
+@pytest.mark.parametrize("which", ["trips", "four"])
+def test_rows_lead_to_nodes_and_back(which: str, request: pytest.FixtureRequest) -> None:
+    table: ix.Table = request.getfixturevalue(which)
+    state = table.state
+    tree = build_tree(state, depth="snapshots")
+    met = set()
+    for node in one_of_each_kind(table):
+        for key in (t.key for t in tables_of(node)):
+            frame = load_table(state, node, key)
+            assert set(table_docs(state, node, key)) <= set(frame.columns) | set(table_docs(state, node, key))
+            rows = list(range(min(len(frame), 60)))
+            for row, found in zip(rows, nodes_of_rows(state, node, key, frame, rows), strict=True):
+                if found is None:
+                    continue
+                met.add(key)
+                there = tree.node(found)
+                again = row_of_node(state, node, key, frame, there)
+                assert again is not None
+                assert nodes_of_rows(state, node, key, frame, [again]) == [found]
+                if key in ("leaf", "manifests", "snapshots", "refs"):
+                    assert again == row
+                if key == "leaf":
+                    assert frame["location"].iloc[row] == there.fields["location"]
+                if key == "files":
+                    assert frame["file_path"].iloc[row] == there.location
+    wanted = {"leaf", "manifests", "snapshots", "refs", "history", "files", "entries", "content_entries"}
+    assert wanted <= met
+
+
+def test_a_node_of_elsewhere_is_no_row(trips: ix.Table) -> None:
+    tree = build_tree(trips.state, depth="snapshots")
+    assert trips.snapshot is not None
+    manifests = tree.children(f"root:{trips.snapshot.snapshot_id}")
+    first, second = manifests[:2]
+    frame = load_table(trips.state, first, "leaf")
+    for other in (second, tree.children(second.id)[0], tree.node("table"), tree.node("metadata:0")):
+        assert row_of_node(trips.state, first, "leaf", frame, other) is None
+    assert (
+        row_of_node(trips.state, tree.node("table"), "refs", load_table(trips.state, tree.node("table"), "refs"), first)
+        is None
+    )
+
+
+def test_raw_json_is_what_the_file_says(trips: ix.Table) -> None:
+    tree = build_tree(trips.state, depth="snapshots")
+    raw = trips.metadata.raw
+    assert trips.snapshot is not None
+    snapshot = trips.snapshot.snapshot_id
+    assert json.loads(raw_json(trips.state, tree.node(f"snapshot:{snapshot}"))) == trips.snapshot.raw
+    assert json.loads(raw_json(trips.state, tree.node("ref:main"))) == raw["refs"]["main"]
+    assert json.loads(raw_json(trips.state, tree.node("metadata")))["table-uuid"] == raw["table-uuid"]
+    statistics = next(n for n in tree.children(f"snapshot:{snapshot}") if n.kind == "statistics")
+    assert json.loads(raw_json(trips.state, statistics)) == raw["statistics"][0]
+    manifest = tree.children(f"root:{snapshot}")[1]
+    record = json.loads(raw_json(trips.state, manifest))
+    assert record["manifest_path"] == manifest.location
+    assert record["added_snapshot_id"] == manifest.fields["snapshot_id"], "all digits: it is text for people"
+    file = tree.children(manifest.id)[0]
+    entry = json.loads(raw_json(trips.state, file))
+    assert entry["data_file"]["file_path"] == file.location
+    assert entry["data_file"]["record_count"] == file.fields["record_count"]
+    assert all(v.startswith("0x") for v in entry["data_file"]["lower_bounds"].values())
+
+
+def test_raw_json_of_avro_agrees_with_fastavro(trips: ix.Table) -> None:
+    import io
+
+    import fastavro
+
+    tree = build_tree(trips.state, depth="snapshots")
+    assert trips.snapshot is not None
+    for manifest in tree.children(f"root:{trips.snapshot.snapshot_id}"):
+        data = trips.state.storage.read(manifest.location or "", kind="manifest")
+        records = list(fastavro.reader(io.BytesIO(data)))
+        for node, wanted in zip(tree.children(manifest.id), records, strict=True):
+            own = json.loads(raw_json(trips.state, node))
+            assert own["data_file"]["file_path"] == wanted["data_file"]["file_path"]
+            assert own["status"] == wanted["status"]
+            assert own["sequence_number"] == wanted["sequence_number"]
+            counts = wanted["data_file"]["value_counts"] or []
+            assert (own["data_file"]["value_counts"] or {}) == {str(c["key"]): c["value"] for c in counts}
+
+
+def test_raw_json_of_version_4(four: ix.Table) -> None:
+    for node in one_of_each_kind(four):
+        assert json.loads(raw_json(four.state, node)), node.kind
+
+
+def test_raw_json_is_bounded() -> None:
+    s = ix.empty({"id": "long"}, format_version=2, properties={f"k{i}": "v" * 1000 for i in range(300)})
+    s.append(1, rows=1)
+    tree = build_tree(s.table.state, depth="snapshots")
+    text = raw_json(s.table.state, tree.node("table"))
+    assert len(text) < MAX_JSON + 100
+    assert text.endswith("more characters")
+    with pytest.raises(ix.OptionError, match="no JSON"):
+        raw_json(s.table.state, _gone(tree.node("table")))
+
+
+def _gone(node: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(node, id="snapshot:17")
+
+
+def test_the_tab_in_which_a_node_is_a_row(trips: ix.Table) -> None:
+    tree = build_tree(trips.state, depth="snapshots")
+    assert trips.snapshot is not None
+    root = tree.node(f"root:{trips.snapshot.snapshot_id}")
+    manifest = tree.children(root.id)[0]
+    file = tree.children(manifest.id)[0]
+    assert [t.title for t in tabs_of(file, parent_table(file, manifest))] == ["Columns", "In entries", "JSON"]
+    tab = parent_table(manifest, root)
+    assert tab is not None
+    assert (tab.key, tab.of) == ("manifests", root.id)
+    earlier = tree.node("metadata:0")
+    assert [t.title for t in tabs_of(earlier, parent_table(earlier, None))] == ["In metadata log"]
+
+
+# In the widget --------------------------------------------------------------------------------------------------------
+
+
+def opened(widget: Explorer, node: str) -> None:
+    """What the browser sets when a row is opened."""
+    page = widget.pages["detail"]
+    kept = {key: page[key] for key in ("of", "table", "sort", "filters", "page")}
+    widget.query = {**widget.query, "detail": {**kept, "node": node, "n": page["n"] + 1}}
+    widget.select(node)
+    assert widget.settle(60)
+    assert widget.error == {}
+
+
+def test_an_opened_row_keeps_its_table(widget: Explorer) -> None:
+    page = widget.pages["detail"]
+    of, node = page["of"], page["nodes"][1]
+    widget.query = {"detail": {"of": of, "table": "manifests", "sort": [1, "desc"], "n": 5}}
+    assert widget.settle(60)
+    opened(widget, node)
+    assert widget.selected.id == node
+    assert widget.detail["id"] == node
+    page = widget.pages["detail"]
+    assert (page["of"], page["table"], page["sort"]) == (of, "manifests", [1, "desc"])
+    assert {"key": "manifests", "title": "In manifests", "of": of} in widget.detail["tables"]
+    assert widget.selected_table is not None
+    assert len(widget.selected_table) == page["total"]
+    # what the tree selects then is found in the same table
+    other = next(n for n in page["nodes"] if n != node)
+    widget.select(other)
+    assert widget.settle(60)
+    assert widget.pages["detail"]["of"] == of
+    assert widget.pages["detail"]["sort"] == [1, "desc"]
+    # and what is no row of it shows its own
+    widget.select("table")
+    assert widget.settle(60)
+    assert (widget.pages["detail"]["of"], widget.pages["detail"]["table"]) == ("table", "snapshots")
+
+
+def test_a_snapshot_opened_from_its_row(widget: Explorer) -> None:
+    widget.select("table")
+    assert widget.settle(60)
+    node = widget.pages["detail"]["nodes"][0]
+    assert node == f"snapshot:{widget.snapshots[0]['id']}"
+    page = widget.pages["detail"]
+    widget.query = {"detail": {"of": "table", "table": "snapshots", "node": node, "n": page["n"] + 1}}
+    widget.select(node, snapshot=widget.snapshots[0]["id"])
+    assert widget.settle(60)
+    assert widget.error == {}
+    assert widget.detail["id"] == node
+    assert widget.pages["detail"]["table"] == "snapshots"
+
+
+def test_the_json_tab(widget: Explorer) -> None:
+    node = widget.selection["node"]
+    widget.query = {"detail": {"of": node, "table": "json", "n": 9}}
+    assert widget.settle(60)
+    assert widget.error == {}
+    assert json.loads(widget.pages["detail"]["text"])["snapshot-id"]
+    assert widget.selected_table is not None, "its first table stands for it"
+
+
+def test_selecting_an_earlier_metadata_file(widget: Explorer) -> None:
+    widget.select("metadata:0")
+    assert widget.settle(60)
+    assert widget.error == {}
+    assert [t["title"] for t in widget.detail["tables"]] == ["In metadata log"]
+    assert widget.selected_table is None
