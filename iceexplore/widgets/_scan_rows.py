@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ from iceexplore.widgets._scan_words import Block, Part
 
 __all__ = ["condition_of", "find_files", "rows_sent"]
 
+#: A number, true or false, or a text that is quoted already.
+_LITERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|true|false|'[^']*(''[^']*)*'", re.IGNORECASE)
 _ROWS = 30
 _EVENTS = 60
 _LONG = 200
@@ -33,17 +36,8 @@ def condition_of(name: str, value: str) -> str:
     plain = value.strip()
     if plain.casefold() == "null":
         return f"{name} is null"
-    bare = plain.casefold() in ("true", "false") or _is_number(plain)
-    quoted = plain if len(plain) > 1 and plain[0] == plain[-1] == "'" else "'" + value.replace("'", "''") + "'"
-    return f"{name} = {plain if bare else quoted}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text[-1:].isdecimal() and text.isascii()
+    quoted = "'" + value.replace("'", "''") + "'"
+    return f"{name} = {plain if _LITERAL.fullmatch(plain) else quoted}"
 
 
 def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:

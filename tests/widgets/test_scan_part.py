@@ -1,0 +1,491 @@
+"""The scan lab's Python side: what is planned is what `Table.plan` plans, told in plain traits."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import iceexplore as ix
+import iceexplore.planning
+from iceexplore.planning import Predicate, bind_filter, node_evidence
+from iceexplore.widgets import ScanLab
+from iceexplore.widgets._assets import script
+from iceexplore.widgets._scan_rows import condition_of, find_files
+from iceexplore.widgets._scan_words import python_of
+
+FILTER = "started_at >= '2024-05-01' and rider = 'guest'"
+SCHEMA = ix.empty({"c": "string"}).schema
+HOSTILE = "<img src=x onerror=alert(1)>"
+SCAN = (
+    "scan_filter", "scan_columns", "scan_row_groups", "scan_plan", "scan_nodes", "scan_roots", "scan_expanded",
+    "scan_why", "scan_draft", "scan_hint", "scan_ask", "scan_examples", "scan_advice", "scan_count", "scan_found",
+    "scan_recent", "scan_tab", "selection", "pages", "busy", "error",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table() -> ix.Table:
+    return ix.sample("trips")
+
+
+@pytest.fixture
+def lab(table: ix.Table) -> Iterator[ScanLab]:
+    made = ScanLab(table, scan_filter=FILTER)
+    assert made.settle(60)
+    yield made
+    made.close()
+
+
+def settled(lab: ScanLab) -> ScanLab:
+    assert lab.settle(60)
+    assert lab.busy == ""
+    return lab
+
+
+def ask(lab: ScanLab, want: str, **more: Any) -> ScanLab:
+    lab.scan_ask = {"n": lab.scan_ask.get("n", 0) + 1, "want": want, **more}
+    return settled(lab)
+
+
+def words(blocks: Any) -> str:
+    """Every word of what Python says, in order."""
+    if isinstance(blocks, str):
+        return blocks
+    if isinstance(blocks, dict):
+        return ""
+    return " ".join(words(b) for b in blocks)
+
+
+def record(name: str, size: int = 1000, **bounds: tuple[Any, Any]) -> dict[str, Any]:
+    """A data file that is not there."""
+    lower, upper = ({k: b[i] for k, b in bounds.items()} for i in (0, 1))
+    about = {"location": f"mem:/d/{name}", "record_count": 1000, "file_size_in_bytes": size}
+    counts = {"value_counts": dict.fromkeys(bounds, 1000), "null_value_counts": dict.fromkeys(bounds, 0)}
+    return {**about, "lower_bounds": lower, "upper_bounds": upper, **counts}
+
+
+def files(lab: ScanLab, *, skipped: bool) -> list[str]:
+    return [i for i, n in lab.scan_nodes.items() if i.startswith("file:") and ("pruned" in n["marks"]) is skipped]
+
+
+def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
+    plan = table.plan(FILTER)
+    assert lab.error == {}
+    assert lab.plan is not None
+    assert lab.plan.tasks.equals(plan.tasks)
+    assert lab.scan_plan["headline"].startswith(f"Reads {len(plan)} of 12 data files")
+    assert lab.scan_plan["files"] == len(plan)
+    assert eval(lab.scan_plan["python"], {"t": table}).tasks.equals(plan.tasks)
+    chart = plan.waterfall().chart()
+    assert lab.scan_plan["heads"] == list(chart.columns)
+    assert [level["label"] for level in lab.scan_plan["levels"]] == [row.label for row in chart.rows]
+    for level, row in zip(lab.scan_plan["levels"], chart.rows, strict=True):
+        assert [bar and bar["text"] for bar in level["bars"]] == [bar and bar.text for bar in row.bars]
+        assert all(0 <= bar["left"] + bar["gone"] <= 1.000001 for bar in level["bars"] if bar)
+
+
+def test_the_tree_has_what_is_read_and_what_is_skipped(lab: ScanLab, table: ix.Table) -> None:
+    tree = table.tree()
+    plan = table.plan(FILTER)
+    read = {tree.node(i).location for i in files(lab, skipped=False)}
+    assert read == set(plan.tasks["file_path"])
+    skipped = plan.skipped
+    manifest = next(i for i, n in lab.scan_nodes.items() if i.startswith("manifest:") and "pruned" in n["marks"])
+    assert tree.node(manifest).location == skipped[skipped["kind"] == "manifest"]["name"].item()
+    assert lab.scan_nodes[manifest]["reason"].startswith("partition: started_at_day is 2024-03-01")
+    gone = {tree.node(i).location for i in files(lab, skipped=True)}
+    assert gone == set(skipped[skipped["kind"] == "data file"]["name"])
+    assert lab.scan_roots == [f"root:{table.snapshot.snapshot_id}"]  # type: ignore[union-attr]
+
+
+def test_state_is_plain_json(lab: ScanLab) -> None:
+    lab.select(files(lab, skipped=True)[0])
+    ask(lab, "rows", column="trip_id", value="95", history=True)
+    ask(lab, "advice")
+    lab.scan_draft = {"n": 1, "text": "rider = ", "at": 8}
+    settled(lab)
+    state = {name: getattr(lab, name) for name in SCAN}
+    text = json.dumps(state, allow_nan=False)
+    assert json.loads(text) == state
+    numbers: list[int] = []
+    json.loads(text, parse_int=lambda digits: numbers.append(int(digits)))
+    assert max(map(abs, numbers)) < 2**53, "JavaScript would lose digits"
+
+
+def test_another_filter_and_none(lab: ScanLab, table: ix.Table) -> None:
+    first = lab.scan_plan["of"]
+    lab.scan_filter = " trip_id = 95 "
+    settled(lab)
+    assert lab.scan_plan["of"] != first
+    assert lab.scan_plan["filter"] == "trip_id = 95"
+    assert lab.scan_recent == ["trip_id = 95", FILTER]
+    assert lab.plan is not None and len(lab.plan) == len(table.plan("trip_id = 95")) == 1
+    lab.scan_filter = ""
+    settled(lab)
+    assert lab.plan is None
+    assert [*lab.scan_plan, *lab.scan_nodes, *lab.scan_roots] == []
+    lab.scan_filter = "true"
+    settled(lab)
+    assert lab.scan_plan["files"] == 12
+
+
+def test_what_is_wrong_is_told_under_the_box(lab: ScanLab) -> None:
+    lab.scan_filter = "ridr = 'guest'"
+    settled(lab)
+    assert lab.error == {}
+    said = lab.scan_plan["error"].split("\n")
+    assert "nearest: rider" in said[0]
+    assert said[1].index("ridr") == said[2].index("^^^^")
+    assert lab.scan_nodes == {}
+    assert lab.scan_recent == [FILTER]
+    with pytest.raises(ix.OptionError, match="ridr"):
+        _ = lab.plan
+    with pytest.raises(ix.OptionError, match="no plan"):
+        lab._current()
+    lab.scan_filter = FILTER
+    settled(lab)
+    assert lab.scan_plan["error"] == ""
+
+
+def test_columns_and_row_groups(lab: ScanLab, table: ix.Table) -> None:
+    lab.scan_columns = ["trip_id", "fare"]
+    settled(lab)
+    assert lab.plan is not None and lab.plan.columns == ("trip_id", "fare")
+    assert "columns=['trip_id', 'fare']" in lab.scan_plan["python"]
+    lab.query = {"scan": {"of": lab.scan_plan["of"], "table": "head"}}
+    settled(lab)
+    assert [c["name"] for c in lab.pages["scan"]["columns"]] == ["trip_id", "fare"]
+    assert lab.pages["scan"]["total"] == min(20, int(table.count(FILTER)))
+    lab.scan_columns = ["no such"]
+    settled(lab)
+    assert "no such" in lab.scan_plan["error"]
+
+
+def test_another_snapshot_is_planned_when_it_is_selected(lab: ScanLab, table: ix.Table) -> None:
+    lab.scan_filter = "true"
+    first = table.snapshots[0].snapshot_id
+    lab.select(snapshot=first)
+    settled(lab)
+    expected = table.at(snapshot=first).plan("true")
+    assert lab.plan is not None and lab.plan.tasks.equals(expected.tasks)
+    assert lab.scan_plan["snapshot"] == str(first)
+    assert lab.scan_plan["python"] == f't.at(snapshot={first}).plan("true")'
+    assert lab.scan_roots == [f"root:{first}"]
+
+
+def test_why(lab: ScanLab) -> None:
+    for skipped in (False, True):
+        node = files(lab, skipped=skipped)[0]
+        lab.select(node)
+        settled(lab)
+        assert lab.scan_why["id"] == node
+        assert lab.scan_why["read"] is not skipped
+        found = node_evidence(lab._scan.nodes, node)  # type: ignore[union-attr]
+        assert found is not None
+        said = words(lab.scan_why["blocks"])
+        assert found.why in said
+        assert all(term.term in said and term.known in said for term in found.terms)
+    lab.select("table")
+    settled(lab)
+    assert lab.scan_why == {"id": "table"}
+
+
+def test_unfolding_shows_more(table: ix.Table) -> None:
+    data = ix.empty({"id": "long"}, format_version=2, seed=3)
+    data.append([record(f"f{i}.parquet", id=(i, i)) for i in range(300)])
+    made = settled(ScanLab(data, scan_filter="id >= 100"))
+    manifest = next(i for i in made.scan_nodes if i.startswith("manifest:"))
+    made.scan_expanded = [i for i in made.scan_expanded if i != manifest]
+    made.scan_expanded = [*made.scan_expanded, manifest]
+    settled(made)
+    assert (len(files(made, skipped=False)), len(files(made, skipped=True))) == (25, 10)
+    assert made.scan_nodes[f"more:read:{manifest}"]["label"] == "+175 more read"
+    more = made.scan_nodes[f"more:skipped:{manifest}"]
+    assert (more["label"], more["marks"]) == ("+90 more skipped", ["pruned"])
+    made.scan_expanded = [*made.scan_expanded, f"more:skipped:{manifest}"]
+    settled(made)
+    assert (len(files(made, skipped=False)), len(files(made, skipped=True))) == (25, 100)
+    assert f"more:skipped:{manifest}" not in made.scan_nodes
+    assert made.error == {}
+    made.close()
+
+
+def test_tables_lead_to_nodes(lab: ScanLab, table: ix.Table) -> None:
+    tree = table.tree()
+    plan = table.plan(FILTER)
+    for name, column, frame in (("tasks", "file_path", plan.tasks), ("skipped", "name", plan.skipped)):
+        lab.query = {"scan": {"of": lab.scan_plan["of"], "table": name}}
+        settled(lab)
+        page = lab.pages["scan"]
+        assert (page["of"], page["total"]) == (lab.scan_plan["of"], len(frame))
+        assert [tree.node(n).location for n in page["nodes"]] == frame[column].tolist()
+    node = lab.pages["scan"]["nodes"][1]
+    row = lab._grid_row("scan", lab.scan_plan["of"], "tasks", files(lab, skipped=False)[0])
+    assert row is not None
+    assert lab._grid_row("scan", lab.scan_plan["of"], "tasks", node) is None, "a file that is skipped is no task"
+    lab.query = {"scan": {"of": lab.scan_plan["of"], "table": "deletes"}}
+    settled(lab)
+    assert lab.pages["scan"]["total"] == len(plan.deletes)
+
+
+@pytest.mark.parametrize("query", [{"of": "99", "table": "tasks"}, {"of": "1", "table": "no such"}])
+def test_tables_that_are_not_there(lab: ScanLab, query: dict[str, str]) -> None:
+    lab.query = {"scan": query}
+    assert lab.settle(60)
+    assert lab.error["text"]
+    assert "fault in iceexplore" not in lab.error["advice"]
+
+
+def test_what_would_help(table: ix.Table) -> None:
+    data = ix.empty({"id": "long", "rider": "long"}, format_version=3, seed=5)
+    for n in range(4):
+        data.append([record(f"{n}.parquet", size=1 << 30, rider=(0, 500))])
+    made = settled(ScanLab(data, scan_filter="rider = 42"))
+    ask(made, "advice")
+    advice = data.plan("rider = 42").advice()
+    assert made.scan_advice["of"] == made.scan_plan["of"]
+    said = words(made.scan_advice["blocks"])
+    for suggestion in advice.suggestions:
+        assert suggestion.title in said and suggestion.why in said
+        assert all(f"{s};" in said for s in suggestion.statements)
+    assert len(advice.suggestions) > 0
+    made.close()
+
+
+def test_counting(lab: ScanLab, table: ix.Table) -> None:
+    ask(lab, "count")
+    assert lab.scan_count == {"of": lab.scan_plan["of"], "text": table.count(FILTER).explain()}
+
+
+def test_a_row_and_its_fate(lab: ScanLab, table: ix.Table) -> None:
+    ask(lab, "rows", column="trip_id", value="95", history=True)
+    said = words(lab.scan_found["blocks"])
+    place = table.rows("trip_id = 95", history=True)[0]
+    assert "1 row" in said and "trip_id = 95" in said and "gone" in said
+    assert f"position {place.position}" in said and "deleted by vector" in said
+    lists = [block[1] for block in lab.scan_found["blocks"] if block[0] == "list"]
+    links = [part for items in lists for item in items for part in item if part[0] == "go"]
+    tree = table.tree()
+    targets = [link[2] for link in links]
+    assert {tree.node(t["node"]).location for t in targets if t["node"].startswith("file:")} == {place.file}
+    assert {t["snapshot"] for t in targets if t["node"].startswith("snapshot:")} == {
+        str(e.by.snapshot_id) for e in place.events
+    }
+    lab.select(targets[1]["node"], snapshot=targets[1]["snapshot"])
+    settled(lab)
+    assert lab.error == {}
+
+
+def test_rows_that_are_not_there(lab: ScanLab) -> None:
+    ask(lab, "rows", column="trip_id", value="-1", history=False)
+    assert words(lab.scan_found["blocks"]).startswith("p 0 rows")
+    ask(lab, "rows", column="trip_id", value="x", history=False)
+    assert "trip_id" in words(lab.scan_found["blocks"])
+    assert lab.error == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "condition"),
+    [
+        ("95", "c = 95"), ("-1.5e3", "c = -1.5e3"), ("Oslo", "c = 'Oslo'"), ("it's", "c = 'it''s'"), (" 7 ", "c = 7"),
+        ("null", "c is null"), ("true", "c = true"), ("'95'", "c = '95'"), ("2024-05-01", "c = '2024-05-01'"),
+        ("1 or 1 = 1", "c = '1 or 1 = 1'"), ("inf", "c = 'inf'"), ("1_000", "c = '1_000'"), ("'", "c = ''''"),
+        ("'a' or 'b'", "c = '''a'' or ''b'''"),
+    ],
+)  # fmt: skip
+def test_conditions(value: str, condition: str) -> None:
+    assert condition_of("c", value) == condition
+
+
+@given(st.text(max_size=20))
+def test_a_value_is_never_more_than_a_value(value: str) -> None:
+    """Of a text column: one comparison, with what was written, unless that is a number or `true`."""
+    try:
+        bound = bind_filter(SCHEMA, condition_of("c", value))
+    except ix.OptionError:
+        assert value.strip()[:1] in "0123456789+-.'tTfF", "a number, or true, is no text"
+        return
+    assert isinstance(bound, Predicate)
+    assert bound.op == "is-null" or bound.literals in ((value,), (value.strip()[1:-1].replace("''", "'"),))
+
+
+def test_what_is_typed(lab: ScanLab) -> None:
+    lab.scan_draft = {"n": 7, "text": "start", "at": 5}
+    settled(lab)
+    hint = lab.scan_hint
+    assert (hint["n"], hint["text"], hint["start"], hint["end"]) == (7, "start", 0, 5)
+    assert [c[0] for c in hint["choices"]] == ["started_at", "start_station"]
+    assert "nearest" in hint["error"]
+    lab.scan_draft = {"n": 8, "text": "start_station = ", "at": 16}
+    settled(lab)
+    values = [c[0] for c in lab.scan_hint["choices"]]
+    assert "'Harbour'" in values
+    assert lab.scan_hint["unfinished"]
+    lab.scan_draft = {"n": 9, "text": f"start_station = {values[0]}", "at": 0}
+    settled(lab)
+    assert lab.scan_hint["error"] == ""
+    assert lab.scan_filter == FILTER, "what is typed is not planned"
+
+
+def test_examples(lab: ScanLab, table: ix.Table) -> None:
+    ask(lab, "examples")
+    assert lab.scan_examples["names"] == [f.name for f in table.schema.fields]
+    for text in lab.scan_examples["filters"]:
+        lab.scan_filter = text
+        settled(lab)
+        assert lab.scan_plan["error"] == "" and lab.scan_plan["files"] > 0
+
+
+@pytest.mark.parametrize(
+    ("trait", "value"),
+    [
+        ("scan_draft", {"n": 1, "text": 5, "at": 0}),
+        ("scan_draft", {"n": 1, "text": "x", "at": "0"}),
+        ("scan_draft", {"text": "x", "at": 0}),
+        ("scan_ask", {"want": "everything"}),
+        ("scan_ask", {"want": ["rows"]}),
+        ("scan_ask", {"want": "rows", "column": 5, "value": "5"}),
+        ("scan_ask", {"want": "rows", "column": "trip_id"}),
+    ],
+)
+def test_nonsense_from_the_browser_is_shown(lab: ScanLab, trait: str, value: Any) -> None:
+    setattr(lab, trait, value)
+    settled(lab)
+    assert lab.error["text"]
+    assert "fault in iceexplore" not in lab.error["advice"]
+
+
+@pytest.mark.parametrize("unfolded", [["more:x"], ["file:1:2:3"], ["<img>"], ["more:skipped:manifest:1:2"]])
+def test_unknown_nodes_unfold_nothing(lab: ScanLab, unfolded: list[str]) -> None:
+    before = set(lab.scan_nodes)
+    lab.scan_expanded = [*lab.scan_expanded, *unfolded]
+    settled(lab)
+    assert set(lab.scan_nodes) == before
+    assert lab.error == {}
+
+
+def test_typing_does_not_wait_for_a_plan(lab: ScanLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, started = threading.Event(), threading.Event()
+    plan = iceexplore.planning.plan_scan
+
+    def slow(*args: Any, **how: Any) -> Any:
+        started.set()
+        gate.wait(30)
+        return plan(*args, **how)
+
+    monkeypatch.setattr("iceexplore.widgets._scan_plans.plan_scan", slow)
+    lab.scan_filter = "trip_id > 5"
+    assert started.wait(30)
+    assert lab.busy == "Planning …"
+    lab.scan_draft = {"n": 3, "text": "rid", "at": 3}
+    assert lab._hints.settle(30)
+    assert lab.scan_hint["choices"][0][0] == "rider"
+    assert lab.scan_plan["filter"] == FILTER
+    lab.cancelled += 1
+    assert lab.busy == "", "cancelled at once"
+    gate.set()
+    settled(lab)
+    assert lab.scan_plan["filter"] == FILTER, "what was cancelled is not shown"
+    ask(lab, "plan")
+    assert lab.scan_plan["filter"] == "trip_id > 5"
+
+
+def test_the_newest_filter_wins(lab: ScanLab) -> None:
+    for n in range(5):
+        lab.scan_filter = f"trip_id = {n}"
+    settled(lab)
+    assert lab.scan_plan["filter"] == "trip_id = 4"
+    assert lab.scan_recent == ["trip_id = 4", FILTER]
+
+
+def test_without_a_filter_nothing_is_read(table: ix.Table) -> None:
+    opened = ix.sample("trips")
+    made = ScanLab(opened)
+    assert made.settle(60)
+    assert {read.kind for read in opened.reads} <= {"metadata", "stat", "list"}
+    assert made.plan is None
+    made.close()
+
+
+def test_hostile_names_filters_and_values() -> None:
+    data = ix.empty({HOSTILE: "string", 'q"': "long"}, format_version=2, seed=1)
+    bounds: Any = {HOSTILE: (HOSTILE, HOSTILE), 'q"': (1, 9)}
+    data.append([record("<b>.parquet", **bounds)])
+    made = settled(ScanLab(data))
+    ask(made, "examples")
+    text = f'"{HOSTILE}" = \'{HOSTILE}\' and "q""" > 3'
+    made.scan_draft = {"n": 1, "text": text, "at": len(text)}
+    made.scan_filter = text
+    settled(made)
+    assert made.scan_hint["error"] == made.scan_plan["error"] == ""
+    assert eval(made.scan_plan["python"], {"t": data}).tasks.equals(data.plan(text).tasks)
+    made.select(files(made, skipped=False)[0])
+    settled(made)
+    assert HOSTILE in words(made.scan_why["blocks"])
+    html = made._no_kernel_html()
+    assert HOSTILE not in html and "&lt;img" in html
+    made.scan_filter = f"{HOSTILE}\u202e\x1b[31m"
+    settled(made)
+    assert "\x1b" not in made.scan_plan["error"] and "\u202e" not in made.scan_plan["error"]
+    made.close()
+
+
+@pytest.mark.parametrize("text", ["id = 'a\"b'", "id = 'a\\b'", "id\n= 5", "id = '\u202e'", "'; import os #", '"""'])
+def test_python_is_one_literal(text: str, table: ix.Table) -> None:
+    import ast
+
+    call = ast.parse(python_of(table.plan(), text, False, None), mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert [ast.literal_eval(argument) for argument in call.args] == [text]
+
+
+def test_files_are_found_in_every_version(v: Callable[[int], ix.Table]) -> None:
+    for version in (1, 3, 4):
+        made = v(version)
+        tree = made.tree()
+        locations = made.inspect.files()["file_path"].tolist()
+        found = find_files(made.state, [*locations, "nowhere.parquet"])
+        assert {tree.node(node).location for node in found.values()} == set(found) == set(locations)
+    assert find_files(ix.empty({"id": "long"}).state, ["x"]) == {}
+
+
+@pytest.fixture
+def v() -> Callable[[int], ix.Table]:
+    def make(version: int) -> ix.Table:
+        options: dict[str, Any] = {"flush_data_files": 2, "leaf_entries": 2} if version == 4 else {}
+        data = ix.empty({"id": "long"}, format_version=version, seed=2, **options)
+        for n in range(3):
+            data.append([record(f"{n}.parquet", id=(n, n))])
+        return data
+
+    return make
+
+
+def test_a_damaged_manifest_is_noted(tmp_path: Path) -> None:
+    import shutil
+
+    from iceexplore._samples import sample_path
+
+    source, folder = Path(sample_path("trips")), tmp_path / "trips"
+    shutil.copytree(source, folder) if source.is_dir() else shutil.unpack_archive(source, folder)
+    next(iter(sorted(folder.rglob("optimized-m-*.avro")))).write_bytes(b"nothing")
+    made = settled(ScanLab(ix.open(folder), scan_filter="trip_id > 5"))
+    assert made.error == {}
+    assert "cannot be read" in made.scan_plan["notes"][0]
+    assert any("problem" in n["marks"] for n in made.scan_nodes.values())
+    made.close()
+
+
+def test_the_script_is_small_and_fetches_nothing() -> None:
+    module = script("scan.scanView")
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "import("):
+        assert word not in module
+    assert "http" not in module.replace("http://www.w3.org/2000/svg", "")
+    assert ScanLab._esm == module
