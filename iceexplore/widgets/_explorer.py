@@ -19,7 +19,12 @@ __all__ = ["Explorer", "explore"]
 
 _VIEW = "explorer.explorerView"
 #: The parts whose scripts come when their tab is shown first: what everybody loads stays small.
-_LATER = {"scan": "scan.scanView", "commit": "commit.commitView", "deletes": "vectors.vectorsView"}
+_LATER = {
+    "scan": "scan.scanView",
+    "commit": "commit.commitView",
+    "problems": "problems.problemsView",
+    "deletes": "vectors.vectorsView",
+}
 
 
 class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, TimelinePart, DetailPart):

@@ -117,14 +117,14 @@ def _differences(found: Diff) -> list[list[Any]]:
     deletes = pc.invert(data)
     rows = [
         ["data files", *both(data, None)],
-        ["rows in them", *both(data, "record_count")],
+        ["rows", *both(data, "record_count")],
         ["bytes", *both(pc.invert(vectors), "size_in_bytes")],
-        ["delete files and vectors", *both(deletes, None)],
-        ["deletes in them", *both(deletes, "record_count")],
+        ["delete files", *both(deletes, None)],
+        ["deletes", *both(deletes, "record_count")],
     ]
     changes = len(found.schema)
     if changes:
-        rows.append(["changes of the schema", changes, 0])
+        rows.append(["schema changes", changes, 0])
     return [row for row in rows if row[1] or row[2]]
 
 

@@ -80,9 +80,9 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     rows = {what: (more, less) for what, more, less in widget.comparison["rows"]}
     data = counts.loc["data file"]
     assert rows["data files"] == (data["added_files"], data["removed_files"])
-    assert rows["rows in them"] == (data["added_rows"], data["removed_rows"])
+    assert rows["rows"] == (data["added_rows"], data["removed_rows"])
     others = counts.drop("data file").sum()
-    assert rows["delete files and vectors"] == (others["added_files"], others["removed_files"])
+    assert rows["delete files"] == (others["added_files"], others["removed_files"])
     json.dumps(widget.comparison)
     assert len(table.reads) > reads
     widget.select(against="")

@@ -4,14 +4,13 @@
 import { detailView } from "./detail.js";
 import { el, listen } from "./dom.js";
 import { mapView } from "./map.js";
-import { problemsView } from "./problems.js";
 import { timelineView } from "./timeline.js";
 
 export const PARTS = [
   { key: "tree", title: "Tree", trait: "nodes", view: treeView },
   { key: "scan", title: "Scan", trait: "scan_plan" },
   { key: "commit", title: "Commit", trait: "commit_form" },
-  { key: "problems", title: "Problems", trait: "problems", view: problemsView, count: ({ counts = {} }) => Object.values(counts).reduce((a, b) => a + b, 0) },
+  { key: "problems", title: "Problems", trait: "problems", count: ({ counts = {} }) => Object.values(counts).reduce((a, b) => a + b, 0) },
   { key: "deletes", title: "Deletes", trait: "vector" },
 ];
 const loaded = new Map(); // the scripts of parts that came later: text -> what it becomes

@@ -2,8 +2,10 @@
 
 import { el, followTheme, listen } from "./dom.js";
 
-const PATIENCE = 8000; // ms without an answer until we say so
-const ASKS = ["selection", "query", "expanded", "commit_asked"]; // Python answers when one of these is set, and counts in `answered`
+const PATIENCE = 3000; // ms without an answer until we ask whether somebody is there, and again until we say that nobody is
+const REST = 20000; // ms without a sign of Python after which whoever comes to the widget is reason to ask
+const LOST = { text: "The kernel has ended, or was restarted.", advice: "What has been read stays here to look at. Run the cell again to go on." };
+const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
 
 export function shell({ model, el: host }, views) {
   const title = el("span", { class: "ice-table-name" });
@@ -18,50 +20,81 @@ export function shell({ model, el: host }, views) {
     el("header", { class: "ice-top" }, el("div", { class: "ice-line-one" }, title, badges, el("div", { class: "ice-busy" }, busy, stop))),
     error,
   );
-  const shown = views.map((view) => view(model));
-  root.append(...shown.map((view) => view.element));
   let waiting = null;
-
+  let silent = null; // why nobody answers
+  let sign = Date.now(); // of Python, the last
+  const asking = {
+    get: (name) => model.get(name),
+    set: (name, value) => model.set(name, value),
+    on: (name, run) => model.on(name, run),
+    off: (name, run) => model.off(name, run),
+    send: (...message) => (wait(), model.send(...message)),
+    save_changes: () => (wait(), model.save_changes()),
+  };
+  const shown = views.map((view) => view(asking));
+  root.append(...shown.map((view) => view.element));
   function drawTop() {
     title.textContent = model.get("title");
     badges.replaceChildren(...model.get("badges").map((text) => el("span", { class: "ice-badge" }, text)));
   }
   function drawBusy() {
-    const text = model.get("busy");
+    const text = silent ? "" : model.get("busy");
     busy.textContent = text;
     stop.hidden = text === "";
     root.classList.toggle("ice-working", text !== "");
     root.setAttribute("aria-busy", text !== "");
   }
-  function drawError(silent) {
-    const { text, advice } = silent ? { text: "Python does not answer.", advice: "Is the kernel running? Run the cell again." } : model.get("error");
+  function drawError() {
+    const { text, advice } = silent ?? model.get("error");
     error.hidden = !text;
     error.replaceChildren(...(text ? [el("strong", {}, text), el("div", {}, advice ?? "")] : []));
   }
   function cancel() {
     model.set("cancelled", model.get("cancelled") + 1);
-    model.save_changes();
+    asking.save_changes();
   }
-  function asked() {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => model.get("busy") === "" && drawError(true), PATIENCE);
+  function say(why) {
+    if (silent === why) return;
+    silent = why;
+    drawError();
+    drawBusy();
+  }
+  // Something was asked: an answer of any kind must come, if not to this then to the question whether somebody is there.
+  function wait() {
+    if (silent !== LOST) waiting ??= setTimeout(ping, PATIENCE);
+  }
+  function ping() {
+    model.send({ ping: true });
+    waiting = setTimeout(() => say(SILENT), PATIENCE);
   }
   function answered() {
     clearTimeout(waiting);
-    drawError(false);
+    waiting = null;
+    sign = Date.now();
+    if (silent === SILENT) say(null);
   }
+  function visited() {
+    if (waiting === null && silent !== LOST && Date.now() - sign > REST) ping();
+  }
+  // The notebook marks the views of a kernel that it knows to be gone.
+  const gone = () => setTimeout(() => host.closest(".jupyter-widgets-disconnected") && (clearTimeout(waiting), say(LOST)));
   const ends = [
     listen(model, ["title", "badges"], drawTop),
-    listen(model, ["busy"], drawBusy),
-    listen(model, ["error", "answered"], answered),
-    listen(model, ASKS, asked),
+    listen(model, ["busy"], () => (answered(), drawBusy())),
+    listen(model, ["error", "answered"], () => (answered(), drawError())),
     ...shown.map((view) => view.end),
     followTheme(root),
   ];
+  for (const [name, run] of [["msg:custom", answered], ["comm_live_update", gone]]) {
+    model.on(name, run);
+    ends.push(() => model.off(name, run));
+  }
+  for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
   drawTop();
   drawBusy();
-  drawError(false);
+  drawError();
   host.append(root);
+  gone();
   return () => {
     clearTimeout(waiting);
     for (const end of ends) end();

@@ -7,7 +7,8 @@ const DELAY = 150; // ms without a key until we travel
 const DENSE = 7; // px apart: nearer ones are drawn together
 const BIN = 3;
 const SIGNS = { append: "●", overwrite: "■", delete: "▼", replace: "◆" };
-const COLOURS = ["paper", "panel", "ink", "muted", "line", "accent", "chosen"];
+const COLOURS = ["paper", "ink", "muted", "accent", "chosen"];
+const CORNERS = { overwrite: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], delete: [[-1, -0.8], [1, -0.8], [0, 1]], replace: [[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]] };
 const SCALES = [["steps", "One step each"], ["time", "By time"]];
 const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
 const WORDS = { rows: "rows added ↑, deleted ↓", files: "files added ↑, removed ↓", bytes: "bytes added ↑, removed ↓" };
@@ -145,11 +146,10 @@ export function timelineView(model) {
       c.globalAlpha = 1;
     }
     pole(other, colours.muted, [3, 3]);
-    pole(now, colours.accent, []);
+    pole(now, colours.accent);
     const [low, high] = [place(-LEFT), place(width + RIGHT)];
     links(c);
-    if (room() / Math.max(1, high - low) < DENSE) bins(c, low, high);
-    else for (let i = low; i <= high; i++) mark(c, i);
+    marks(c, low, high);
     for (const i of [hovered, other, now]) if (i >= 0) ring(c, i, i === now ? 2 : 1.25, i === other ? colours.muted : colours.accent);
     flags(c, low, high);
   }
@@ -164,22 +164,22 @@ export function timelineView(model) {
     }
     return low;
   }
-  function pole(i, colour, dash) {
-    if (i < 0) return;
-    context.strokeStyle = colour;
-    context.lineWidth = 1;
+  function stroke(wide, colour, dash = [], alpha = 1) {
+    Object.assign(context, { lineWidth: wide, globalAlpha: alpha }, colour && { strokeStyle: colour });
     context.setLineDash(dash);
-    context.beginPath();
-    context.moveTo(x(i), FLAGS);
-    context.lineTo(x(i), height());
     context.stroke();
     context.setLineDash([]);
+    context.globalAlpha = 1;
+  }
+  function pole(i, colour, dash, top = FLAGS, bottom = height(), alpha = 1) {
+    if (i < 0) return;
+    context.beginPath();
+    context.moveTo(x(i), top);
+    context.lineTo(x(i), bottom);
+    stroke(1, colour, dash, alpha);
   }
   function links(c) {
-    c.strokeStyle = colours.muted;
-    c.globalAlpha = 0.55;
     for (const reached of [true, false]) {
-      c.setLineDash(reached ? [] : [2, 3]);
       c.beginPath();
       all.forEach((s, i) => {
         if (s.parent < 0 || s.reached !== reached) return;
@@ -190,10 +190,8 @@ export function timelineView(model) {
         if (top === bottom) c.lineTo(to, bottom);
         else c.bezierCurveTo((from + to) / 2, top, from, bottom, to, bottom);
       });
-      c.stroke();
+      stroke(1, colours.muted, reached ? [] : [2, 3], 0.55);
     }
-    c.setLineDash([]);
-    c.globalAlpha = 1;
   }
   function bar(c, left, wide, lane, [more, less]) {
     const size = (n, room) => (n && most ? Math.max(2, (room * Math.log1p(n)) / Math.log1p(most)) : 0);
@@ -205,50 +203,41 @@ export function timelineView(model) {
     c.fillRect(left, base(lane), wide, size(less, down));
     c.globalAlpha = 1;
   }
-  function mark(c, i) {
-    const s = all[i];
-    const [px, y] = [x(i), base(s.lane)];
-    bar(c, px - 3, 6, s.lane, s[measure.value]);
-    c.fillStyle = c.strokeStyle = tint("operation:" + s.operation);
-    shape(c, s.operation, px, y, 4.5);
-    if (!s.reached || !(s.operation in SIGNS)) c.fillStyle = colours.paper;
-    c.fill();
-    c.lineWidth = 1.4;
-    c.stroke();
+  // Where they stand too near: the largest changes in each few pixels.
+  function marks(c, low, high) {
+    const dense = room() / Math.max(1, high - low) < DENSE;
+    const bins = new Map();
+    for (let i = low; i <= high; i++) {
+      const s = all[i];
+      const px = dense ? Math.round(x(i) / BIN) * BIN : x(i);
+      const key = dense ? px * 8 + s.lane : i;
+      const bin = bins.get(key) ?? { s, px, sides: [0, 0] };
+      const sides = s[measure.value];
+      if (Math.max(...sides) > Math.max(...bin.sides)) bin.s = s;
+      bin.sides = bin.sides.map((n, side) => Math.max(n, sides[side]));
+      bins.set(key, bin);
+    }
+    for (const { s, px, sides } of bins.values()) {
+      const wide = dense ? BIN - 1 : 6;
+      bar(c, px - wide / 2, wide, s.lane, sides);
+      c.fillStyle = c.strokeStyle = tint("operation:" + s.operation);
+      shape(c, s.operation, px, base(s.lane), dense ? 1.5 : 4.5);
+      if (!dense && (!s.reached || !(s.operation in SIGNS))) c.fillStyle = colours.paper;
+      c.fill();
+      if (!dense) stroke(1.4);
+    }
   }
   function shape(c, operation, px, y, r) {
     c.beginPath();
-    if (operation === "overwrite") c.rect(px - r + 0.5, y - r + 0.5, 2 * r - 1, 2 * r - 1);
-    else if (operation === "delete" || operation === "replace") {
-      const corners = operation === "delete" ? [[-r, -r + 1], [r, -r + 1], [0, r]] : [[0, -r - 0.5], [r + 0.5, 0], [0, r + 0.5], [-r - 0.5, 0]];
-      for (const [dx, dy] of corners) c.lineTo(px + dx, y + dy);
-      c.closePath();
-    } else c.arc(px, y, r - 0.5, 0, 7);
-  }
-  // Where they stand too near, the largest change in each few pixels.
-  function bins(c, low, high) {
-    const found = new Map();
-    for (let i = low; i <= high; i++) {
-      const { lane, operation, [measure.value]: [more, less] } = all[i];
-      const key = Math.floor(x(i) / BIN) * 8 + lane;
-      const bin = found.get(key) ?? { lane, operation, sides: [0, 0] };
-      if (Math.max(more, less) > Math.max(...bin.sides)) bin.operation = operation;
-      bin.sides = [Math.max(bin.sides[0], more), Math.max(bin.sides[1], less)];
-      found.set(key, bin);
-    }
-    for (const [key, { lane, operation, sides }] of found) {
-      const left = Math.floor(key / 8) * BIN;
-      bar(c, left, BIN - 1, lane, sides);
-      c.fillStyle = tint("operation:" + operation);
-      c.fillRect(left, base(lane) - 1.5, BIN - 1, 3);
-    }
+    const corners = CORNERS[operation];
+    for (const [dx, dy] of corners ?? []) c.lineTo(px + dx * r, y + dy * r);
+    if (corners) c.closePath();
+    else c.arc(px, y, r * 0.9, 0, 7);
   }
   function ring(c, i, wide, colour) {
-    c.strokeStyle = colour;
-    c.lineWidth = wide;
     c.beginPath();
     c.arc(x(i), base(all[i].lane), 8, 0, 7);
-    c.stroke();
+    stroke(wide, colour);
   }
   // The names of refs where there is room: main, branches, tags.
   function flags(c, low, high) {
@@ -267,23 +256,12 @@ export function timelineView(model) {
       const top = lane ? base(lane) - 8 : 0;
       if (px < 0 || px > width || taken.some(([l, r, t]) => t === top && left < r + 4 && l < left + wide + 4)) continue;
       taken.push([left, left + wide, top]);
-      c.strokeStyle = c.fillStyle = colours.muted;
-      c.lineWidth = 1;
-      if (!lane) {
-        c.beginPath();
-        c.moveTo(px, 16);
-        c.lineTo(px, base(0) - 7);
-        c.globalAlpha = 0.5;
-        c.stroke();
-        c.globalAlpha = 1;
-      }
+      if (!lane) pole(i, colours.muted, [], 16, base(0) - 7, 0.5);
       c.beginPath();
       c.roundRect(left, top + 0.5, wide, 15, kind === 2 ? 2 : 7.5);
       c.fillStyle = colours.paper;
       c.fill();
-      if (kind === 2) c.setLineDash([3, 2]);
-      c.stroke();
-      c.setLineDash([]);
+      stroke(1, colours.muted, kind === 2 ? [3, 2] : []);
       c.fillStyle = kind ? colours.muted : colours.ink;
       c.fillText(name, left + 6, top + 8.5);
     }
@@ -302,7 +280,7 @@ export function timelineView(model) {
     if (!all[i]) return said.replaceChildren();
     const { refs } = all[i];
     const badge = (text) => el("span", { class: "ice-badge", title: text }, text);
-    said.title = `${words(i)}\nsnapshot ${all[i].id}\n${refs.join("\n")}`;
+    said.title = [words(i), all[i].id, ...refs].join("\n");
     said.replaceChildren(el("span", { class: "ice-count" }, `${count(i + 1)}/${count(all.length)}`), ...refs.slice(0, 3).map(badge), ...(refs.length > 3 ? [badge(`+${refs.length - 3}`)] : []), el("span", { class: "ice-words-line" }, words(i)));
   }
   function draw() {
@@ -341,7 +319,7 @@ export function timelineView(model) {
     const ready = found.against === all[other].id && found.snapshot === model.get("selection").snapshot;
     const rows = (found.rows ?? []).map(([what, ...sides]) => el("span", {}, el("b", {}, change(what === "bytes" ? what : "rows", sides)), what === "bytes" ? "" : " " + what));
     result.replaceChildren(
-      el("span", {}, `Since ${other + 1}/${all.length}, ${all[other].time}:`),
+      el("span", { title: words(other) }, `Since ${other + 1}/${all.length}:`),
       ...(other === at() ? ["the same snapshot"] : !ready ? ["…"] : rows.length ? rows : ["nothing differs"]),
     );
   }
