@@ -40,6 +40,7 @@ export function detailView(model) {
       const ask = el("button", { type: "button", class: "ice-why", "aria-expanded": false, "aria-label": `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span", { class: "ice-what", "aria-hidden": "true" }, "?"));
       const tell = (open) => {
         told.hidden = !open;
+        if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
         ask.setAttribute("aria-expanded", open);
         item.classList.toggle("ice-told", open);
       };
@@ -127,7 +128,7 @@ export function detailView(model) {
     tabs.children[to].click();
   });
 
-  const ends = [tables.end, listen(model, ["detail"], () => (drawHead(), drawTabs())), listen(model, ["pages"], drawTabs)];
+  const ends = [tables.end, listen(model, ["cancelled"], () => ((chosen = null), drawTabs())), listen(model, ["detail"], () => (drawHead(), drawTabs())), listen(model, ["pages"], drawTabs)];
   drawHead();
   drawTabs();
   return { element: box, end: () => ends.forEach((end) => end()) };

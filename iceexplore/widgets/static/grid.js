@@ -146,7 +146,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       const filtered = now.filters.some((filter) => filter.column === place);
       return el(
         "th",
-        { scope: "col", role: "columnheader", class: right ? "ice-right" : null, "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
+        { scope: "col", role: "columnheader", "aria-colindex": place + 1, class: right ? "ice-right" : null, "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
         el("div", { class: "ice-th" },
           el("button", { type: "button", class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
           el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filterBy(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
@@ -161,11 +161,11 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         "tr",
         { role: "row", "aria-rowindex": now.page * now.size + at + 2, "aria-selected": node ? node === chosen : null, class: node ? "ice-goes" : null, "data-node": node },
         ...row.map((value, i) => {
-          const { right } = shown[i];
+          const { right, place } = shown[i];
           const open = i === link && node;
           const words = value === null ? "null" : tail(value);
           return el(i === 0 ? "th" : "td", {
-            role: i === 0 ? "rowheader" : "gridcell", tabindex: -1,
+            role: i === 0 ? "rowheader" : "gridcell", tabindex: -1, "aria-colindex": place + 1,
             class: [right && "ice-right", value === null && "ice-null"].filter(Boolean).join(" ") || null,
             title: value !== null && words !== value ? value : null,
           }, open ? el("span", { class: "ice-open" }, words) : words);
@@ -174,7 +174,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     });
     const content = el(
       "table",
-      { class: "ice-table", role: "grid", "aria-label": label, "aria-rowcount": now.total + 1, "aria-colcount": now.columns.length, "aria-describedby": null },
+      { class: "ice-table", role: "grid", "aria-label": label, "aria-rowcount": now.total + 1, "aria-colcount": now.columns.length },
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
       el("tbody", { role: "rowgroup" }, ...rows),
     );
@@ -256,21 +256,26 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
 
   function drawState() {
-    if (asked && (page().n ?? 0) >= asked.n) asked = null;
-    const failed = asked && model.get("error").text && model.get("busy") === "";
-    box.setAttribute("aria-busy", Boolean(asked) && !failed);
-    if (failed && !same(asked, drawn.failed)) {
-      const again = asked;
-      asked = null;
-      drawn = { failed: again };
-      panel.replaceChildren(el("div", { class: "ice-empty" }, "This could not be read. ", el("button", { type: "button", class: "ice-link", onclick: () => ((asked = { ...again }), ask({ page: again.page })) }, "Try again")));
-    } else if (!page().rows && page().text === undefined && asked) panel.replaceChildren(el("div", { class: "ice-empty" }, "Reading …"));
+    box.setAttribute("aria-busy", asked !== null);
+    if (asked && !page().rows && page().text === undefined) panel.replaceChildren(el("div", { class: "ice-empty" }, "Reading …"));
     bar.hidden = page().text !== undefined || (!page().rows && !asked);
     drawChips();
   }
 
+  // What was asked for does not come: it could not be read, or somebody cancelled.
+  function missed(words, { of, table, page: wanted, ...how } = asked) {
+    asked = null;
+    drawState();
+    const here = page().of === of && page().table === table;
+    if (here && page().rows) return; // what was shown before still is
+    const again = () => ((asked = { of, table, ...how }), ask({ page: wanted ?? 0 }));
+    panel.replaceChildren(el("div", { class: "ice-empty" }, words, " ", el("button", { type: "button", class: "ice-link", onclick: again }, "Try again")));
+    pager.hidden = bar.hidden = chips.hidden = true;
+    drawn = {};
+  }
+
   function draw() {
-    if (asked && (page().n ?? 0) < asked.n) return drawState(); // an answer to what was asked before
+    if (asked && (page().n ?? 0) < asked.n) return; // an answer to what was asked before
     asked = null;
     if (draft && !(page().filters ?? []).some((filter) => same(filter, draft))) draft = null;
     drawTable();
@@ -429,7 +434,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     });
 
   model.on("msg:custom", heard);
-  const ends = [listen(model, ["pages"], draw), listen(model, ["selection"], drawSelection), listen(model, ["error", "busy"], drawState)];
+  const ends = [listen(model, ["pages"], draw), listen(model, ["selection"], drawSelection), listen(model, ["error"], () => asked && model.get("error").text && missed("This could not be read.")), listen(model, ["cancelled"], () => asked && missed("Cancelled."))];
   draw();
   if (table !== undefined && page().table === undefined) show(of ?? "", table);
   return {
