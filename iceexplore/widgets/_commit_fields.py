@@ -16,6 +16,7 @@ __all__ = ["Call", "Field", "checked_values"]
 Kind = Literal["int", "number", "text", "json", "choice", "flag"]
 _LONGEST = 100_000
 _WIDTH = 100
+_LONG_HELP = 110
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,18 @@ class Field:
     when: tuple[str, tuple[str, ...]] | None = None
 
     def sent(self) -> dict[str, Any]:
-        """As the browser needs it, JSON-safe."""
+        """As the browser needs it, JSON-safe: ``help`` in one sentence, what else there is to say in ``more``."""
+        help_text, more = self.help, ""
+        if len(help_text) > _LONG_HELP:
+            first, _, rest = help_text.partition(". ")
+            help_text, more = (first + ".", rest) if rest else (help_text, "")
         return {
             "name": self.name,
             "label": json_safe(self.label),
             "kind": self.kind,
             "default": json_safe(self.default),
-            "help": json_safe(self.help),
+            "help": json_safe(help_text),
+            "more": json_safe(more),
             "choices": [[json_safe(value), json_safe(label)] for value, label in self.choices],
             "min": self.least,
             "max": self.most,

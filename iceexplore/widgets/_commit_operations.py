@@ -110,12 +110,21 @@ def _positions(text: str) -> list[int]:
 
 
 def _gone_fields(state: TableState, *, by: str) -> tuple[Field, ...]:
-    ways = (("filter", "those that match a filter"), ("files", "some, by name"))
+    ways = (("filter", "by a filter"), ("files", "the first ones"))
     text = "All rows of each file must surely match; metadata alone decides. true: everything."
     return (
-        Field("by", "Data files that go", "choice", by, choices=ways),
+        Field("by", "Files that go", "choice", by, choices=ways),
         Field("where", "Filter", "text", "", text, when=("by", ("filter",))),
-        Field("of", "How many", "int", 1, "The first live ones.", least=1, most=_MOST_NAMED, when=("by", ("files",))),
+        Field(
+            "of",
+            "How many",
+            "int",
+            1,
+            "They are named in the call.",
+            least=1,
+            most=_MOST_NAMED,
+            when=("by", ("files",)),
+        ),
     )
 
 

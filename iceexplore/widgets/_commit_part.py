@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from iceexplore.commits import RULES
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import json_safe
 from iceexplore.render import escape
 from iceexplore.widgets._assets import script
-from iceexplore.widgets._commit_layout import layout_fields
-from iceexplore.widgets._commit_operations import OPERATIONS, RIVALS
-from iceexplore.widgets._commit_report import Report, bars
+from iceexplore.widgets._commit_operations import OPERATIONS
+from iceexplore.widgets._commit_report import Report, bars, compared
+from iceexplore.widgets._commit_sent import form_of, line_of, refusal_of
 from iceexplore.widgets._commit_session import RefusedError, Session, Simulation, Step
 from iceexplore.widgets._commit_tree import SideTree
 from iceexplore.widgets._face import shown
@@ -28,6 +27,11 @@ __all__ = ["CommitLab", "CommitPart"]
 _GRID = "commit"
 _SEED = 1
 _SIDES = ("before", "after")
+_START = {
+    "id": "",
+    "title": "The table as it is",
+    "text": ["Choose an operation and apply it. The table is never written: all of this is a simulation."],
+}
 _NEEDS_TABLE = "The commit lab needs a table, not a table's state: ix.widgets.CommitLab(ix.open(...))."
 
 
@@ -37,24 +41,26 @@ class CommitPart(GridPart):
     Attributes
     ----------
     commit_form
-        What there is to choose: ``layout`` (fields), ``operations`` (name, title, help, fields), ``rivals`` (value,
-        title); ``needs`` in their place: why there is nothing. See `iceexplore.widgets._commit_fields.Field`.
+        What there is to choose: ``choose`` (the fields ``operation`` and ``rival``), ``layout`` (fields),
+        ``operations`` (name, title, help, fields); ``needs`` in their place: why there is nothing. See
+        `iceexplore.widgets._commit_fields.Field`.
     commit_draft
         What is chosen in the browser and not applied yet: ``operation``, ``values`` by operation, ``layout``,
-        ``rival``, ``tab``.
+        ``rival``; the ``tab`` shown; the nodes selected ``before`` and ``after``.
     commit_asked
         The browser asks: ``n`` (counted up) and ``do``: ``show``; ``apply`` with ``operation``, ``values``, ``layout``
         and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save`` with
         ``path``.
     commit_line
-        ``lines`` (their names), ``current``, ``steps`` of it (id, title), how many of these are done (``at``), and
-        ``code``: those as Python.
+        ``lines`` (their names), ``ends`` (how many steps of each are done), ``current``, ``steps`` of that line (id,
+        title), how many of these are done (``at``), and ``code``: those as Python.
     commit_report
-        Of the newest step that is done: ``id``, ``title``, ``text`` (sentences), and when they are known ``rules``
-        and ``bars`` (see `iceexplore.widgets._commit_report.bars`) with ``other``, a word about the other layout.
+        Of the newest step that is done: ``id``, ``title``, ``text`` (sentences), and when they are known ``checked``
+        (a sentence about rules), ``compared`` (one about costs) and ``bars``: see
+        `iceexplore.widgets._commit_report.bars`.
     commit_refused
-        Why the last request was refused: ``text``, ``rule``, ``law`` and ``source`` (the rule's), ``files``,
-        ``orphans``; empty where it was not.
+        Why the last request was refused: ``text``, ``rule``, ``law`` (what the rule says, and its source), ``files``,
+        ``advice``; empty where it was not.
     commit_saved
         Where the table was saved, ``path``, ``text`` and ``code``, or why not, ``error``.
     commit_before_nodes, commit_before_roots, commit_before_expanded
@@ -87,7 +93,7 @@ class CommitPart(GridPart):
         first = super()._first(selection)
         if self._session is None:
             return first | {"commit_form": {"needs": _NEEDS_TABLE}}
-        return first | {"commit_form": self._form(), "commit_line": self._line_sent()}
+        return first | {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
 
     def _begin(self) -> None:
         super()._begin()
@@ -244,32 +250,6 @@ class CommitPart(GridPart):
 
     # What is shown ----------------------------------------------------------------------------------------------------
 
-    def _form(self) -> dict[str, Any]:
-        """What can be done to the table as it is now."""
-        session = self._sure()
-        state = session.table.state if session.step is None else session.step.after.state
-        offered = [(o, o.fields(state)) for o in OPERATIONS.values()]
-        return {
-            "layout": [f.sent() for f in layout_fields(session.table.state)],
-            "operations": [
-                {"name": o.name, "title": o.title, "help": o.help, "fields": [f.sent() for f in fields]}
-                for o, fields in offered
-                if fields is not None
-            ],
-            "rivals": [list(rival) for rival in RIVALS],
-        }
-
-    def _line_sent(self) -> dict[str, Any]:
-        session = self._sure()
-        line = session.line
-        return {
-            "lines": [json_safe(other.name) for other in session.lines],
-            "current": session.current,
-            "steps": [{"id": step.id, "title": step.title} for step in line.steps],
-            "at": line.at,
-            "code": json_safe(session.code()),
-        }
-
     def _report(self, step: Step) -> Report:
         return self._reports.setdefault(step.id, Report(step))
 
@@ -278,13 +258,13 @@ class CommitPart(GridPart):
         session = self._sure()
         step = session.step
         self.commit_refused, self.commit_saved = {}, {}
-        self.commit_line, self.commit_form = self._line_sent(), self._form()
+        self.commit_line, self.commit_form = line_of(session), form_of(session)
         table = session.table.state
 
         def read() -> tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]:
             if step is None:
                 sides = {"after": SideTree(table, None, None, "after")}
-                return sides, {"after": sides["after"].first()}, {"id": "", "title": "", "text": []}
+                return sides, {"after": sides["after"].first()}, _START
             report = self._report(step)
             sides = dict(zip(_SIDES, report.sides, strict=True))
             grown = {name: side.first() for name, side in sides.items()}
@@ -305,21 +285,16 @@ class CommitPart(GridPart):
         """The rules and the costs of the step shown, which may take a while."""
         report, session, line = self._report(step), self._sure(), self._sure().line
 
-        def put() -> Callable[[Any], None]:
-            def show(made: Any) -> None:
-                if self.commit_report.get("id") == step.id:
-                    self.commit_report = {**self.commit_report, **made}
-
-            return show
+        def show(made: dict[str, Any]) -> None:
+            if self.commit_report.get("id") == step.id:
+                self.commit_report = {**self.commit_report, **made}
 
         def costs() -> dict[str, Any]:
-            label = "V4" if step.after.options.has_root_manifest else f"v{step.after.format_version}"
-            kind, twin = session.twin(line, step)
-            other = f"In {kind} this was refused: {twin.refused}" if twin.refused else ""
-            return {"bars": bars(label, report, (kind, twin)), "other": json_safe(other)}
+            twin = session.twin(line, step)
+            return {"bars": bars(report, twin), "compared": json_safe(compared(report, twin))}
 
-        self._do("commit:rules", "Checking the rules", lambda: {"rules": report.rules()}, put())
-        self._do("commit:costs", "Doing the same in another layout", costs, put())
+        self._do("commit:rules", "Checking the rules", lambda: {"checked": report.checked()}, show)
+        self._do("commit:costs", "Doing the same in another layout", costs, show)
 
     def _grown(self, side: str, grown: Mapping[str, Any]) -> None:
         self._growing = True
@@ -356,18 +331,7 @@ class CommitPart(GridPart):
         if not isinstance(error, RefusedError):
             super()._fail(error)
             return
-        why, name = error.error, getattr(error.error, "rule", "")
-        rule = RULES.get(name)
-        files = [str(json_safe(f)) for f in getattr(why, "files", ())][:20]
-        text = str(why).removesuffix(f" [rule {name}]")
-        self.commit_refused = {
-            "text": json_safe(text[:2000]),
-            "rule": name,
-            "law": rule.text if rule else "",
-            "source": rule.source if rule else "",
-            "files": files,
-            "orphans": error.orphans,
-        }
+        self.commit_refused = refusal_of(error)
         self.answered += 1
 
     def _no_kernel_html(self) -> str:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from iceexplore.commits import RuleBreak, check_rules, checked_rules, plan_cost
 from iceexplore.errors import OptionError
 from iceexplore.graph import Diff, TableState, diff, human_bytes, json_safe, to_frame
+from iceexplore.storage import Write
 from iceexplore.widgets._commit_session import Simulation, Step, Twin
 from iceexplore.widgets._commit_tree import SideTree
 
@@ -22,7 +23,7 @@ __all__ = ["Report", "bars"]
 #: Levels of what is written and read: kinds of files in the logs, and what they are called.
 _LEVELS = {
     "metadata": "table metadata",
-    "manifest-list": "root or manifest list",
+    "manifest-list": "manifest list",
     "manifest": "manifests",
     "puffin": "manifest DVs",
     "data": "data, deletes and DVs",
@@ -55,7 +56,7 @@ class Report:
     def text(self) -> list[str]:
         """What happened, a few short sentences."""
         out = [*self._snapshot(), *self._files(), *self._document()]
-        attempts = int(self.commits["attempt"].max()) if len(self.commits) else 1
+        attempts = max((w.attempt or 1 for w in self.writes), default=1)
         if attempts > 1:
             out.append(
                 "Another writer had committed first: the change was checked against what it did, and applied on top of "
@@ -134,7 +135,7 @@ class Report:
     # Tables -----------------------------------------------------------------------------------------------------------
 
     def frame(self, table: str) -> pd.DataFrame:
-        """A table of the step: ``files``, ``manifests``, ``rules``, ``written``, ``attempts``, ``plan``.
+        """A table of the step: ``files``, ``manifests``, ``rules``, ``written``, ``plan``.
 
         Raises
         ------
@@ -152,9 +153,7 @@ class Report:
             case "rules":
                 return self._rules()
             case "written":
-                return self._written
-            case "attempts":
-                return self.commits
+                return self._written()
             case "plan":
                 return plan_cost(self.after, cached=self.before).to_pandas()
         raise OptionError(f"a step has no table {table[:60]!r}")
@@ -177,29 +176,34 @@ class Report:
         rows.sort(key=lambda row: row["result"])
         return pd.DataFrame(rows, columns=["rule", "result", "what must hold", "source", "where"])
 
-    def rules(self) -> dict[str, Any]:
-        """How many rules were checked, and the names of the broken ones."""
-        return {"checked": len(checked_rules(self.after)), "broken": sorted({b.rule for b in self._breaks})}
+    def checked(self) -> str:
+        """How many rules were checked, and which are broken, in a sentence."""
+        count, broken = len(checked_rules(self.after)), sorted({b.rule for b in self._breaks})
+        if not broken:
+            return f"{count} rules checked: all are kept." if count else ""
+        return f"{count} rules checked, {len(broken)} broken: {', '.join(broken)}."
 
     @cached_property
     def _breaks(self) -> list[RuleBreak]:
         return check_rules(self.after)
 
     @cached_property
-    def commits(self) -> pd.DataFrame:
-        """What each attempt of the step's commits wrote and read."""
-        return _own_commits(self.step.before, self.step.after)
+    def writes(self) -> list[Write]:
+        """Every file that the step's commits wrote, in all their attempts; those of another writer, too."""
+        return _writes(self.step.before, self.step.after)
 
-    @cached_property
     def _written(self) -> pd.DataFrame:
-        return _own_files(self.step.before, self.step.after)
+        import pandas as pd
+
+        rows = [(w.kind, w.location.rpartition("/")[2], w.length, w.commit, w.attempt, w.location) for w in self.writes]
+        return pd.DataFrame(rows, columns=["kind", "file", "bytes", "commit", "attempt", "location"])
 
     def costs(self) -> dict[str, dict[str, float]]:
         """See `bars`."""
         return _costs(self.step.before, self.step.after)
 
 
-def bars(label: str, report: Report, other: tuple[str, Twin] | None) -> list[dict[str, Any]]:
+def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
     """The costs of a step as bars, level by level, and beside each the same operation in another layout.
 
     Returns
@@ -207,9 +211,7 @@ def bars(label: str, report: Report, other: tuple[str, Twin] | None) -> list[dic
     list of dict
         ``title``; ``rows`` with ``label``, ``total`` (text) and ``parts``: ``level``, ``value``, ``text``.
     """
-    sides = [(label, report.costs())]
-    if other is not None and not other[1].refused:
-        sides.append((other[0], _costs(other[1].before, other[1].after)))
+    sides = _both(report, twin)
     titles = {
         "files": "Files written by the commit",
         "bytes": "Bytes written by the commit",
@@ -220,9 +222,9 @@ def bars(label: str, report: Report, other: tuple[str, Twin] | None) -> list[dic
     for key, title in titles.items():
         show = human_bytes if key.endswith("bytes") else _number
         rows = []
-        for name, costs in sides:
+        for name, costs in sides.items():
             parts = [
-                {"level": level, "value": value, "text": f"{_LEVELS[level]} {show(int(value))}"}
+                {"level": level, "value": value, "text": f"{_level(level, name)} {show(int(value))}"}
                 for level, value in costs[key].items()
                 if value
             ]
@@ -231,16 +233,36 @@ def bars(label: str, report: Report, other: tuple[str, Twin] | None) -> list[dic
     return out
 
 
+def compared(report: Report, twin: tuple[str, Twin] | None) -> str:
+    """What the commit wrote, and what the same wrote in the other layout, in a sentence."""
+    words = []
+    for name, costs in _both(report, twin).items():
+        files, size = (int(sum(costs[key].values())) for key in ("files", "bytes"))
+        words.append(f"{name} {files:,} file{'' if files == 1 else 's'}, {human_bytes(size)}")
+    text = f"Written: {'; '.join(words)}."
+    if twin is not None and twin[1].refused:
+        text += f" In {twin[0]} it was refused: {twin[1].refused.rstrip('.')}."
+    return text
+
+
+def _both(report: Report, twin: tuple[str, Twin] | None) -> dict[str, dict[str, dict[str, float]]]:
+    options = report.step.after.options
+    version = f"v{options.format_version}" if options.format_version < 4 else "V4, list"
+    sides = {"V4" if options.has_root_manifest else version: report.costs()}
+    if twin is not None and not twin[1].refused:
+        sides[twin[0]] = _costs(twin[1].before, twin[1].after)
+    return sides
+
+
 def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]:
     """Files and bytes by level: written by the commits in between, and read by a planner that has read nothing."""
-    written = _own_files(before, after)
-    out: dict[str, dict[str, float]] = {
-        name: dict.fromkeys(_LEVELS, 0) for name in ("files", "bytes", "plan_files", "plan_bytes")
-    }
-    for kind, is_data, size in zip(written["kind"], written["is_data"], written["bytes"], strict=True):
-        level = "data" if is_data or kind not in _LEVELS else kind
+    names = ("files", "bytes", "plan_files", "plan_bytes")
+    out: dict[str, dict[str, float]] = {name: dict.fromkeys(_LEVELS, 0) for name in names}
+    data = after.location.rstrip("/") + "/data/"
+    for write in _writes(before, after):
+        level = "data" if write.kind not in _LEVELS or write.location.startswith(data) else write.kind
         out["files"][level] += 1
-        out["bytes"][level] += int(size)
+        out["bytes"][level] += write.length
     for file in plan_cost(after.state).cold:
         level = file.kind if file.kind in _LEVELS else "manifest"
         out["plan_files"][level] += 1
@@ -248,15 +270,8 @@ def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]
     return out
 
 
-def _own_commits(before: Simulation, after: Simulation) -> pd.DataFrame:
-    frame: pd.DataFrame = after.cost().commits
-    return frame[~frame["commit"].isin(before.cost().commits["commit"])].reset_index(drop=True)
-
-
-def _own_files(before: Simulation, after: Simulation) -> pd.DataFrame:
-    frame: pd.DataFrame = after.cost().files
-    mine = frame["commit"].isin(_own_commits(before, after)["commit"])
-    return frame[mine].drop(columns=["real"]).reset_index(drop=True)
+def _writes(before: Simulation, after: Simulation) -> list[Write]:
+    return list(after.writes)[len(before.writes) :]  # a copy's log goes on where that of the other ends
 
 
 def _counted(table: pa.Table, change: str, names: dict[str, str] | None = None) -> list[str]:
@@ -268,6 +283,10 @@ def _counted(table: pa.Table, change: str, names: dict[str, str] | None = None) 
         name, n = (names or {}).get(item["values"], item["values"]), item["counts"]
         out.append(f"{n:,} {name}{'s' if n > 1 else ''}")
     return out
+
+
+def _level(level: str, layout: str) -> str:
+    return "root" if level == "manifest-list" and layout == "V4" else _LEVELS[level]
 
 
 def _number(value: int) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError
+from iceexplore.graph import ROOT_DIALECTS
 from iceexplore.widgets._commit_fields import Call
 from iceexplore.widgets._commit_layout import layout_calls, start_of
 from iceexplore.widgets._commit_operations import calls_of, operation, rival_calls
@@ -209,12 +210,16 @@ class Session:
 
     # The same in another layout ---------------------------------------------------------------------------------------
 
-    def twin(self, line: Line, step: Step) -> tuple[str, Twin]:
+    def twin(self, line: Line, step: Step) -> tuple[str, Twin] | None:
         """What the step's operation is in the other layout, after the same history there; runs in the worker.
 
         Of a root manifest the other layout is version 3, or, of a table that is version 4, a manifest list as Java
-        writes it; of a manifest list it is a root manifest.
+        writes it; of a manifest list it is a root manifest. None where the table has a root manifest to begin with: it
+        cannot have a list.
         """
+        root = self.table.state.root()
+        if root is not None and root.dialect in ROOT_DIALECTS:
+            return None
         if not step.after.options.has_root_manifest:
             kind, start = "V4", (4, {"dialect": "v4-proposal"})
         elif self.table.state.metadata.format_version < 4:
@@ -268,11 +273,11 @@ def _performed(
             call.run(other)
             lines.append(("other", call))
     for call in calls:
+        written = len(after.writes)
         try:
             call.run(after)
         except CommitConflictError as error:
-            written = after.cost().commits
-            raise RefusedError(error, int(written[~written["published"]]["orphans"].sum())) from error
+            raise RefusedError(error, len(after.writes) - written) from error
         lines.append(("s", call))
     return after, tuple(lines)
 

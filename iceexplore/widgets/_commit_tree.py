@@ -52,7 +52,7 @@ class SideTree:
         self._children: dict[tuple[str, int], list[TreeNode]] = {}
 
     def first(self) -> dict[str, Any]:
-        """The tree unfolded to the manifests, and small ones to their files. Reads no more than these."""
+        """The tree unfolded to the manifests, and small ones that changed to their files. Reads no more than these."""
         shown = self.state.snapshot
         opened = ["metadata"]
         if shown is None:
@@ -63,7 +63,8 @@ class SideTree:
         for child in self._shown(f"root:{shown.snapshot_id}", _CHILDREN)[:_CHILDREN]:
             entries = child.child_count
             few = entries is not None and entries <= _FEW_ENTRIES and "removed" not in child.marks
-            if child.kind in _MANIFESTS and few:
+            # of what is compared only where something changed: the change is seen at once
+            if child.kind in _MANIFESTS and few and (self.diff is None or child.location in self.diff.read):
                 count += entries or 0
                 if count > _PICTURE:
                     break
@@ -146,11 +147,7 @@ class SideTree:
         if node.kind == "snapshot":
             same = self.other.metadata.snapshot(int(node.id.partition(":")[2])) is not None
         elif node.kind in ("branch", "tag"):
-            name = node.id.partition(":")[2]
-            there = self.other.metadata.refs.get(name)
-            same = there is not None and there == self.state.metadata.refs.get(name)
-            if there is not None and not after:
-                same = True  # it moves; it does not go
+            same = node.id.partition(":")[2] in self.other.metadata.refs  # one that moves neither comes nor goes
         elif node.kind == "metadata":
             same = not after or self.state.metadata_location == self.other.metadata_location
         else:

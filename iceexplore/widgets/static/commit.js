@@ -6,305 +6,239 @@ import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const TABS = [["files", "Changed files"], ["manifests", "Manifests"], ["rules", "Rules"], ["cost", "Cost"], ["written", "Files written"], ["python", "Python"], ["save", "Save"]];
+const TABS = { trees: "Before and after", files: "Changed files", manifests: "Manifests", rules: "Rules", cost: "Cost", written: "Files written", python: "Python", save: "Save" };
 const GRIDS = ["files", "manifests", "rules", "written"];
-const MARKS = ["added", "removed", "carried"];
 let made = 0; // for ids: several labs may be in a page
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const shape = (tag, props) => {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(props)) node.setAttribute(name, value);
+  return node;
+};
 
 export function commitView(model) {
   const id = `ice-commit-${Date.now().toString(36)}-${made++}`;
   const get = (name) => model.get("commit_" + name);
   const draft = () => get("draft");
-  const button = (text, act, extra = {}) => el("button", { type: "button", class: "ice-button ice-wordy", onclick: act, ...extra }, text);
-  let drawn = {}; // of each part of the form what it was made from
-  let asked = ""; // the step whose table the grid has asked for
+  const button = (text, onclick, extra = {}) => el("button", { type: "button", class: "ice-button ice-wordy", onclick, ...extra }, text);
+  const problem = (title, ...parts) => el("div", { class: "ice-problem ice-is-error" }, el("strong", {}, title), ...parts.filter(Boolean).map((part) => el("div", {}, part)));
 
-  function keep(change) {
-    model.set("commit_draft", { ...draft(), ...change });
+  function set(trait, value) {
+    model.set("commit_" + trait, value);
     model.save_changes();
   }
-  function ask(what, more = {}) {
-    model.set("commit_asked", { n: (get("asked").n ?? 0) + 1, do: what, ...more });
-    model.save_changes();
+  const keep = (change) => set("draft", { ...draft(), ...change });
+  const ask = (what, more = {}) => set("asked", { n: (get("asked").n ?? 0) + 1, do: what, ...more });
+
+  // The form: `where` is an operation, "layout", or "" of the form itself -------------------------------------------
+
+  const group = (where) => (where === "" ? draft() : where === "layout" ? draft().layout : draft().values?.[where]) ?? {};
+  function change(where, name, value) {
+    const values = { ...group(where), [name]: value };
+    keep(where === "" ? values : where === "layout" ? { layout: values } : { values: { ...draft().values, [where]: values } });
   }
-
-  // The form -----------------------------------------------------------------------------------------------------------
-
-  const operations = () => get("form").operations ?? [];
-  const operation = () => operations().find(({ name }) => name === draft().operation) ?? operations()[0];
-  const group = (name) => (name === "layout" ? draft().layout : draft().values?.[name]) ?? {};
-  const value = (where, { name, kind, choices, default: first }) => {
+  function value(where, { name, choices, kind, default: first }) {
     const found = group(where)[name] ?? first;
-    return kind === "choice" && !choices.some(([known]) => known === found) ? first : found;
-  };
-  const means = (where, fields, { when }) => !when || when[1].includes(value(where, fields.find(({ name }) => name === when[0])));
-  const sent = (where, fields) => Object.fromEntries(fields.filter((field) => means(where, fields, field)).map((field) => [field.name, value(where, field)]));
-
-  function change(where, name, now) {
-    const values = { ...group(where), [name]: now };
-    keep(where === "layout" ? { layout: values } : { values: { ...draft().values, [where]: values } });
+    return kind !== "choice" || choices.some(([known]) => known === found) ? found : first;
   }
+  const means = (where, fields, { when }) => !when || when[1].includes(value(where, fields.find(({ name }) => name === when[0])));
+
   function control(where, field) {
-    const { name, kind, label, help, choices, min, max } = field;
+    const { name, kind, label, help, more, choices, min, max } = field;
     const key = `${id}-${where}-${name}`;
-    const props = { id: key, "data-field": name, class: "ice-input", "aria-describedby": help ? key + "-help" : null };
-    const read = () => (kind === "flag" ? input.checked : kind !== "int" && kind !== "number" ? input.value : input.value === "" ? null : Number(input.value));
-    const onchange = () => change(where, name, read());
+    const number = kind === "int" || kind === "number";
+    const props = { id: key, "data-field": name, "aria-describedby": help ? key + "-help" : null };
+    props.onchange = () => change(where, name, kind === "flag" ? input.checked : !number ? input.value : input.value === "" ? null : Number(input.value));
     const input =
       kind === "choice"
-        ? el("select", { ...props, class: "ice-select", onchange }, choices.map(([known, title]) => el("option", { value: known }, title)))
-        : kind === "flag"
-          ? el("input", { ...props, class: "ice-check", type: "checkbox", onchange })
-          : kind === "text" || kind === "json"
-            ? el("input", { ...props, type: "text", spellcheck: "false", autocomplete: "off", onchange })
-            : el("input", { ...props, type: "number", min, max, step: kind === "int" ? 1 : "any", onchange });
-    const set = () => {
+        ? el("select", { ...props, class: "ice-select" }, choices.map(([known, title]) => el("option", { value: known }, title)))
+        : el("input", { ...props, class: kind === "flag" ? "ice-check" : "ice-input", type: kind === "flag" ? "checkbox" : number ? "number" : "text", min, max, step: number ? (kind === "int" ? 1 : "any") : null, spellcheck: "false", autocomplete: "off" });
+    const told = help && (more ? el("details", {}, el("summary", { id: key + "-help" }, help), more) : el("span", { id: key + "-help" }, help));
+    const element = el("div", { class: `ice-field ice-is-${where ? kind : "text"}` }, el("label", { for: key }, label), input, told ? el("small", {}, told) : null);
+    const show = (fields) => {
       const now = value(where, field);
       if (kind === "flag") input.checked = now;
       else if (document.activeElement !== input || kind === "choice") input.value = now ?? "";
+      element.hidden = !means(where, fields, field);
     };
-    return { field, set, element: el("div", { class: `ice-field ice-is-${kind}` }, el("label", { for: key }, label), input, help ? el("small", { id: key + "-help" }, help) : null) };
+    return { element, show };
   }
   // Fields are made anew only where Python describes others: whoever types keeps the focus.
-  function fill(box, where, fields) {
-    if (!same(drawn[where === "layout" ? where : "fields"], [where, fields])) {
-      drawn[where === "layout" ? where : "fields"] = [where, fields];
-      const controls = fields.map((field) => control(where, field));
-      box.replaceChildren(...controls.map(({ element }) => element));
-      box.controls = controls;
-    }
-    for (const { field, set, element } of box.controls) {
-      set();
-      element.hidden = !means(where, fields, field);
-    }
+  function fieldset(...boxes) {
+    let last = null;
+    let controls = [];
+    return (where, fields) => {
+      if (!same(last, [where, fields])) {
+        last = [where, fields];
+        controls = fields.map((field) => control(where, field));
+        boxes.forEach((box, i) => box.replaceChildren(...(i + 1 < boxes.length ? controls.slice(i, i + 1) : controls.slice(i)).map(({ element }) => element)));
+      }
+      controls.forEach(({ show }) => show(fields));
+    };
   }
+  const operation = () => {
+    const all = get("form").operations ?? [];
+    return all.find(({ name }) => name === draft().operation) ?? all[0];
+  };
   function apply() {
+    const chosen = (where, fields) => Object.fromEntries(fields.filter((field) => means(where, fields, field)).map((field) => [field.name, value(where, field)]));
     const { name, fields } = operation();
-    ask("apply", { operation: name, values: sent(name, fields), layout: sent("layout", get("form").layout), rival: draft().rival ?? "" });
+    ask("apply", { operation: name, values: chosen(name, fields), layout: chosen("layout", get("form").layout), rival: value("", get("form").choose[1]) });
   }
 
-  const choice = (label, key, act) => {
-    const input = el("select", { id: `${id}-${key}`, class: "ice-select", "data-field": key, onchange: () => act(input.value) });
-    return { input, element: el("div", { class: "ice-field" }, el("label", { for: input.id }, label), input) };
-  };
-  const first = el("div", {});
-  const options = el("div", { class: "ice-options" });
+  const [version, options, what, own, rival] = ["", "ice-options", "", "", ""].map((name) => el("div", { class: name || null }));
   const folded = el("details", { class: "ice-rest" }, el("summary", {}, "Options of the layout"), options);
-  const what = choice("Operation", "operation", (name) => keep({ operation: name }));
   const help = el("p", { class: "ice-advice" });
-  const fields = el("div", {});
-  const rival = choice("Meanwhile", "rival", (name) => keep({ rival: name }));
   const go = el("button", { type: "submit", class: "ice-go" }, "Apply");
-  const refused = el("div", { class: "ice-problem ice-is-error ice-refused", role: "alert", hidden: true });
+  const refused = el("div", { role: "alert" });
   const form = el(
     "form",
-    { class: "ice-commit-form", novalidate: true, onsubmit: (event) => (event.preventDefault(), apply()) },
-    el("fieldset", {}, el("legend", {}, "Layout"), first, folded),
-    el("fieldset", {}, el("legend", {}, "Commit"), what.element, help, fields, rival.element, go),
+    { class: "ice-commit-form", novalidate: true, onsubmit: (event) => (event.preventDefault(), apply()), onkeydown: (event) => event.stopPropagation() },
+    el("fieldset", {}, el("legend", {}, "Layout"), version, folded),
+    el("fieldset", {}, el("legend", {}, "Commit"), what, help, own, rival, go),
     refused,
   );
-  form.addEventListener("keydown", (event) => event.stopPropagation()); // letters are for the fields
+  const [drawLayout, drawOwn, drawChoose] = [fieldset(version, options), fieldset(own), fieldset(what, rival)];
 
-  function list(input, key, pairs, now) {
-    if (!same(drawn[key], pairs)) {
-      drawn[key] = pairs;
-      input.replaceChildren(...pairs.map(([known, title]) => el("option", { value: known }, title)));
-    }
-    input.value = now;
-  }
   function drawForm() {
-    const { needs, layout, rivals } = get("form");
+    const { needs, layout, choose } = get("form");
     if (needs) return form.replaceChildren(el("p", {}, needs));
-    fill(first, "layout", layout);
-    // the format version stands outside of what is folded
-    const [version, ...others] = first.controls;
-    if (others.length && others[0].element.parentNode !== options) options.replaceChildren(...others.map(({ element }) => element));
-    folded.hidden = others.every(({ element }) => element.hidden);
-    const now = operation();
-    list(what.input, "operations", operations().map(({ name, title }) => [name, title]), now.name);
-    help.textContent = now.help;
-    fill(fields, now.name, now.fields);
-    list(rival.input, "rivals", rivals, draft().rival ?? "");
+    drawLayout("layout", layout);
+    folded.hidden = layout.slice(1).every((field) => !means("layout", layout, field));
+    drawChoose("", choose);
+    const { name, fields, help: text } = operation();
+    help.textContent = text;
+    drawOwn(name, fields);
   }
   function drawRefused() {
-    const { text, rule, law, source, files, orphans } = get("refused");
-    refused.hidden = !text;
-    refused.replaceChildren(
-      ...(text
-        ? [
-            el("strong", {}, rule ? `Refused: ${rule}` : "Refused"),
-            el("div", {}, text),
-            law ? el("div", { class: "ice-evidence" }, `${law} (${source})`) : "",
-            files.length ? el("ul", {}, files.map((file) => el("li", {}, file))) : "",
-            el("div", { class: "ice-advice" }, orphans ? `Its attempts left ${orphans} file${orphans > 1 ? "s" : ""} that nobody needs. The table is as it was.` : "Nothing was committed; the table is as it was."),
-          ]
-        : []),
-    );
+    const { text, rule, law, files = [], advice } = get("refused");
+    refused.replaceChildren(...(text ? [problem(rule ? `Refused: ${rule}` : "Refused", text, law, ...files, advice)] : []));
   }
 
-  // Steps ----------------------------------------------------------------------------------------------------------------
+  // Steps ----------------------------------------------------------------------------------------------------------
 
-  const lines = el("div", { class: "ice-group", role: "group", "aria-label": "Lines" });
   const steps = el("ol", { class: "ice-steps" });
   const undo = button("Undo", () => ask("undo"));
   const redo = button("Redo", () => ask("redo"));
   const fork = button("Fork", () => ask("fork"), { title: "Go on from here in a line of its own" });
+  const lines = el("span", { class: "ice-group", role: "group", "aria-label": "Lines" });
   const bar = el("nav", { class: "ice-commit-bar", "aria-label": "Steps" }, steps, el("span", { class: "ice-group ice-end" }, undo, redo, fork), lines);
 
   function drawLine() {
-    const { lines: names = [], current = 0, steps: list = [], at = 0 } = get("line");
-    const to = (line, step) => () => ask("go", { line, at: step });
-    steps.replaceChildren(
-      ...[{ title: "Start" }, ...list].map(({ title }, i) =>
-        el("li", { class: i > at ? "ice-undone" : null }, button(i ? `${i} ${title}` : title, to(current, i), { "aria-current": i === at ? "step" : null, title: i > at ? "undone" : null })),
-      ),
-    );
+    const { lines: names = [], current = 0, steps: list = [], at = 0, ends = [], code: text = "" } = get("line");
+    const titles = ["Start", ...list.map(({ title }, i) => `${i + 1} ${title}`)];
+    steps.replaceChildren(...titles.map((title, i) => el("li", {}, button(title, () => ask("go", { line: current, at: i }), { "aria-current": i === at ? "step" : null, ...(i > at ? { class: "ice-button ice-wordy ice-undone", "aria-label": `${title}, undone` } : {}) }))));
     lines.hidden = names.length < 2;
-    lines.replaceChildren(...names.map((name, i) => button(name, to(i, i === current ? at : -1), { "aria-pressed": i === current })));
+    lines.replaceChildren(...names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { "aria-pressed": i === current })));
     undo.disabled = at === 0;
     redo.disabled = at === list.length;
-    fork.disabled = names.length === 0;
+    fork.disabled = !names.length;
+    code.textContent = text;
+    copy.textContent = "Copy";
   }
 
-  // Before and after -------------------------------------------------------------------------------------------------------
+  // Before and after -----------------------------------------------------------------------------------------------
 
   const sides = ["before", "after"].map((side) => {
     const traits = Object.fromEntries(["nodes", "roots", "expanded"].map((name) => [name, `commit_${side}_${name}`]));
-    const map = mapView(model, {
-      ...traits,
-      label: `Tree ${side} the step`,
-      python: false,
-      watch: ["commit_draft"],
-      selected: () => draft()[side] ?? "",
-      select: (node) => keep({ [side]: node }),
-    });
-    const said = el("p", { class: "ice-path" });
-    const title = el("figcaption", {});
-    return { side, map, said, title, element: el("figure", { class: "ice-side" }, title, map.element, said) };
+    const map = mapView(model, { ...traits, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
+    const [title, said] = [el("figcaption", {}), el("div", { class: "ice-path" })];
+    return { side, map, title, said, element: el("figure", { class: "ice-side" }, title, map.element, said) };
   });
+  const trees = el("div", { class: "ice-sides" }, sides.map(({ element }) => element));
   const heading = el("h3", {});
   const told = el("ul", { class: "ice-told-list", role: "status" });
-  const signs = el(
-    "p",
-    { class: "ice-advice ice-group" },
-    MARKS.map((mark) => {
-      const style = model.get("styles")["mark:" + mark];
-      return el("span", { class: "ice-sign" }, el("span", { class: "ice-mark", "aria-hidden": "true", style: { "--light": style.light, "--dark": style.dark } }, style.sign), mark);
-    }),
-  );
-  const compared = el("div", { class: "ice-sides" }, sides.map(({ element }) => element));
 
   function drawSides() {
-    const { id: step, title, text = [] } = get("report");
-    heading.textContent = step ? title : "The table as it is";
-    told.replaceChildren(...(step ? text : ["Choose an operation, and apply it. The table itself is never written: all of this is a simulation."]).map((line) => el("li", {}, line)));
-    signs.hidden = !step;
-    for (const { side, said, title: caption, element } of sides) {
-      element.hidden = get(side + "_roots").length === 0;
-      caption.textContent = step ? (side === "before" ? "Before" : "After") : "Now";
-      said.textContent = get(side + "_nodes")[draft()[side]]?.tooltip ?? "";
+    const { id: step, title = "", text = [], checked, compared } = get("report");
+    heading.textContent = title;
+    told.replaceChildren(...[...text, checked, compared].filter(Boolean).map((line) => el("li", {}, line)));
+    for (const { side, title: caption, said, element } of sides) {
+      element.hidden = !get(side + "_roots").length;
+      caption.textContent = !step ? "Now" : side === "before" ? "Before: − goes, = stays" : "After: + is new, − went, = stayed";
+      said.textContent = get(side + "_nodes")[draft()[side]]?.tooltip ?? "Select a part to see what it is and where.";
     }
-    compared.classList.toggle("ice-alone", sides[0].element.hidden);
+    trees.classList.toggle("ice-alone", sides[0].element.hidden);
   }
 
-  // What else is known of the step ---------------------------------------------------------------------------------------
+  // What else is known of the step ---------------------------------------------------------------------------------
 
-  const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "About the step" });
-  const panel = el("div", { class: "ice-commit-panel", role: "tabpanel", id: `${id}-panel` });
   const grid = gridView(model, { grid: "commit", label: "Table of the step", onRow: () => {} });
   const costs = el("div", { class: "ice-costs" });
   const code = el("pre", { class: "ice-text", tabindex: 0, "aria-label": "The steps as Python" });
   const copy = button("Copy", async () => (copy.textContent = (await copyText(code.textContent)) ? "Copied" : "Select it, and copy it by hand"));
-  const python = el("div", {}, el("p", { class: "ice-group" }, copy, el("span", { class: "ice-advice" }, "The steps so far. Run, they make the same table, to the last id.")), code);
+  const python = el("div", {}, el("p", { class: "ice-group" }, copy, "The steps so far. Run, they make the same table, to the last id."), code);
   const path = el("input", { type: "text", class: "ice-input", id: `${id}-path`, "data-field": "path", placeholder: "new-folder", spellcheck: "false" });
   const answer = el("div", { role: "status" });
-  const save = el("form", { class: "ice-save", onsubmit: (event) => (event.preventDefault(), ask("save", { path: path.value })) }, el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("span", { class: "ice-group" }, path, el("button", { type: "submit", class: "ice-go" }, "Save")), answer);
-  path.addEventListener("keydown", (event) => event.stopPropagation());
-  panel.append(grid.element, costs, python, save);
+  const onsubmit = (event) => (event.preventDefault(), ask("save", { path: path.value }));
+  const save = el("form", { onsubmit, onkeydown: (event) => event.stopPropagation() }, el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p", { class: "ice-group" }, path, el("button", { type: "submit", class: "ice-go" }, "Save")), answer);
+  const panel = el("div", { class: "ice-commit-panel", role: "tabpanel", id: `${id}-panel` }, trees, grid.element, costs, python, save);
+  const keys = Object.keys(TABS);
+  const buttons = keys.map((key) => el("button", { type: "button", class: "ice-tab", role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, TABS[key]));
+  const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "About the step", onkeydown: walk }, buttons);
+  let asked = ""; // the step and table that the grid has asked for
 
-  const shown = () => TABS.find(([key]) => key === draft().tab)?.[0] ?? "files";
-  const buttons = TABS.map(([key, title]) => el("button", { type: "button", class: "ice-tab", role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, title));
-  tabs.append(...buttons);
-  tabs.addEventListener("keydown", (event) => {
+  function walk(event) {
     const at = buttons.indexOf(event.target);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: keys.length - 1 }[event.key];
     if (to === undefined || at < 0) return;
     event.preventDefault();
     event.stopPropagation();
-    const next = buttons[(to + buttons.length) % buttons.length];
-    keep({ tab: next.dataset.key });
-    next.focus();
-  });
-
+    const next = (to + keys.length) % keys.length;
+    keep({ tab: keys[next] });
+    buttons[next].focus();
+  }
   function drawPanel() {
-    const { id: step, rules } = get("report");
-    const now = shown();
-    panel.hidden = tabs.hidden = !step;
+    const { id: step } = get("report");
+    const now = step && keys.includes(draft().tab) ? draft().tab : "trees";
+    tabs.hidden = !step;
     buttons.forEach((tab) => {
       const here = tab.dataset.key === now;
       tab.setAttribute("aria-selected", here);
       tab.tabIndex = here ? 0 : -1;
       if (here) panel.setAttribute("aria-labelledby", tab.id);
     });
-    const broken = rules?.broken.length;
-    buttons[2].textContent = !rules ? "Rules" : broken ? `Rules (${broken} broken)` : `Rules (${rules.checked} kept)`;
+    trees.hidden = now !== "trees";
     grid.element.hidden = !GRIDS.includes(now);
     costs.hidden = now !== "cost";
     python.hidden = now !== "python";
     save.hidden = now !== "save";
-    const wanted = step && GRIDS.includes(now) ? `${step} ${now}` : "";
-    if (wanted && wanted !== asked) grid.show(step, now);
-    asked = wanted || asked;
+    const wanted = `${step} ${now}`;
+    if (GRIDS.includes(now) && wanted !== asked) grid.show(step, now);
+    if (GRIDS.includes(now)) asked = wanted;
   }
   function drawCosts() {
-    const { bars, other } = get("report");
-    if (!bars) return costs.replaceChildren(el("p", { class: "ice-empty" }, "The same operation is being done in another layout …"));
-    costs.replaceChildren(
-      ...bars.map(({ title, rows }) => {
-        const most = Math.max(1, ...rows.map(({ parts }) => parts.reduce((sum, part) => sum + part.value, 0)));
-        return el("section", { class: "ice-cost" }, el("h4", {}, title), ...rows.flatMap(({ label, total, parts }) => [el("div", { class: "ice-cost-row" }, el("span", {}, label), drawBar(parts, most), el("strong", {}, total)), el("small", {}, parts.map(({ text }) => text).join(" · "))]));
-      }),
-      other ? el("p", { class: "ice-advice" }, other) : "",
-    );
+    const { bars } = get("report");
+    if (!bars) return costs.replaceChildren("The same is being done in another layout …");
+    const all = bars.map(({ title, rows }) => {
+      const most = Math.max(1, ...rows.map(({ parts }) => parts.reduce((sum, part) => sum + part.value, 0)));
+      return el("section", { class: "ice-cost" }, el("h4", {}, title), rows.flatMap(({ label, total, parts }) => [el("div", { class: "ice-cost-row" }, el("span", {}, label), drawBar(parts, most), el("strong", {}, total)), el("small", {}, parts.map(({ text }) => text).join(" · "))]));
+    });
+    costs.replaceChildren(...all);
   }
-  // The numbers stand beside it as text.
+  // The numbers stand below it as text.
   function drawBar(parts, most) {
-    const svg = document.createElementNS(SVG, "svg");
-    for (const [name, text] of [["viewBox", "0 0 100 8"], ["preserveAspectRatio", "none"], ["aria-hidden", "true"]]) svg.setAttribute(name, text);
+    const svg = shape("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
     let x = 0;
-    for (const { level, value, text } of parts) {
-      const rect = document.createElementNS(SVG, "rect");
+    for (const { level, value } of parts) {
       const width = (100 * value) / most;
-      for (const [name, text] of [["x", x], ["y", 0], ["width", Math.max(width - 0.4, 0.2)], ["height", 8], ["class", `ice-level-${level}`]]) rect.setAttribute(name, text);
-      const title = document.createElementNS(SVG, "title");
-      title.textContent = text;
-      rect.append(title);
-      svg.append(rect);
+      svg.append(shape("rect", { x, width: Math.max(width - 0.4, 0.2), height: 8, class: `ice-level-${level}` }));
       x += width;
     }
     return svg;
   }
   function drawSaved() {
     const { error, text, code: open } = get("saved");
-    answer.replaceChildren(...(error ? [el("div", { class: "ice-problem ice-is-error" }, el("strong", {}, "Not saved"), el("div", {}, error))] : text ? [el("p", {}, text), el("pre", { class: "ice-text" }, open)] : []));
+    answer.replaceChildren(...(error ? [problem("Not saved", error)] : text ? [el("p", {}, text), el("pre", { class: "ice-text" }, open)] : []));
   }
-  function drawCode() {
-    code.textContent = get("line").code ?? "";
-    copy.textContent = "Copy";
-  }
-  function drawBusy() {
-    go.disabled = model.get("busy") !== "";
-  }
+  const drawBusy = () => (go.disabled = model.get("busy") !== "");
 
-  const result = el("section", { class: "ice-commit-result", "aria-label": "Result" }, bar, el("div", { class: "ice-commit-what" }, heading, told, signs), compared, tabs, panel);
-  const element = el("div", { class: "ice-commit" }, form, result);
-  const draws = { form: [drawForm], draft: [drawForm, drawSides, drawPanel], refused: [drawRefused], line: [drawLine, drawCode], report: [drawSides, drawPanel, drawCosts], saved: [drawSaved], before_nodes: [drawSides], after_nodes: [drawSides] };
-  const ends = Object.entries(draws).flatMap(([name, runs]) => runs.map((run) => listen(model, ["commit_" + name], run)));
-  ends.push(listen(model, ["busy"], drawBusy));
-  for (const run of new Set(Object.values(draws).flat())) run();
+  const result = el("section", { class: "ice-commit-result", "aria-label": "Result" }, bar, el("div", { class: "ice-commit-what" }, heading, told), tabs, panel);
+  const draws = [[drawForm, "form", "draft"], [drawRefused, "refused"], [drawLine, "line"], [drawSides, "report", "draft", "before_nodes", "after_nodes"], [drawPanel, "report", "draft"], [drawCosts, "report"], [drawSaved, "saved"]];
+  const ends = draws.map(([draw, ...names]) => (draw(), listen(model, names.map((name) => "commit_" + name), draw)));
+  ends.push(listen(model, ["busy"], drawBusy), grid.end, ...sides.map(({ map }) => map.end));
   drawBusy();
-  if (!get("form").needs && get("after_roots").length === 0) ask("show");
-  return { element, end: () => [...ends, grid.end, ...sides.map(({ map }) => map.end)].forEach((end) => end()) };
+  if (!get("form").needs && !get("after_roots").length) ask("show");
+  return { element: el("div", { class: "ice-commit" }, form, result), end: () => ends.forEach((end) => end()) };
 }

@@ -1,0 +1,68 @@
+"""What the browser is sent of the commit lab: the form, the line of steps, a refusal. All of it JSON-safe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iceexplore.commits import RULES
+from iceexplore.graph import json_safe
+from iceexplore.widgets._commit_fields import Field
+from iceexplore.widgets._commit_layout import layout_fields
+from iceexplore.widgets._commit_operations import OPERATIONS, RIVALS
+from iceexplore.widgets._commit_session import RefusedError, Session
+
+__all__ = ["form_of", "line_of", "refusal_of"]
+
+_MOST_FILES = 20
+
+
+def form_of(session: Session) -> dict[str, Any]:
+    """What can be done to the table as it is now: ``choose``, ``layout`` and ``operations``, see `CommitPart`."""
+    state = session.table.state if session.step is None else session.step.after.state
+    offered = [(o, fields) for o in OPERATIONS.values() if (fields := o.fields(state)) is not None]
+    names = tuple((o.name, o.title) for o, _ in offered)
+    choose = (
+        Field("operation", "Operation", "choice", names[0][0], choices=names),
+        Field("rival", "Meanwhile", "choice", "", choices=RIVALS),
+    )
+    return {
+        "choose": [field.sent() for field in choose],
+        "layout": [field.sent() for field in layout_fields(session.table.state)],
+        "operations": [
+            {"name": o.name, "title": o.title, "help": o.help, "fields": [field.sent() for field in fields]}
+            for o, fields in offered
+        ],
+    }
+
+
+def line_of(session: Session) -> dict[str, Any]:
+    """The line shown and its steps: see `CommitPart.commit_line`."""
+    line = session.line
+    return {
+        "lines": [json_safe(other.name) for other in session.lines],
+        "ends": [other.at for other in session.lines],
+        "current": session.current,
+        "steps": [{"id": step.id, "title": step.title} for step in line.steps],
+        "at": line.at,
+        "code": json_safe(session.code()),
+    }
+
+
+def refusal_of(refused: RefusedError) -> dict[str, Any]:
+    """Why something was refused: see `CommitPart.commit_refused`."""
+    error = refused.error
+    name = getattr(error, "rule", "")
+    rule = RULES.get(name)
+    text = str(error).removesuffix(f" [rule {name}]")[:2000]
+    files = [f for f in getattr(error, "files", ()) if f not in text]
+    advice = "Nothing was committed; the table is as it was."
+    if refused.orphans:
+        files_are = "file that nobody needs" if refused.orphans == 1 else "files that nobody needs"
+        advice = f"Its attempts left {refused.orphans:,} {files_are}; the table is as it was."
+    return {
+        "text": json_safe(text),
+        "rule": name,
+        "law": f"{rule.text} ({rule.source})" if rule else "",
+        "files": [json_safe(f) for f in files[:_MOST_FILES]],
+        "advice": advice,
+    }
