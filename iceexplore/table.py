@@ -237,7 +237,7 @@ class Table(Scans, Sparks):
         """The interactive explorer: tree and details side by side."""
         from iceexplore.widgets import explore
 
-        return explore(self._state)
+        return explore(self)
 
     # Travel ---------------------------------------------------------------------------------------------------------
 
