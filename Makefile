@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long lint types format bench bench-commits bench-planning bench-reading bench-scan samples docs constraints check-binder clean system
+.PHONY: help lab test test-long lint types format bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan samples docs constraints check-binder clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,12 @@ bench-planning: $(VENV)/.dev ## planning scans against PyIceberg (PyIceberg's pa
 
 bench-scan: $(VENV)/.dev system ## scans on Spark against Iceberg's runtime: 20 million rows (takes a quarter of an hour)
 	$(BIN)/python benchmarks/scan.py
+
+bench-inspect: $(VENV)/.dev system ## metadata tables on Spark, of ten million files (1.6 GB of disk, half an hour)
+	$(BIN)/python benchmarks/distributed_metadata.py
+
+bench-pipeline: $(VENV)/.dev system ## the notebook of the pipeline at full size: 20 million rows in 100 commits, v3 and V4
+	$(BIN)/python benchmarks/pipeline.py
 
 bench-reading: $(VENV)/.dev ## reading rows against PyIceberg (20 million rows: 2 GB of disk, half an hour)
 	$(BIN)/python benchmarks/reading.py

@@ -1,10 +1,12 @@
 """Metadata tables on Spark, of a table whose manifests do not fit the driver: time, and the driver's memory.
 
-``python benchmarks/distributed_metadata.py`` makes tables of metadata alone (`generate.py`: ten million data files with
-statistics of ten columns, and one million), runs each case in a process of its own with a local Spark (two workers),
-and writes ``results/distributed_metadata.md``. Memory is the most that the driver's Python process held (``VmHWM``),
-that of its children is Java's and the workers'. Beside it what the same statistics take in one process, without Spark,
-of the smaller table.
+``python benchmarks/distributed_metadata.py`` makes tables of metadata alone (`generate.py`: one million data files with
+statistics of ten columns, and ten million), asks each question in a process of its own with a local Spark (two
+workers), and writes ``results/distributed_metadata.md``. Each question is asked three ways: of ``t.inspect`` with
+``spark=``, of the metadata table of Iceberg's runtime in such a Spark, and of ``t.inspect`` in one process without
+Spark, which may take 12 GB of addresses. Their answers must be the same. Memory is the most that a process held
+(``VmHWM``): the Python process that asks, Java, and the worker that held most. Answers come once, from cold caches of
+ours (the disk's are warm: the table is read through first).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
@@ -26,66 +29,86 @@ from generate import Shape, generate
 HERE = Path(__file__).parent
 SMALL = Shape(files=1_000_000, deletes=0, columns=10, manifests=100, partitioned=True)
 LARGE = Shape(files=10_000_000, deletes=0, columns=10, manifests=500, partitioned=True)
+#: Seconds that a question may take.
+PATIENCE = 3600
+#: Bytes of addresses of a process without Spark: what does not fit fails, and does not take the machine with it.
+MOST_HERE = 12_000_000_000
+
+QUESTIONS = {
+    "count": "`files`: how many",
+    "regions": "`files`: files, rows and bytes by region",
+    "bounds": "`files`: least and greatest bound of a column by region, from `readable_metrics`",
+    "partitions": "`partitions`: rows, and the sum of their files",
+}
+WAYS = {"spark": "iceexplore on Spark", "iceberg": "Iceberg's runtime", "here": "iceexplore, one process"}
 
 
 @dataclass(frozen=True)
-class Case:
-    """A question to a metadata table."""
+class Asked:
+    """A question that was asked one way: what was measured, or the error."""
 
-    name: str
-    what: str
-    here: bool = False
-
-
-CASES = (
-    Case("count", "`files` counted: `columns=['content']`"),
-    Case("regions", "files, rows and bytes by region: `columns=['partition', ...]`, grouped"),
-    Case("partitions", "`partitions`, all rows counted"),
-    Case("bounds", "the least and greatest bound of a column by region: `readable_metrics`"),
-    Case("here", "`inspect.files.arrow()` in one process, without Spark", here=True),
-    Case("here-regions", "files, rows and bytes by region in one process, without Spark", here=True),
-)
+    question: str
+    way: str
+    shape: Shape
+    found: dict[str, Any]
 
 
-def _ask(case: str, path: str) -> tuple[Callable[[], Any], Callable[[], None]]:
-    """What is timed, and what ends it."""
+def _ask(way: str, question: str, path: str) -> tuple[Callable[[], Any], Callable[[], None]]:
+    """What is timed, and what ends it. The answer is JSON."""
     import iceexplore as ix
 
     table = ix.open(path)
-    if case.startswith("here"):
-        import pyarrow.compute as pc
-
-        def here() -> Any:
-            files = table.inspect.files.arrow()
-            if case == "here":
-                return files.num_rows
-            flat = files.select(["record_count", "file_size_in_bytes"]).append_column(
-                "region", pc.struct_field(files["partition"], "region")
-            )
-            wanted = [("record_count", "sum"), ("file_size_in_bytes", "sum"), ("region", "count")]
-            return flat.group_by("region").aggregate(wanted).num_rows
-
-        return here, lambda: None
+    if way == "here":
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_HERE, MOST_HERE))
+        return lambda: _here(table, question), lambda: None
     from pyspark.sql import functions as f
 
-    spark = ix.spark(config={"spark.master": "local[2]", "spark.driver.memory": "3g"})
+    spark = ix.spark(iceberg=way == "iceberg", config={"spark.master": "local[2]", "spark.driver.memory": "3g"})
     spark.range(2).count()
-    files = table.inspect.files
+
+    def metadata(name: str, *columns: str) -> Any:
+        if way == "iceberg":
+            return spark.read.format("iceberg").load(f"{path}#{name}")
+        return table.inspect[name](spark=spark, columns=columns)
 
     def ask() -> Any:
-        if case == "count":
-            return files(spark=spark, columns=["content"]).count()
-        if case == "partitions":
-            return table.inspect.partitions(spark=spark).count()
-        if case == "regions":
-            frame = files(spark=spark, columns=["partition", "record_count", "file_size_in_bytes"])
-            sums = [f.count("*"), f.sum("record_count"), f.sum("file_size_in_bytes")]
-            return len(frame.groupBy("partition.region").agg(*sums).collect())
-        frame = files(spark=spark, columns=["partition", "readable_metrics"])
-        bounds = [f.min("readable_metrics.id.lower_bound"), f.max("readable_metrics.id.upper_bound")]
-        return len(frame.groupBy("partition.region").agg(*bounds).collect())
+        if question == "count":
+            return metadata("files", "content").count()
+        if question == "partitions":
+            frame = metadata("partitions", "file_count")
+            return [int(n) for n in frame.agg(f.count("*"), f.sum("file_count")).collect()[0]]
+        if question == "regions":
+            frame = metadata("files", "partition", "record_count", "file_size_in_bytes")
+            wanted = [f.count("*"), f.sum("record_count"), f.sum("file_size_in_bytes")]
+        else:
+            frame = metadata("files", "partition", "readable_metrics")
+            wanted = [f.min("readable_metrics.id.lower_bound"), f.max("readable_metrics.id.upper_bound")]
+        return sorted(list(row) for row in frame.groupBy("partition.region").agg(*wanted).collect())
 
     return ask, spark.stop
+
+
+def _here(table: Any, question: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if question == "partitions":
+        found = table.inspect.partitions.arrow()
+        return [found.num_rows, pc.sum(found["file_count"]).as_py()]
+    files = table.inspect.files.arrow()
+    if question == "count":
+        return files.num_rows
+    flat = {"region": pc.struct_field(files["partition"], "region")}
+    if question == "regions":
+        flat |= {name: files[name] for name in ("record_count", "file_size_in_bytes")}
+        wanted = [("region", "count"), ("record_count", "sum"), ("file_size_in_bytes", "sum")]
+    else:
+        flat |= {f"{side}_bound": pc.struct_field(files["readable_metrics"], ["id", f"{side}_bound"])
+                 for side in ("lower", "upper")}  # fmt: skip
+        wanted = [("lower_bound", "min"), ("upper_bound", "max")]
+    found = pa.table(flat).group_by("region").aggregate(wanted)
+    names = [f"{name}_{what}" for name, what in wanted]
+    return sorted(list(row.values()) for row in found.select(["region", *names]).to_pylist())
 
 
 def _peak(pid: str = "self") -> int:
@@ -115,52 +138,95 @@ def _children() -> list[str]:
     return found
 
 
-def _run(case: str, path: str) -> None:
-    ask, stop = _ask(case, path)
+def _run(way: str, question: str, path: str) -> None:
+    ask, stop = _ask(way, question, path)
     start, cpu = time.perf_counter(), time.process_time()
     answer = ask()
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    children = sorted((_peak(pid) for pid in _children()), reverse=True)
-    print(json.dumps({"answer": answer, "s": seconds, "cpu": cpu, "driver": _peak(), "children": children[:4]}))
+    java, workers = 0, [0]
+    for pid in _children():
+        if Path(f"/proc/{pid}/comm").read_text().startswith("java"):
+            java = max(java, _peak(pid))
+        else:
+            workers.append(_peak(pid))
+    print(json.dumps({"answer": answer, "s": seconds, "cpu": cpu, "memory": [_peak(), java, max(workers)]}))
     stop()
 
 
-def _measure(case: str, path: Path) -> dict[str, Any]:
-    command = [sys.executable, str(Path(__file__)), "--run", case, "--path", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _measure(way: str, question: str, path: Path) -> dict[str, Any]:
+    command = [sys.executable, str(Path(__file__)), "--run", way, question, "--path", str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return {"error": f"no answer in {PATIENCE} s"}
     if done.returncode:
-        return {
-            "error": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with {done.returncode}"
-        }
+        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
+        return {"error": said[-1][:120] if said else f"ended with {done.returncode}"}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
 
-def _row(case: Case, shape: Shape, found: dict[str, Any]) -> str:
+def _row(asked: Asked) -> str:
+    found = asked.found
+    first = f"| {asked.shape.files:,} | {QUESTIONS[asked.question]} | {WAYS[asked.way]}"
     if "error" in found:
-        return f"| {shape.files:,} | {case.what} | {found['error'][:120]} | | | |"
-    mega = [round(n / 1e6) for n in (found["driver"], *found["children"][:2])]
-    others = " + ".join(str(n) for n in mega[1:]) or "—"
-    return f"| {shape.files:,} | {case.what} | {found['s']:.1f} | {found['cpu']:.1f} | {mega[0]} | {others} |"
+        return f"{first} | {found['error']} | | | | |"
+    mega = [f"{round(n / 1e6):,}" if n else "–" for n in found["memory"]]
+    return f"{first} | {found['s']:.1f} | {found['cpu']:.1f} | {' | '.join(mega)} |"
+
+
+def _agreement(asked: list[Asked]) -> list[str]:
+    """A line per table and question: whether all ways that answered say the same."""
+    lines = []
+    for shape in dict.fromkeys(a.shape for a in asked):
+        for question in dict.fromkeys(a.question for a in asked if a.shape == shape):
+            mine = [a for a in asked if (a.shape, a.question) == (shape, question) and "answer" in a.found]
+            said = {json.dumps(a.found["answer"]) for a in mine}
+            word = "the same answer" if len(said) == 1 else "NOT the same answer" if said else "no answer"
+            lines.append(
+                f"- {shape.files:,} files, {QUESTIONS[question]}: {word} ({', '.join(WAYS[a.way] for a in mine)})"
+            )
+    return lines
+
+
+def _read_through(folder: Path) -> None:
+    """Bring a table into the disk's cache, so that who asks first has no disadvantage."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                while file.read(1 << 24):
+                    pass
 
 
 def _main() -> None:
     parser = argparse.ArgumentParser(description="Metadata tables on Spark: time and the driver's memory.")
-    parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--path", help=argparse.SUPPRESS)
-    parser.add_argument("--cases", nargs="*", help="only these")
+    parser.add_argument("--questions", nargs="*", choices=QUESTIONS, default=list(QUESTIONS), help="only these")
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS), help="only these")
+    parser.add_argument(
+        "--tables", nargs="*", choices=["small", "large"], default=["small", "large"], help="only these"
+    )
     options = parser.parse_args()
     if options.run:
-        _run(options.run, options.path)
+        way, question = options.run
+        _run(way, question, options.path)
         return
-    lines = []
-    for shape in (SMALL, LARGE):
+    asked = []
+    for shape in [{"small": SMALL, "large": LARGE}[name] for name in options.tables]:
         path = generate(shape)
-        for case in CASES:
-            if (case.here and shape is LARGE) or (options.cases and case.name not in options.cases):
-                continue
-            lines.append(_row(case, shape, _measure(case.name, path)))
-            print(lines[-1], flush=True)
+        _read_through(path.parent)
+        for question in options.questions:
+            for way in options.ways:
+                asked.append(Asked(question, way, shape, _measure(way, question, path)))
+                print(_row(asked[-1]), flush=True)
+    agreement = _agreement(asked)
+    print(*agreement, sep="\n")
+    if (options.questions, options.ways, options.tables) == (list(QUESTIONS), list(WAYS), ["small", "large"]):
+        _write([_row(a) for a in asked], agreement)
+
+
+def _write(rows: list[str], agreement: list[str]) -> None:
     import pyspark
 
     about = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
@@ -169,15 +235,19 @@ def _main() -> None:
         "",
         "Made by `python benchmarks/distributed_metadata.py`; how it measures stands at the top of that file.",
         "",
-        f"{about}, PySpark {pyspark.__version__}, `local[2]`, one run each, no manifest in a cache of ours. Load of "
-        f"the machine when it ended: {os.getloadavg()[1]:.1f}.",
+        f"{about}, PySpark {pyspark.__version__}, `local[2]`, Java's heap 3 GB, one run each. Load of the "
+        f"machine when it ended: {os.getloadavg()[1]:.1f}.",
         "",
-        "| files | what | s | driver's CPU, s | driver's memory, MB | Java's and a worker's, MB |",
-        "|--:|---|--:|--:|--:|--:|",
-        *lines,
+        "| files | question | by | s | asking process: CPU, s | its memory, MB | Java's, MB | a worker's, MB |",
+        "|--:|---|---|--:|--:|--:|--:|--:|",
+        *rows,
+        "",
+        "## Answers",
+        "",
+        *agreement,
         "",
     ]
-    (HERE / "results" / "distributed_metadata.md").write_text("\n".join(text))
+    (HERE / "results" / "distributed_metadata.md").write_text("\n".join(text), encoding="utf-8")
 
 
 if __name__ == "__main__":
