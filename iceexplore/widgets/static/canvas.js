@@ -7,7 +7,7 @@ const WORDS = 0.52; // from this scale on cards have words
 const ICONS = 0.24; // and icons; below they are dots
 const LEAST = 0.03;
 const MOST = 2.5;
-const EDGE = 40; // px of paper that may show beyond the outermost cards
+const EDGE = 40; // px of paper beyond the outermost cards
 const SLOW = 350; // ms until the tooltip comes
 const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen", "warning"];
 
@@ -67,8 +67,9 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
 
   function clamp() {
     for (const [axis, side] of [["x", "width"], ["y", "height"]]) {
-      const slack = view[side] - map[side] * view.scale - EDGE;
-      view[axis] = Math.min(Math.max(view[axis], Math.min(EDGE, slack)), Math.max(EDGE, slack));
+      const edge = Math.max(EDGE, view[side] * 0.45); // what is unfolded keeps its place, near the rim too
+      const slack = view[side] - map[side] * view.scale - edge;
+      view[axis] = Math.min(Math.max(view[axis], Math.min(edge, slack)), Math.max(edge, slack));
     }
   }
   function moveTo(x, y, scale = view.scale) {
@@ -431,6 +432,7 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
   const sized = new ResizeObserver(resize);
   sized.observe(box);
   let themed = null;
+  let ended = false;
   const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
   for (const media of medias) media.addEventListener("change", readTheme);
 
@@ -456,11 +458,12 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     // To be called when it is in the page: follows its theme.
     attached() {
       const host = box.closest("[data-ice-theme]");
-      if (!host || themed) return;
+      if (!host || themed || ended) return;
       themed = new MutationObserver(() => (readTheme(), setTimeout(readTheme, 400))); // a theme's style sheet may come later
       themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
     },
     end() {
+      ended = true;
       cancelAnimationFrame(asked);
       clearTimeout(timer);
       sized.disconnect();

@@ -185,6 +185,8 @@ export function mapView(model, options = {}) {
     asked = null;
     const [ending, type] = TYPES[format];
     hand(new Blob([text], { type }), ending);
+    model.set("written", {});
+    model.save_changes();
   }
   function hand(blob, ending) {
     const url = URL.createObjectURL(blob);

@@ -8,7 +8,7 @@ const LOST = { text: "The kernel has ended, or was restarted.", advice: "What ha
 const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
 
 export function shell({ model, el: host }, views) {
-  const title = el("span", { class: "ice-table-name" });
+  const title = el("h2", { class: "ice-table-name" });
   const badges = el("span", { class: "ice-badges" });
   const busy = el("span", { class: "ice-busy-text", role: "status", "aria-live": "polite" });
   const stop = el("button", { type: "button", class: "ice-button", hidden: true, onclick: cancel }, "Cancel");
