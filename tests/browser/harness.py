@@ -122,6 +122,7 @@ class LabServer:
             "--ip=127.0.0.1", f"--port={self.port}", "--ServerApp.port_retries=0",
             f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.root}",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.news_url=None",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
         ]  # fmt: skip
         with (self._folder / "lab.log").open("wb") as log:
             self._process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=self.root)
@@ -259,6 +260,19 @@ class NotebookPage:
         assert self.our_errors() == []
 
 
+class Notebook7Page(NotebookPage):
+    """The same in Notebook 7, which the same server has."""
+
+    def open(self, notebook: Path, *, single: bool = True) -> None:
+        """Open a copy of a notebook, and wait for its kernel."""
+        self.page.goto(f"{self._lab.url}/notebooks/{self._lab.add(notebook)}?token={self._lab.token}")
+        self.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.content?.model?.cells", timeout=120_000)
+        self.theme(self._theme)
+        self.page.wait_for_function(
+            "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'", timeout=120_000
+        )
+
+
 @contextmanager
 def chromium_browser(executable: Path) -> Iterator[Any]:
     """Chromium, headless. Playwright's own event loop runs meanwhile: use it in no wider scope than needed."""
@@ -274,14 +288,21 @@ def chromium_browser(executable: Path) -> Iterator[Any]:
 
 @contextmanager
 def notebook_page(
-    lab: LabServer, browser: Any, *, width: int = 1280, height: int = 900, theme: Theme = "light", scale: float = 1
+    lab: LabServer,
+    browser: Any,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    theme: Theme = "light",
+    scale: float = 1,
+    kind: type[NotebookPage] = NotebookPage,
 ) -> Iterator[NotebookPage]:
-    """A tab with its own context: no cookies, cache or storage of another."""
+    """A tab with its own context: no cookies, cache or storage of another. ``kind=Notebook7Page``: in Notebook 7."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=theme, device_scale_factor=scale, locale="en-GB"
     )
     try:
-        yield NotebookPage(lab, context, theme)
+        yield kind(lab, context, theme)
     finally:
         context.close()
         lab.stop_kernels()

@@ -145,7 +145,7 @@ def test_keyboard(notebook: Any, tmp_path: Path) -> None:
 def test_slider(notebook: Any, tmp_path: Path) -> None:
     show(notebook, tmp_path, "ix.sample('trips').explore()")
     last = rows(notebook, "snapshot:").get_attribute("data-id")
-    slider = notebook.page.locator(".ice-range-input")
+    slider = notebook.page.locator(".ice-line")
     slider.focus()
     notebook.page.keyboard.press("Home")
     idle(notebook)

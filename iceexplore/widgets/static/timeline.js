@@ -39,7 +39,7 @@ export function timelineView(model) {
   const comparing = button("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { "aria-pressed": false });
   const scale = select("Scale", SCALES, () => set("scale", scale.value));
   const measure = select("Height", MEASURES, () => set("measure", measure.value));
-  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out", () => zoom(2)), button("+", "Zoom in", () => zoom(0.5)), button("Fit", "Show all of it", () => zoom(Infinity)));
+  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out", () => zoom(2)), button("+", "Zoom in", () => zoom(0.5)), button("Fit", "Fit: show all of it", () => zoom(Infinity)));
   const legend = el("div", { class: "ice-line-legend" });
   const result = el("div", { class: "ice-compared", role: "status" });
   const clear = button("×", "End the comparison", () => (choose(model, { against: "" }), line.focus()));

@@ -1,0 +1,131 @@
+"""Every widget under axe-core, light and dark; and what is left in the page when one is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.errors import problem
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
+from tests.browser.bare import bare_page
+
+pytestmark = pytest.mark.browser
+
+
+def timeline() -> Any:
+    table = ix.sample("trips")
+    made = Timeline(table)
+    made.select(against=table.snapshots[2].snapshot_id)
+    return made
+
+
+def problems() -> Any:
+    table = ix.sample("trips")
+    root = table.state.root()
+    assert root is not None
+    for place in root.entries["location"].to_pylist():
+        table.state.problems.add(problem("file-missing", place, "not there", found=404))
+        table.state.problems.add(problem("count-mismatch", place + "#entry 0", "another count"))
+    return Problems(table)
+
+
+def vectors() -> Any:
+    table = ix.sample("trips")
+    deletes = DeletionVectors(table)
+    assert table.snapshot is not None
+    deletes.query = {"deletes": {"n": 1, "of": str(table.snapshot.snapshot_id), "table": "all"}}
+    assert deletes.settle(60)
+    deletes.select(next(n for n in deletes.pages["deletes"]["nodes"] if n))
+    return deletes
+
+
+def explorer(tab: str) -> Callable[[], Any]:
+    def make() -> Any:
+        made = Explorer(ix.sample("trips"))
+        made.tab = tab
+        return made
+
+    return make
+
+
+def failed() -> Any:
+    made = Explorer(ix.sample("trips"))
+    made.select("file:1:2:3")
+    return made
+
+
+WIDGETS: dict[str, Callable[[], Any]] = {
+    "timeline": timeline,
+    "no snapshots": lambda: Timeline(ix.empty({"a": "long"})),
+    "problems": problems,
+    "no problems": lambda: Problems(ix.sample("trips")),
+    "deletes": vectors,
+    "explorer": explorer("tree"),
+    "explorer, problems": explorer("problems"),
+    "explorer, deletes": explorer("deletes"),
+    "an error": failed,
+    "scan": lambda: ScanLab(ix.sample("trips")),
+    "commit": lambda: CommitLab(ix.sample("trips")),
+}
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_axe_finds_nothing(browser: Any, name: str) -> None:
+    with bare_page(browser, WIDGETS[name]()) as bare:
+        bare.page.locator(".ice-widget").wait_for()
+        bare.page.wait_for_timeout(150)
+        assert bare.violations() == []
+        bare.page.evaluate("document.body.dataset.jpThemeLight = 'false'; document.body.style.background = '#111'")
+        bare.page.wait_for_selector("[data-ice-theme=dark]")
+        bare.page.wait_for_timeout(100)
+        assert bare.violations() == []
+
+
+@pytest.mark.parametrize("name", ["timeline", "problems", "deletes", "explorer", "scan", "commit"])
+def test_nothing_is_left_of_a_widget_that_is_taken_away(browser: Any, name: str) -> None:
+    with bare_page(browser, WIDGETS[name]()) as bare:
+        during = bare.page.evaluate("({ ...window.iceOpen, model: window.ice.listeners() })")
+        assert during["observers"] > 0
+        assert during["model"] > 0
+        assert bare.end() == {"observers": 0, "listeners": 0, "model": 0}
+
+
+def test_two_views_of_one_widget_stay_in_step(browser: Any) -> None:
+    widget = Timeline(ix.sample("trips"))
+    with bare_page(browser, widget) as bare:
+        bare.page.evaluate(
+            """async (source) => {
+              const host = document.createElement("div");
+              document.querySelector("main").append(host);
+              const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+              window.ice.second = module.default.render({ model: window.ice.model, el: host });
+            }""",
+            widget._esm,
+        )
+        lines = bare.page.get_by_role("slider", name="Snapshot")
+        assert lines.count() == 2
+        lines.nth(0).focus()
+        bare.press("Home")
+        assert [line.get_attribute("aria-valuenow") for line in lines.all()] == ["1", "1"]
+        lines.nth(1).focus()
+        bare.press("ArrowRight", "Shift+End")
+        assert [line.get_attribute("aria-valuenow") for line in lines.all()] == ["2", "2"]
+        assert bare.page.locator(".ice-compared:visible").count() == 2
+
+
+def test_silence_is_told_and_forgotten(browser: Any) -> None:
+    widget = Timeline(ix.sample("trips"))
+    with bare_page(browser, widget) as bare:
+        bare.page.evaluate("window.ice.model.save_changes = () => {}")
+        bare.page.locator(".ice-line").focus()
+        bare.page.keyboard.press("Home")
+        bare.page.wait_for_selector(".ice-error:visible", timeout=10_000)
+        assert "does not answer" in bare.page.locator(".ice-error").inner_text()
+        assert bare.page.evaluate("window.ice.sent") == [{"ping": True}], "it asked once more before it said so"
+        assert bare.page.locator(".ice-line").get_attribute("aria-valuenow") == "1", "what is there is still usable"
+        widget.answered += 1
+        bare.push()
+        assert bare.page.locator(".ice-error:visible").count() == 0
