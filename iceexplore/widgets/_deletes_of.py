@@ -18,7 +18,7 @@ from iceexplore.planning import match_deletes
 from iceexplore.reading import deleted_positions, position_index, read_vector
 from iceexplore.widgets._vectors import bitmap_of
 
-__all__ = ["KINDS", "Deletes", "deletes_of", "row_groups"]
+__all__ = ["Deletes", "KINDS", "deletes_of", "row_groups"]
 
 #: Nodes that have positions to show.
 KINDS = ("deletion-vector", "position-delete", "manifest-dv", "data-file")

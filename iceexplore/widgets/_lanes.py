@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from iceexplore.metadata import Ref, Snapshot
 
-__all__ = ["MAX_LANES", "Lanes", "lanes_of"]
+__all__ = ["Lanes", "MAX_LANES", "lanes_of"]
 
 #: More stand on top of each other in the last.
 MAX_LANES = 5
