@@ -20,7 +20,7 @@ from iceexplore.storage import CommitFiles, Write
 __all__ = ["MovedRows", "OnSpark", "compact_on_spark", "is_spark_frame", "write_moved", "write_on_spark"]
 
 #: Rows of an unpartitioned table that are rewritten become a file for each so many bytes of the old ones, or fewer.
-_FILE_BYTES = 64 << 20
+_FILE_BYTES = 32 << 20
 
 Frame = Any
 #: Makes the rows that come in the place of those of some tasks.

@@ -314,6 +314,17 @@ def test_null_keys_match_nothing(tmp_path: Path) -> None:
     assert [(r["id"], r["city"]) for r in rows_of(lab)] == [(1, None), (8, None), (9, "a")]
 
 
+def test_floats_match_as_sql_has_them(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t")
+    lab.append({"id": [1, 2, 3], "x": [0.0, -0.0, float("nan")]})
+    lab.merge({"x": [-0.0, float("nan")], "city": ["zero", "nan"]}, on="x", not_matched=None)
+    assert [r["city"] for r in rows_of(lab)] == ["zero", "zero", "nan"]
+    with pytest.raises(ix.OptionError, match="several of the rows given match one row"):
+        lab.merge({"x": [0.0, -0.0], "city": ["a", "b"]}, on="x")
+    with pytest.raises(ix.OptionError, match="no plain value"):
+        new(tmp_path / "u", schema={"id": "long", "at": "struct<a: int>"}).merge({"at": [{"a": 1}]}, on="at")
+
+
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
