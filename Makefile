@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NOTEBOOK := notebooks/01_quickstart.ipynb
-NBVAL := --nbval-lax --nbval-cell-timeout=120 --nbval-current-env
+NBVAL := --nbval-lax --nbval-cell-timeout=300 --nbval-current-env
 # two processes: Spark's tests, then half of the rest, beside the browser's and the other half
 WORKERS ?= 2
 XDIST := -n $(WORKERS) --no-loadscope-reorder

@@ -95,11 +95,13 @@ def need_corpus() -> Path:
 
 #: Tests that share what is costly, a Spark session or a JupyterLab, stay in one process, and begin first.
 TOGETHER = ("tests/spark/", "tests/browser/")
+#: Then what is long and cannot be shared out: a notebook each.
+FIRST = (*TOGETHER, "notebooks/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first, so that no process is left alone with it."""
-    items.sort(key=lambda item: next((i for i, folder in enumerate(TOGETHER) if item.nodeid.startswith(folder)), 9))
+    items.sort(key=lambda item: next((i for i, folder in enumerate(FIRST) if item.nodeid.startswith(folder)), 9))
 
 
 @pytest.hookimpl(optionalhook=True)
