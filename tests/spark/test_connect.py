@@ -24,6 +24,8 @@ import sys
 import iceexplore as ix
 ix.spark("server", config={
     "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": sys.argv[1],

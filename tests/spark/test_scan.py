@@ -298,7 +298,7 @@ def test_thousands_of_files_make_a_small_plan(warehouse: Warehouse, tmp_path: Pa
     s.save(saved, data="copy")
     source = next((saved / "data").rglob("*.parquet"))
     t = ix.open(saved).simulate()
-    for i in range(3000):
+    for i in range(2000):
         shutil.copyfile(source, source.with_name(f"copy-{i}.parquet"))
     entries = [
         {
@@ -306,11 +306,11 @@ def test_thousands_of_files_make_a_small_plan(warehouse: Warehouse, tmp_path: Pa
             "record_count": 10,
             "file_size_in_bytes": source.stat().st_size,
         }
-        for i in range(3000)
+        for i in range(2000)
     ]
     t.append(entries)
     # Of more than 200 files with deletes the others are read by workers, one by one.
-    t.row_delta(deletes={f"{source.parent}/copy-{i}.parquet": [i % 10] for i in range(0, 3000, 20)})
+    t.row_delta(deletes={f"{source.parent}/copy-{i}.parquet": [i % 10] for i in range(0, 2000, 20)})
     frame = t.scan(warehouse.session, columns=["id"])
     assert len(plan_of(frame)) < 20_000
     assert frame.count() == t.count()
