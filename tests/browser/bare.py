@@ -96,7 +96,6 @@ class BarePage:
         page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         page.on("request", lambda request: self.requests.append(request.url))
         page.expose_function("iceSave", self._save)
-        page.add_init_script(f"({_COUNT})()")
 
     def _state(self) -> dict[str, Any]:
         return {name: value for name, value in self.widget.get_state().items() if not name.startswith("_")}
@@ -119,6 +118,7 @@ class BarePage:
         self.page.emulate_media(color_scheme=theme)
         self.page.goto("about:blank")
         self.page.set_content(_PAGE % (self.widget._css, paper, "true" if theme == "light" else "false"))
+        self.page.wait_for_function("true")  # Playwright's own observers and listeners are not the widget's
         self.page.evaluate(_COUNT)
         self.page.evaluate(_MODEL, [self.widget._esm, json.loads(self._changed())])
         self.idle()

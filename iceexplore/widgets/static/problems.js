@@ -18,6 +18,10 @@ export function problemsView(model) {
     model.set("read_all", model.get("read_all") + 1);
     model.save_changes();
   }
+  function go({ snapshot, node }) {
+    if (model.get("tab") !== undefined) model.set("tab", "tree"); // where the explorer shows nodes
+    choose(model, snapshot ? { snapshot, node } : { node });
+  }
   function toggle(severity) {
     const now = model.get("severities");
     model.set("severities", now.includes(severity) ? now.filter((one) => one !== severity) : [...now, severity]);
@@ -54,7 +58,7 @@ export function problemsView(model) {
         "div",
         { class: "ice-acts" },
         ...item.actions.map(({ title, selection }) =>
-          el("button", { type: "button", class: "ice-button ice-wordy", "aria-label": `${title}: ${item.where}`, onclick: () => choose(model, selection.snapshot ? selection : { node: selection.node }) }, title),
+          el("button", { type: "button", class: "ice-button ice-wordy", "aria-label": `${title}: ${item.where}`, onclick: () => go(selection) }, title),
         ),
       ),
     );

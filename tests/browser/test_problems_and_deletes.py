@@ -1,0 +1,118 @@
+"""Problems and deletes by mouse and keyboard: to the node and back, reading on; pictures, tables, row groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.errors import problem
+from iceexplore.widgets import DeletionVectors, Explorer, Problems
+from tests.browser.bare import bare_page
+from tests.hostile import HOSTILE
+from tests.widgets.test_vectors_part import nodes_of
+
+pytestmark = pytest.mark.browser
+
+
+def test_from_a_problem_to_its_node_and_back(browser: Any) -> None:
+    table = ix.sample("trips")
+    root = table.state.root()
+    assert root is not None
+    places = root.entries["location"].to_pylist()
+    for place in places:
+        table.state.problems.add(problem("file-missing", place, "It is not there."))
+    widget = Explorer(table)
+    with bare_page(browser, widget) as bare:
+        tab = bare.page.get_by_role("tab", name="Problems (4)")
+        tab.click()
+        bare.idle()
+        bare.page.get_by_role("button", name=f"Show: {places[2]}").click()
+        bare.idle()
+        assert widget.selected.location == places[2]
+        assert widget.tab == "tree"
+        tab.click()
+        bare.idle()
+        here = bare.page.locator(".ice-finding[aria-current]")
+        assert places[2] in here.inner_text()
+        bare.page.get_by_role("button", name=f"Show: {places[0]}").focus()
+        bare.press("Enter")
+        assert widget.selected.location == places[0]
+
+
+def test_severities_and_reading_on(browser: Any) -> None:
+    table = ix.sample("trips")
+    table.state.problems.add(problem("metadata-ambiguous", table.state.metadata_location, "Two files."))
+    widget = Problems(table)
+    with bare_page(browser, widget) as bare:
+        said = bare.page.locator(".ice-problems")
+        assert "0 of 4 manifests of this snapshot read" in said.inner_text()
+        bare.page.get_by_role("button", name="1 warning").click()
+        bare.idle()
+        assert widget.severities == ["error", "info"]
+        assert "Nothing of these severities." in said.inner_text()
+        bare.page.get_by_role("button", name="1 warning").focus()
+        bare.press("Enter")
+        assert "Two files." in said.inner_text()
+        bare.page.get_by_role("button", name="Read all").click()
+        bare.idle()
+        assert "4 of 4 manifests of this snapshot read" in said.inner_text()
+        assert bare.page.get_by_role("button", name="Read").count() == 0
+
+
+def test_names_that_would_be_code_are_text(browser: Any) -> None:
+    table = ix.sample("trips")
+    for name in HOSTILE.values():
+        table.state.problems.add(problem("file-missing", name, name, found=name, field=name))
+    with bare_page(browser, Problems(table)) as bare:
+        assert bare.page.locator(".ice-finding").count() == len(set(HOSTILE.values()))
+        assert bare.page.locator(".ice-widget img, .ice-widget script").count() == 0
+        assert bare.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
+    table = ix.sample("trips")
+    node = max(nodes_of(table, "deletion-vector"), key=lambda n: n.fields["record_count"])
+    widget = DeletionVectors(table, selection={"snapshot": str(table.snapshot.snapshot_id), "node": node.id})  # type: ignore[union-attr]
+    with bare_page(browser, widget) as bare:
+        page = bare.page
+        count = widget.vector["cardinality"]
+        assert f"{count} deleted of" in page.locator(".ice-vector-head").inner_text()
+        assert f"{count} of" in page.get_by_role("img", name="positions deleted").get_attribute("aria-label")
+        painted = page.evaluate(
+            """() => {
+              const { width, height } = document.querySelector(".ice-cells");
+              const data = document.querySelector(".ice-cells").getContext("2d").getImageData(0, 0, width, height).data;
+              return new Set(new Uint32Array(data.buffer)).size;
+            }"""
+        )
+        assert painted >= 3, "deleted, not deleted, and between them"
+        page.get_by_role("button", name="Runs").click()
+        bare.idle()
+        assert widget.pages["positions"]["total"] == widget.vector["runs"]
+        page.get_by_role("button", name="Read the row groups").click()
+        bare.idle()
+        assert widget.vector["borders_from"] == "footer"
+        assert "1 row group" in page.locator(".ice-vector-facts").inner_text()
+        page.get_by_role("button", name="All deletes of the snapshot").focus()
+        bare.press("Enter")
+        other = next(n for n in widget.pages["deletes"]["nodes"] if n != node.id)
+        page.locator(f"tr[data-node='{other}'] .ice-open").first.click()
+        bare.idle()
+        assert widget.selection["node"] == widget.vector["node"] == other
+
+
+def test_the_explorer_shows_deletes_of_what_is_selected(browser: Any) -> None:
+    table = ix.sample("trips")
+    node = nodes_of(table, "deletion-vector")[0]
+    widget = Explorer(table)
+    with bare_page(browser, widget) as bare:
+        widget.select(node)
+        bare.push()
+        assert widget.vector == {}
+        bare.page.get_by_role("tab", name="Deletes").click()
+        bare.idle()
+        bare.page.wait_for_selector(".ice-cells:visible")
+        bare.idle()
+        assert widget.vector["node"] == node.id
