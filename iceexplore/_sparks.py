@@ -41,9 +41,9 @@ class Sparks:
 
         The DataFrame stays right whatever the session's settings become. Columns that are not selected are not read,
         and filters reach the files, also those that come after the scan. What plain Spark cannot read, or not as
-        Iceberg means it (Avro files; ORC files with timestamps, rows deleted by position, or rows whose place is asked
-        for; INT96, names that differ in case alone, very many deletes), Python workers do: there only ``filter`` and
-        ``columns`` spare reading, and iceexplore must be installed for the workers.
+        Iceberg means it (Avro files; ORC files with dates, timestamps, rows deleted by position, or rows whose place is
+        asked for; INT96, names that differ in case alone, very many deletes), Python workers do: there only ``filter``
+        and ``columns`` spare reading, and iceexplore must be installed for the workers.
 
         Types are Iceberg's as its Spark runtime shows them: ``uuid`` as string, ``fixed`` as binary, ``timestamp`` as
         ``timestamp_ntz``. Those that it refuses come as they are stored: ``time`` as bigint (microseconds),

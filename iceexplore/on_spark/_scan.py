@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, Problems, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.on_spark._scan_footers import footers_by
-from iceexplore.on_spark._scan_groups import ScanParts, scan_parts
+from iceexplore.on_spark._scan_groups import MOST_LINKS, ScanParts, scan_parts
 from iceexplore.on_spark._scan_iceberg import iceberg_rows, why_not_iceberg
 from iceexplore.on_spark._scan_rows import group_rows
 from iceexplore.on_spark._scan_workers import worker_rows
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["Engine", "scan", "task_rows"]
+
+#: Where `few_listings` has no say, links take time with the square.
+_CONNECT_LINKS = 200
 
 Engine = Literal["auto", "spark", "iceberg"]
 
@@ -76,7 +79,7 @@ def scan(
     refusal = why_not_iceberg(state, info, plan, outputs) if engine != "spark" else ""
     if engine == "iceberg":
         return iceberg_rows(session, info, state, plan, outputs, refusal)
-    parts = scan_parts(state, reader, outputs, info.version, footers=footers_by(session, info))
+    parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict)
     if engine == "auto" and parts.workers and not parts.lost and refusal is None and info.iceberg:
         with suppress(UnsupportedError):
@@ -98,9 +101,16 @@ def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = 
     check_reach(state, info)
     outputs = outputs_of(state, columns)
     reader = TaskReader(state, tasks, outputs)
-    parts = scan_parts(state, reader, outputs, info.version, footers=footers_by(session, info))
+    parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict=True)
     return _united(session, info, state, reader, parts, outputs, SplitOptions.of(state.metadata.properties))
+
+
+def _parts(
+    session: Any, info: SessionInfo, state: TableState, reader: TaskReader, outputs: Sequence[Output]
+) -> ScanParts:
+    footers, links = footers_by(session, info), _CONNECT_LINKS if info.connect else MOST_LINKS
+    return scan_parts(state, reader, outputs, info.version, footers=footers, links=links)
 
 
 def _whose(state: TableState) -> tuple[str, str]:
@@ -116,14 +126,15 @@ def _united(
     outputs: Sequence[Output],
     options: SplitOptions,
 ) -> DataFrame:
-    shown = list(outputs) or [Output(POS.name, (POS,))]
-    frames = [group_rows(session, info, state, reader, parts, group, shown) for group in parts.groups]
-    if parts.workers:
-        frames.append(worker_rows(session, info, state, reader.tasks, shown, parts.workers, options))
-    if not frames:
-        frames = [session.createDataFrame([], SparkColumns(shown, info.version).schema)]
-    made: DataFrame = reduce(lambda a, b: a.union(b), frames)
-    return made if outputs else made.select()
+    frames = [group_rows(session, info, state, reader, parts, group, outputs) for group in parts.groups]
+    if parts.workers or not frames:
+        shown = list(outputs) or [Output(POS.name, (POS,))]  # rows of no columns cannot be sent
+        if parts.workers:
+            made = worker_rows(session, info, state, reader.tasks, shown, parts.workers, options)
+        else:
+            made = session.createDataFrame([], SparkColumns(shown, info.version).schema)
+        frames.append(made if outputs else made.select())
+    return reduce(lambda a, b: a.union(b), frames)
 
 
 def _incomplete(plan: ScanPlan, strict: bool) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,10 +18,24 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import types as spark_types
 
-__all__ = ["FILE_COLUMN", "Lookups", "READ_OPTIONS", "arrow_frame", "hadoop_path", "link_options", "spark_reads"]
+__all__ = [
+    "FILE_COLUMN",
+    "Lookups",
+    "READ_OPTIONS",
+    "arrow_frame",
+    "few_listings",
+    "hadoop_path",
+    "link_options",
+    "spark_reads",
+]
 
 #: The partition column that tells files apart; its names are improbable in a table.
 FILE_COLUMN = "_iceexplore_file"
+
+_LISTINGS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_LISTING = Lock()
+#: Tasks of a listing, for each worker.
+_TASKS = 4
 
 #: Schemes that Hadoop has file systems for; of others it may not know, and Python's do.
 _HADOOP = frozenset(
@@ -85,6 +101,26 @@ def link_options(session: Any, reals: Sequence[str], values: Sequence[str]) -> t
     }
     options["basePath"] = f"viewfs://{mount}/"
     return options, [f"viewfs://{mount}{link}" for link in links]
+
+
+@contextmanager
+def few_listings(session: Any, info: SessionInfo) -> Iterator[None]:
+    """Have Spark look up the files of a read in few tasks.
+
+    It lists more than 32 paths by a job of a task each (``HadoopFSUtils``), and each task gets every option of the
+    read: of thousands of links that takes minutes, and of files without links seconds. How many tasks there are is a
+    setting of the session, which changes no result; it is put back at once. Connect reads it too late for that.
+    """
+    if info.connect:
+        yield
+        return
+    with _LISTING:
+        before = session.conf.get(_LISTINGS)
+        session.conf.set(_LISTINGS, str(min(int(before), _TASKS * session.sparkContext.defaultParallelism)))
+        try:
+            yield
+        finally:
+            session.conf.set(_LISTINGS, before)
 
 
 class Lookups:

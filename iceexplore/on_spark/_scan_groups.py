@@ -43,7 +43,7 @@ from iceexplore.reading import (
     naming_of,
 )
 
-__all__ = ["Group", "PLACED", "ScanParts", "scan_parts"]
+__all__ = ["Group", "MOST_LINKS", "PLACED", "ScanParts", "scan_parts"]
 
 #: Groups at most: what is over goes to the workers, so that a plan stays small.
 _MOST_GROUPS = 24
@@ -52,7 +52,7 @@ _MOST_WORDS = 1 << 22
 #: Keys that equality deletes may have together.
 _MOST_KEYS = 8_000_000
 #: Files of a group that needs constants of each: every one of Spark's tasks gets every link.
-_MOST_LINKS = 2_000
+MOST_LINKS = 2_000
 #: Columns that need a row's place in its file.
 PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
@@ -124,6 +124,7 @@ def scan_parts(
     *,
     native: bool = True,
     footers: Footers = footers_of,
+    links: int = MOST_LINKS,
 ) -> ScanParts:
     """Sort the tasks of a scan by how they are read. Footers and deletes by position are read.
 
@@ -133,6 +134,8 @@ def scan_parts(
         False: workers read everything.
     footers
         What reads the files' footers.
+    links
+        Files at most of a group that needs constants of each.
 
     Raises
     ------
@@ -187,7 +190,7 @@ def scan_parts(
     groups = []
     for group in sorting.groups.values():
         linked = constants or group.words or group.equality or sorting.given(group)
-        groups += _cut(group, _MOST_LINKS) if linked else [group]
+        groups += _cut(group, links) if linked else [group]
     groups.sort(key=lambda g: -len(g.rows))
     for group in groups[_MOST_GROUPS:]:
         workers += group.rows

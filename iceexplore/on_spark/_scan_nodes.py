@@ -99,7 +99,6 @@ def _orc_type(kind: pa.DataType) -> spark_types.DataType | None:
         pa.float64(): t.DoubleType(),
         pa.string(): t.StringType(),
         pa.binary(): t.BinaryType(),
-        pa.date32(): t.DateType(),
     }
     found: spark_types.DataType | None = simple.get(kind)
     if found is None and pa.types.is_decimal(kind):

@@ -2,7 +2,8 @@
 
 Spark's reader finds ORC's columns by name and gives no row index: files with rows deleted by position, and scans that
 show places or row ids, go to the workers. So do files with a timestamp of a zone, whose type's name Spark 4.1 cannot
-parse, and columns of timestamps without one, which it would move by the zone of the machine that reads them.
+parse; columns of timestamps without one, which it would move by the zone of the machine that reads them; and dates,
+since it takes those before 1582-10-15 for days of the Julian calendar, which Iceberg's writer does not mean.
 """
 
 from __future__ import annotations

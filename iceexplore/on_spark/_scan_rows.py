@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, StructType
 from iceexplore.on_spark._scan_equality import without_equal
-from iceexplore.on_spark._scan_frames import FILE_COLUMN, READ_OPTIONS, Lookups, hadoop_path, link_options
+from iceexplore.on_spark._scan_frames import (
+    FILE_COLUMN,
+    READ_OPTIONS,
+    Lookups,
+    few_listings,
+    hadoop_path,
+    link_options,
+)
 from iceexplore.on_spark._scan_groups import PLACED, Group, ScanParts
 from iceexplore.on_spark._scan_project import absent
 from iceexplore.on_spark._scan_values import condition_column
@@ -139,7 +146,8 @@ class _GroupScan:
             links, paths = link_options(self.session, reals, folders)
             options = {**READ_OPTIONS, **links}
         reader = self.session.read.schema(t.StructType(fields)).options(**options)
-        frame: DataFrame = reader.format(_ORC if self.group.orc else "parquet").load(paths)
+        with few_listings(self.session, self.info):
+            frame: DataFrame = reader.format(_ORC if self.group.orc else "parquet").load(paths)
         return frame
 
     def _number(self, name: str) -> Column:
