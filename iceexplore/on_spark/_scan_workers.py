@@ -1,8 +1,8 @@
 """Files that Spark's workers read themselves, with pyarrow: what plain Spark cannot read, or not as Iceberg means it.
 
-That is Avro files; ORC files with dates or timestamps, or whose rows' places count; INT96, lists of another build, names
-that differ in case alone, deleted rows that are wanted too, and deletes beyond what a plan should hold. Columns and
-filters that come after the scan do not reach the files there; those given to it do.
+That is Avro files; ORC files with dates or timestamps, or whose rows' places count; INT96, lists of another build,
+names that differ in case alone, deleted rows that are wanted too, and deletes beyond what a plan should hold. Columns
+and filters that come after the scan do not reach the files there; those given to it do.
 """
 
 from __future__ import annotations
