@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -131,8 +132,21 @@ def _contains(column: pa.Array, text: str) -> pa.BooleanArray:
             return no
         return pc.match_substring(column.cast(pa.large_binary()), wanted)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if not set(text) <= _written_with(kind):
+            return no  # no value of the type is written so: saves making text of millions of numbers
         column = _as_text(column)
     return pc.match_substring(column, text, ignore_case=True)
+
+
+def _written_with(kind: pa.DataType) -> set[str]:
+    """Every character that the text of a value of this type may have."""
+    if pa.types.is_integer(kind):
+        return set("-0123456789")
+    if pa.types.is_boolean(kind):
+        return set("truefalsTRUEFALS")
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return set("-0123456789:.+ TZtz")
+    return set(string.printable)
 
 
 def _any_within(column: pa.Array, offsets: npt.NDArray[Any], hit: pa.BooleanArray) -> pa.BooleanArray:

@@ -57,7 +57,7 @@ def nodes_of_rows(
     if paths is None:
         return none
     wanted = paths.take(pa.array(rows, pa.int64()))
-    return _files(state, root, rest, wanted)
+    return _files(state, root, rest, wanted, rows[0] / len(frame) if len(rows) else 0)
 
 
 def row_of_node(state: TableState, node: TreeNode, key: str, frame: pd.DataFrame, wanted: TreeNode) -> int | None:
@@ -105,8 +105,12 @@ def _paths(frame: pd.DataFrame, key: str) -> pa.Array | None:
     return pc.if_else(pc.equal(content, 0), paths, pa.scalar(None, pa.string()))
 
 
-def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array) -> list[str | None]:
-    """The nodes of data files by their locations: the first entry of a live leaf, or of the root, that has each."""
+def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array, about: float) -> list[str | None]:
+    """The nodes of data files by their locations: an entry of a live leaf, or of the root, that has each.
+
+    Leaves are looked through from about where the rows stand in the table (0 its beginning, 1 its end), as tables have
+    them in the root's order: reading all for a page could take seconds.
+    """
     found: list[str | None] = [None] * len(paths)
     wanted = paths.drop_null().unique()
     if not len(wanted):
@@ -115,7 +119,9 @@ def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array) ->
     whole_root = np.flatnonzero(_is_data(root, wanted))
     for row in whole_root.tolist():
         ids.setdefault(root.entries["location"][row].as_py(), f"file:{snapshot}:{row}")
-    for row in live_manifests(root, (ContentType.DATA_MANIFEST,)):
+    leaves = live_manifests(root, (ContentType.DATA_MANIFEST,))
+    middle = int(about * len(leaves))
+    for _, row in sorted(enumerate(leaves), key=lambda leaf: abs(leaf[0] - middle)):
         if len(ids) == len(wanted):
             break
         leaf = state.reader.leaf(root, row)

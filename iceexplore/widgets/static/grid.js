@@ -321,9 +321,10 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   function reveal() {
     const row = panel.querySelector("tr[aria-selected=true]");
     if (!row) return;
-    const head = panel.querySelector("thead").offsetHeight;
-    if (row.offsetTop - head < panel.scrollTop) panel.scrollTop = row.offsetTop - head;
-    else if (row.offsetTop + row.offsetHeight > panel.scrollTop + panel.clientHeight) panel.scrollTop = row.offsetTop + row.offsetHeight - panel.clientHeight;
+    const top = row.offsetTop - panel.querySelector("thead").offsetHeight;
+    const bottom = row.offsetTop + row.offsetHeight + 6 - panel.clientHeight;
+    if (top < panel.scrollTop) panel.scrollTop = top;
+    else if (bottom > panel.scrollTop) panel.scrollTop = bottom;
   }
   function drawSelection() {
     const chosen = model.get("selection").node;
