@@ -126,10 +126,12 @@ def test_another_filter_and_none(lab: ScanLab, table: ix.Table) -> None:
     assert lab.scan_plan["of"] != first
     assert lab.scan_plan["filter"] == "trip_id = 95"
     assert lab.scan_recent == ["trip_id = 95", FILTER]
-    assert lab.plan is not None and len(lab.plan) == len(table.plan("trip_id = 95")) == 1
+    plans = [lab.plan]
+    assert plans[0] is not None and len(plans[0]) == len(table.plan("trip_id = 95")) == 1
     lab.scan_filter = ""
     settled(lab)
-    assert lab.plan is None
+    plans.append(lab.plan)
+    assert plans[1] is None
     assert [*lab.scan_plan, *lab.scan_nodes, *lab.scan_roots] == []
     lab.scan_filter = "true"
     settled(lab)

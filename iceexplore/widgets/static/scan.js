@@ -52,6 +52,7 @@ function filterBox(model, id, submit) {
   const fault = el("pre", { class: "ice-scan-fault", id: `${id}-fault`, role: "status" });
   let open = false;
   let at = -1; // the choice that Enter takes
+  let pending = 0; // an arrow that waits for the choices
   let timer = null;
 
   const here = () => input.matches(":focus") && model.get("scan_hint").text === input.value;
@@ -67,10 +68,13 @@ function filterBox(model, id, submit) {
   function close() {
     open = false;
     at = -1;
+    pending = 0;
     draw();
   }
   function draw() {
     const found = choices();
+    if (found.length && pending) at = pending > 0 ? 0 : found.length - 1;
+    if (found.length) pending = 0;
     at = Math.min(at, found.length - 1);
     list.replaceChildren(...found.map(([text, note], i) => el("li", { role: "option", id: `${id}-${i}`, "aria-selected": i === at, onmousedown: (event) => (event.preventDefault(), accept(i)) }, el("code", {}, text), el("span", {}, note))));
     list.hidden = !found.length;
@@ -99,7 +103,10 @@ function filterBox(model, id, submit) {
   }
   function move(by) {
     const count = choices().length + 1; // and none of them, as before
-    if (count === 1) return show();
+    if (count === 1) {
+      pending = by;
+      return show();
+    }
     at = ((at + 1 + by + count) % count) - 1;
     draw();
   }
@@ -119,6 +126,7 @@ function filterBox(model, id, submit) {
   input.addEventListener("input", () => {
     open = true;
     at = -1;
+    pending = 0;
     clearTimeout(timer);
     timer = setTimeout(send, DELAY);
     draw();
