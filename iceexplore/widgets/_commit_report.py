@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "bars"]
 
+#: A table with more is checked when somebody asks: every manifest is read for that.
+_MANY_FILES = 200_000
 #: Levels of what is written and read: kinds of files in the logs, and what they are called.
 _LEVELS = {
     "metadata": "table metadata",
@@ -177,7 +179,11 @@ class Report:
         return pd.DataFrame(rows, columns=["rule", "result", "what must hold", "source", "where"])
 
     def checked(self) -> str:
-        """How many rules were checked, and which are broken, in a sentence."""
+        """How many rules were checked, and which are broken, in a sentence. A very large table's wait for the tab."""
+        summary = (self.after.snapshot.summary if self.after.snapshot else None) or {}
+        files = str(summary.get("total-data-files", "0"))
+        if files.isdecimal() and len(files) < 19 and int(files) > _MANY_FILES:
+            return f"Rules were not checked: the table has {int(files):,} files. The tab Rules checks them."
         count, broken = len(checked_rules(self.after)), sorted({b.rule for b in self._breaks})
         if not broken:
             return f"{count} rules checked: all are kept." if count else ""

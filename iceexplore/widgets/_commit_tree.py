@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import Diff, TableState, Tree, TreeNode, build_tree
+from iceexplore.manifests import ContentType, whole
 from iceexplore.render import Mark
 from iceexplore.widgets._forest import sent
 
@@ -23,6 +25,8 @@ _SNAPSHOTS, _REFS = 8, 4
 _FEW_ENTRIES = 12
 _PICTURE = 60
 _MANIFESTS = ("data-manifest", "delete-manifest")
+_MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+_VECTOR = "manifest DV"  # as a diff calls it: its location is that of its leaf, where it is inline
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 
 
@@ -115,8 +119,44 @@ class SideTree:
             if node_id == "metadata":
                 self._children[at] = self._snapshots(limit)
             else:
-                self._children[at] = self._tree.children(node_id, limit=limit + 1)
+                changed = [self._tree.node(i) for i in self._changed_rows(node_id, limit + 1)]
+                known = {node.id for node in changed}
+                rest = [n for n in self._tree.children(node_id, limit=limit + 1) if n.id not in known]
+                self._children[at] = [*changed, *rest][: limit + 1]
         return self._children[at]
+
+    def _changed_rows(self, node_id: str, most: int) -> list[str]:
+        """Of the root shown the children that come first: those that came or went, then leaves in which some did."""
+        shown = self.state.snapshot
+        if self.diff is None or shown is None or node_id != f"root:{shown.snapshot_id}":
+            return []
+        root = self.state.root()
+        if root is None:
+            return []
+        kinds, places = whole(root.entries["content_type"]), whole(root.entries["location"])
+        is_manifest = pc.is_in(kinds, value_set=pa.array([int(k) for k in _MANIFEST_TYPES], kinds.type))
+        is_vector = pc.equal(kinds, pa.scalar(int(ContentType.MANIFEST_DV), kinds.type))
+        files, manifests = self.diff.files_arrow, self.diff.manifests_arrow
+        manifests = manifests.filter(pc.not_equal(manifests["change"], "carried over"))
+        offsets = pc.struct_field(whole(root.entries["deletion_vector"]), "offset")
+        about = pc.if_else(
+            is_manifest,
+            _among(places, manifests.filter(pc.not_equal(manifests["content"], _VECTOR))["location"]),
+            pc.if_else(
+                is_vector,
+                _among(
+                    _joined(root.entries["referenced_file"], root.entries["record_count"]),
+                    _joined(manifests["referenced_file"], manifests["removed_entries"]),
+                ),
+                _among(_joined(places, offsets), _joined(files["location"], files["content_offset"])),
+            ),
+        )
+        inside = pc.and_(is_manifest, _among(places, pa.chunked_array([list(self.diff.read)], pa.string())))
+        first, second = (np.flatnonzero(np.asarray(pc.fill_null(mask, False))) for mask in (about, inside))
+        rows = np.concatenate([first, np.setdiff1d(second, first)])[:most].tolist()
+        kind_of = is_manifest.take(pa.array(rows, pa.int64())).to_pylist()
+        names = ("manifest" if m else "file" for m in kind_of)
+        return [f"{name}:{shown.snapshot_id}:{row}" for name, row in zip(names, rows, strict=True)]
 
     def _snapshots(self, limit: int) -> list[TreeNode]:
         metadata, current = self.state.metadata, self.state.snapshot
@@ -161,7 +201,7 @@ class SideTree:
         if self.diff is None:
             return out
         files, manifests = self.diff.files_arrow, self.diff.manifests_arrow
-        vectors = pc.equal(manifests["content"], "manifest DV")
+        vectors = pc.equal(manifests["content"], _VECTOR)
         for kinds, table, column, more in (
             (_FILES, files, "location", "content_offset"),
             (_MANIFESTS, manifests.filter(pc.invert(vectors)), "location", None),
@@ -172,8 +212,8 @@ class SideTree:
             for change in ("removed", "added"):
                 mine = table.filter(pc.equal(table["change"], change))
                 there = mine[column] if more is None else _joined(mine[column], mine[more])
-                for i, hit in zip(at, pc.is_in(keys, value_set=pa.array(there.to_pylist(), pa.string())), strict=True):
-                    if hit.as_py():
+                for i, hit in zip(at, pc.is_in(keys, value_set=whole(there)).to_pylist(), strict=True):
+                    if hit:
                         out[i] = change
         return out
 
@@ -188,7 +228,13 @@ def _key(node: TreeNode, column: str, more: str | None) -> str:
     return f"{node.location}\n{'' if offset is None else offset}"
 
 
-def _joined(names: pa.ChunkedArray, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+def _among(keys: Any, changed: Any) -> pa.Array:
+    """Which keys are among those that changed."""
+    found = pc.is_in(keys, value_set=whole(changed))
+    return whole(found) if isinstance(found, pa.ChunkedArray) else found
+
+
+def _joined(names: Any, numbers: Any) -> Any:
     text = pc.fill_null(pc.cast(numbers, pa.string()), "")
     return pc.binary_join_element_wise(names, text, "\n")
 

@@ -380,6 +380,35 @@ def test_marks_are_what_changed(lab: Any) -> None:
             assert shown == set(manifests[manifests["change"] == change]["location"]), (name, side)
 
 
+def children(widget: CommitLab, side: str) -> list[dict[str, Any]]:
+    """The nodes below the root of the snapshot shown."""
+    assert widget.settle(60)
+    nodes = getattr(widget, f"commit_{side}_nodes")
+    root = next(n for i, n in nodes.items() if i.startswith("root:") and n["children"])
+    assert root["children"][-1].startswith("more:") or len(root["children"]) <= 30
+    return [nodes[i] for i in root["children"]]
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_changed_comes_first_in_a_large_root(lab: Any) -> None:
+    table = ix.empty({"id": "long"}, format_version=4, seed=2, leaf_entries=1, flush_data_files=0)
+    table.append(40, rows=1)
+    widget = lab(table)
+    ask(widget, "show")
+    assert sum(n["kind"] == "data-manifest" for n in widget.commit_after_nodes.values()) == 30
+    widget.commit_after_expanded = [*widget.commit_after_expanded, f"more:root:{table.snapshot.snapshot_id}"]  # type: ignore[union-attr]
+    assert widget.settle(60)
+    assert sum(n["kind"] == "data-manifest" for n in widget.commit_after_nodes.values()) == 40
+    gone = data_files(table)[-1]
+    widget.apply("append", files=2)
+    assert [n["kind"] for n in children(widget, "after")[:3]] == ["data-file", "data-file", "data-manifest"]
+    alone = widget.simulation.copy()
+    widget.apply("delete", by="filter", where="true")
+    assert [n["marks"] for n in children(widget, "before")[:3]] == [["removed"], ["removed"], ["carried"]]
+    assert widget.commit_before_nodes[widget.commit_before_expanded[-1]]["kind"] == "data-manifest"
+    assert gone in data_files(alone)
+
+
 def test_costs_are_those_of_the_commit_and_of_the_same_elsewhere(lab: Any) -> None:
     table = empty(3)
     widget = lab(table)
@@ -475,6 +504,7 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     assert "give a folder" in widget.commit_refused["text"]
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_table_is_never_written(lab: Any, trips: Path) -> None:
     def hashes() -> dict[str, str]:
         return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(trips.rglob("*")) if p.is_file()}
