@@ -20,6 +20,7 @@ THEMES: tuple[Theme, ...] = ("light", "dark")
 PICTURES = {
     "01_quickstart.ipynb": {"tree": "t.tree()", "explorer": "t.explore()"},
     "02_v4_figures.ipynb": {"figure": 'ix.figures()["row-delta-complex"]'},
+    "07_explorer.ipynb": {"scan-lab": "scan", "commit-lab": "commits"},
     "05_scan_plans.ipynb": {"plan": "p.tree()", "waterfall": "p.waterfall()"},
 }
 #: Pictures that do not fill the notebook's width: no more than the image itself.
