@@ -1,4 +1,4 @@
-"""The explorer in a real JupyterLab: pointer, keyboard, slider, pages, themes, and names that would like to be code."""
+"""The explorer in a real JupyterLab: what takes a kernel, two views, and names that would like to be code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.browser.harness import ROOT, Theme
+from tests.browser.harness import ROOT
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +28,7 @@ def notebook_of(path: Path, *cells: str) -> Path:
     return path
 
 
-def show(notebook: Any, folder: Path, source: str) -> Any:
+def show(notebook: Any, folder: Path, source: str, *, as_list: bool = True) -> Any:
     """Run the cell that shows the explorer ``w`` and wait until it stands still."""
     cells = ("import iceexplore as ix", f"w = {source}\nw")
     notebook.open(notebook_of(folder / "n.ipynb", *cells))
@@ -36,6 +36,8 @@ def show(notebook: Any, folder: Path, source: str) -> Any:
     widget = notebook.page.locator(".ice-widget")
     widget.wait_for()
     idle(notebook)
+    if as_list:  # rows that a pointer can hit
+        notebook.page.locator(".ice-panes > .ice-map [aria-label='Show as a list']").click()
     return widget
 
 
@@ -46,11 +48,19 @@ def idle(notebook: Any) -> None:
 
 
 def rows(notebook: Any, kind: str = "") -> Any:
-    return notebook.page.locator(f".ice-row[data-id^='{kind}']")
+    return notebook.page.locator(f".ice-panes > .ice-map .ice-row[data-id^='{kind}']")
 
 
 def focused(notebook: Any) -> str:
     return str(notebook.page.evaluate("document.activeElement.dataset.id ?? ''"))
+
+
+def run(notebook: Any, code: str) -> None:
+    """Run code in the notebook's kernel, and do not wait for its end."""
+    notebook.page.evaluate(
+        """(code) => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}); }""",
+        code,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -78,115 +88,137 @@ def hostile(large: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_click_through(notebook: Any, tmp_path: Path) -> None:
+# A read that stands still until it is told to go on: what an object store far away would be.
+_SLOW = """
+import threading
+from iceexplore.widgets._forest import Forest
+gate, grow = threading.Event(), Forest.grow
+def slow(self, view):
+    if slow.on in view.expanded:
+        gate.wait(60)
+    return grow(self, view)
+slow.on = {first!r}
+Forest.grow = slow
+"""
+
+
+def test_in_a_notebook(notebook: Any, tmp_path: Path) -> None:
+    """By mouse in the list and in the picture, by keys, two views, another snapshot, cancel, errors."""
     show(notebook, tmp_path, "ix.sample('trips').explore()")
-    assert notebook.page.locator(".ice-row[aria-selected=true]").get_attribute("data-id").startswith("snapshot:")
+    page = notebook.page
+    chosen = page.locator(".ice-panes .ice-row[aria-selected=true]")
+    assert chosen.get_attribute("data-id").startswith("snapshot:")
     assert rows(notebook, "file:").count() == 0
-    manifest = rows(notebook, "manifest:").first
-    manifest.locator(".ice-twisty").click()
+    first, second = (rows(notebook, "manifest:").nth(i).get_attribute("data-id") for i in (0, 1))
+
+    # a node is unfolded and folded, a file selected; what it is stands beside it
+    rows(notebook, first).first.locator(".ice-twisty").click()
     idle(notebook)
-    assert manifest.get_attribute("aria-expanded") == "true"
+    assert rows(notebook, first).first.get_attribute("aria-expanded") == "true"
     file = rows(notebook, "file:").first
     file.click()
     idle(notebook)
     assert file.get_attribute("aria-selected") == "true"
-    assert notebook.page.locator(".ice-kind").inner_text().startswith("Data file")
-    assert "trip_id" in notebook.page.locator(".ice-table").inner_text()
-    manifest.locator(".ice-twisty").click()
+    assert page.locator(".ice-kind").inner_text().startswith("Data file")
+    assert "trip_id" in page.locator(".ice-detail .ice-table").inner_text()
+    rows(notebook, first).first.locator(".ice-twisty").click()
     idle(notebook)
     assert rows(notebook, "file:").count() == 0
 
-
-def test_every_tab_shows_a_table(notebook: Any, tmp_path: Path) -> None:
-    show(notebook, tmp_path, "ix.sample('trips').explore()")
-    tabs = notebook.page.locator(".ice-tab")
-    assert tabs.count() >= 3
-    for i in range(tabs.count()):
-        tabs.nth(i).click()
-        idle(notebook)
-        assert tabs.nth(i).get_attribute("aria-selected") == "true"
-        assert notebook.page.locator(".ice-table tbody tr").count() > 0
-
-
-def test_keyboard(notebook: Any, tmp_path: Path) -> None:
-    show(notebook, tmp_path, "ix.sample('trips').explore()")
-    press = notebook.page.keyboard.press
-    tree = notebook.page.locator(".ice-tree")
-    assert tree.locator("[tabindex='0']").count() == 1
-    tree.locator("[tabindex='0']").focus()
+    # keys: the notebook keeps its hands off
+    press = page.keyboard.press
     press("Home")
     assert focused(notebook) == "table"
     press("ArrowDown")
-    assert focused(notebook) == "metadata"
     press("ArrowLeft")
     idle(notebook)
-    assert rows(notebook, "metadata").first.get_attribute("aria-expanded") == "false"
     assert rows(notebook, "snapshot:").count() == 0
-    press("ArrowLeft")
-    assert focused(notebook) == "table"
-    press("ArrowDown")
     press("ArrowRight")
     idle(notebook)
     assert rows(notebook, "snapshot:").count() == 1
-    press("ArrowRight")
-    assert focused(notebook).startswith(("ref:", "snapshot:"))
-    press("End")
-    assert focused(notebook) == notebook.page.locator(".ice-row").last.get_attribute("data-id")
     press("Home")
     press("Enter")
     idle(notebook)
-    assert rows(notebook, "table").get_attribute("aria-selected") == "true"
-    assert notebook.page.locator(".ice-kind").inner_text() == "Table"
-    assert tree.locator("[tabindex='0']").count() == 1
-    # the notebook kept its hands off: still one cell after the other, none of them in edit mode
-    assert notebook.page.locator(".jp-Notebook .jp-CodeCell").count() == 2
+    assert page.locator(".ice-kind").inner_text() == "Table"
+    assert page.locator(".jp-Notebook .jp-CodeCell").count() == 2
 
+    # a search reads what nobody has unfolded, and leads to it
+    press("/")
+    page.keyboard.type("00001.parquet")
+    page.locator(".ice-count-found", has_text="found").wait_for()
+    idle(notebook)
+    press("Enter")
+    idle(notebook)
+    assert chosen.get_attribute("data-id").startswith("file:")
+    assert chosen.is_visible()
+    press("Escape")
 
-def test_slider(notebook: Any, tmp_path: Path) -> None:
-    show(notebook, tmp_path, "ix.sample('trips').explore()")
-    last = rows(notebook, "snapshot:").get_attribute("data-id")
-    slider = notebook.page.locator(".ice-line")
-    slider.focus()
-    notebook.page.keyboard.press("Home")
+    # another snapshot; then one to compare with
+    run(notebook, "w.select(snapshot=w.snapshots[2]['id'])")
+    page.wait_for_function("document.querySelector('.ice-count').textContent.startsWith('3/')")
     idle(notebook)
-    first = rows(notebook, "snapshot:").get_attribute("data-id")
-    assert first != last
-    assert notebook.page.locator(".ice-row[aria-selected=true]").get_attribute("data-id") == first
-    assert "1 of" in slider.get_attribute("aria-valuetext")
-    assert notebook.page.locator(".ice-button[aria-label='Earlier snapshot']").is_disabled()
-    notebook.page.locator(".ice-button[aria-label='Later snapshot']").click()
+    earlier = rows(notebook, "snapshot:").get_attribute("data-id")
+    run(notebook, "w.select(snapshot=w.snapshots[-1]['id'], against=w.snapshots[2]['id'])")
+    page.locator(".ice-legend").wait_for()
     idle(notebook)
-    assert rows(notebook, "snapshot:").get_attribute("data-id") not in (first, last)
+    removed = rows(notebook, earlier.replace("snapshot", "manifest"))
+    assert removed.count() > 0
+    assert removed.first.locator("[aria-label=removed]").count() == 1
+    run(notebook, "w.select(against='')")
+    page.wait_for_selector(".ice-legend", state="hidden")
+    idle(notebook)
 
+    # what takes long is shown as coming, is given up at once, and keeps nothing waiting
+    run(notebook, _SLOW.format(first=first))
+    page.wait_for_timeout(300)
+    rows(notebook, first).first.locator(".ice-twisty").click()
+    page.wait_for_selector(f".ice-row[data-id='{first}'][aria-busy=true]")
+    cancel = page.locator(".ice-busy").get_by_role("button", name="Cancel")
+    cancel.click()
+    page.wait_for_selector(f".ice-row[data-id='{first}'][aria-expanded=false]", timeout=2_000)
+    rows(notebook, second).first.locator(".ice-twisty").click()
+    page.wait_for_selector(".ice-row[data-id^='file:']", timeout=10_000)
+    run(notebook, "gate.set(); Forest.grow = grow")
+    idle(notebook)
 
-def test_pages(notebook: Any, tmp_path: Path, large: Path) -> None:
-    show(notebook, tmp_path, f"ix.open({str(large)!r}).explore()")
-    manifest = rows(notebook, "manifest:").first
-    manifest.click()
+    # an error says what to do, and the next answer takes it away
+    run(notebook, "w.select('file:1:2:3')")
+    error = page.locator(".ice-error")
+    error.wait_for()
+    assert "file:1:2:3" in error.inner_text()
+    rows(notebook, "table").click()
+    page.wait_for_selector(".ice-error", state="hidden")
     idle(notebook)
-    status = notebook.page.locator(".ice-range")
-    assert status.inner_text() == "1–50 of 330 rows"
-    notebook.page.locator("[aria-label='Next page']").click()
+    assert page.locator(".ice-kind").inner_text() == "Table"
+
+    # a second view: unfolding, selection and tab are the widget's; list or picture is each view's own
+    page.evaluate(
+        """() => {
+            const { content } = window.jupyterapp.shell.currentWidget;
+            content.activeCellIndex = 1;
+            window.jupyterapp.commands.execute("notebook:create-output-view");
+        }"""
+    )
+    page.wait_for_function("document.querySelectorAll('.ice-panes > .ice-map').length === 2")
     idle(notebook)
-    assert status.inner_text() == "51–100 of 330 rows"
-    assert notebook.page.locator(".ice-table tbody tr").first.inner_text().startswith("000000050")
-    notebook.page.locator("[aria-label='Last page']").click()
+    maps = page.locator(".ice-panes > .ice-map")
+    lists = [maps.nth(i).evaluate("(e) => e.classList.contains('ice-as-list')") for i in (0, 1)]
+    assert sorted(lists) == [False, True]
+    ids = "(e) => [...e.querySelectorAll('.ice-row')].map((r) => r.dataset.id + r.ariaSelected + r.ariaExpanded)"
+    page.locator(".ice-as-list .ice-row[data-id^='root:'] .ice-twisty").click()
     idle(notebook)
-    assert status.inner_text() == "301–330 of 330 rows"
-    assert notebook.page.locator("[aria-label='Next page']").is_disabled()
-    manifest.locator(".ice-twisty").click()
+    assert maps.nth(0).evaluate(ids) == maps.nth(1).evaluate(ids)
+    page.locator(".ice-part[data-part=scan]").first.click()
+    page.wait_for_function("document.querySelectorAll('.ice-part[data-part=scan][aria-selected=true]').length === 2")
+    page.wait_for_function("document.querySelectorAll('.ice-part-panel:not([hidden]) .ice-map').length >= 0")
     idle(notebook)
-    assert rows(notebook, "file:").count() == 100
-    rows(notebook, "more:").first.click()
-    idle(notebook)
-    assert rows(notebook, "file:").count() == 200
 
 
 def test_names_stay_names(notebook: Any, tmp_path: Path, hostile: Path, large: Path) -> None:
     moved = {f"{large.parents[1].as_uri()}": str(large.parents[1])}
     show(notebook, tmp_path, f"ix.open({str(hostile)!r}, moved={moved!r}, allow={str(large.parents[1])!r}).explore()")
+    assert "<img" in notebook.page.locator(".ice-panes .ice-tree").inner_text()
     assert "<img" in notebook.page.locator(".ice-timeline").inner_text()
-    assert "<img" in notebook.page.locator(".ice-tree").inner_text()
     for kind in ("snapshot:", "table", "metadata", "root:", "manifest:"):
         rows(notebook, kind).first.click()
         idle(notebook)
@@ -197,55 +229,3 @@ def test_names_stay_names(notebook: Any, tmp_path: Path, hostile: Path, large: P
             idle(notebook)
     assert notebook.page.locator(".ice-widget img, .ice-widget script").count() == 0
     assert notebook.page.title() != "owned"
-
-
-def test_errors_are_shown(notebook: Any, tmp_path: Path) -> None:
-    show(notebook, tmp_path, "ix.sample('trips').explore()")
-    notebook.page.evaluate(
-        """() => {
-            const code = "w.select('file:1:2:3')";
-            window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}).done;
-        }"""
-    )
-    error = notebook.page.locator(".ice-error")
-    error.wait_for()
-    assert "file:1:2:3" in error.inner_text()
-    rows(notebook, "table").click()
-    notebook.page.wait_for_selector(".ice-error", state="hidden")
-    idle(notebook)
-    assert notebook.page.locator(".ice-kind").inner_text() == "Table"
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_themes(notebook: Any, tmp_path: Path, theme: Theme) -> None:
-    widget = show(notebook, tmp_path, "ix.sample('trips').explore()")
-    notebook.theme(theme)
-    notebook.page.wait_for_selector(f".ice-widget[data-ice-theme={theme}]")
-    measured = notebook.page.evaluate(
-        """() => [".ice-widget", ".ice-label", ".ice-note", ".ice-facts dt", ".ice-facts dd", ".ice-tab"].map((s) => {
-            const style = getComputedStyle(document.querySelector(s));
-            return [s, style.color, getComputedStyle(document.querySelector(".ice-widget")).backgroundColor];
-        })"""
-    )
-    for selector, ink, paper in measured:
-        assert contrast(ink, paper) >= 4.5, (selector, ink, paper)
-    assert widget.bounding_box()["width"] > 500
-
-
-def test_fits_a_narrow_cell(notebook: Any, tmp_path: Path) -> None:
-    notebook.page.set_viewport_size({"width": 900, "height": 900})
-    widget = show(notebook, tmp_path, "ix.sample('trips').explore()")
-    assert widget.evaluate("(e) => e.scrollWidth <= e.clientWidth")
-    assert notebook.page.locator(".ice-when").evaluate("(e) => e.getBoundingClientRect().width") > 100
-
-
-def contrast(first: str, second: str) -> float:
-    """The contrast of two CSS colours ``rgb(r, g, b)`` (WCAG 2)."""
-
-    def luminance(colour: str) -> float:
-        parts = [float(p) / 255 for p in colour[colour.index("(") + 1 : colour.index(")")].split(",")[:3]]
-        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)

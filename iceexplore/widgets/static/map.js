@@ -37,7 +37,7 @@ export function mapView(model, options = {}) {
   let asked = null; // the file that this view asked Python for
 
   const on = {
-    select: ({ id, node }) => (node.kind === "more" ? toggle({ id, node, open: false }) : select(id)),
+    select: (row) => (row.node.kind === "more" ? toggle({ ...row, open: false }) : select(row.id)),
     toggle,
     focus(id) {
       picture.mark(id === null ? { hasFocus: false } : { focus: id, hasFocus: true });
@@ -96,8 +96,8 @@ export function mapView(model, options = {}) {
     model.set(names.expanded, yes ? [...others, id] : others);
     model.save_changes();
   }
-  function toggle({ id, open }) {
-    toggled = id;
+  function toggle({ id, node, open, parent }) {
+    toggled = node.kind === "more" ? parent : id;
     unfold(id, !open);
   }
   // Shows a node, and selects it.
@@ -126,7 +126,7 @@ export function mapView(model, options = {}) {
       rows.show(placed.rows, { selected: now });
       find.look();
     } else rows.mark({ selected: now });
-    toggled = null;
+    if (nodes()[toggled]?.children || !model.get(names.expanded).includes(toggled)) toggled = null; // its children are there
     if (now !== last) coming = now;
     last = now;
     if (coming !== null && placed.byId.has(coming)) {
