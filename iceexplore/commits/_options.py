@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from iceexplore.errors import OptionError
 
-__all__ = ["LEAST", "Affinity", "DvEncoding", "LayoutOptions", "PartitionStorage"]
+__all__ = ["Affinity", "DvEncoding", "LEAST", "LayoutOptions", "PartitionStorage"]
 
 #: How a change of a manifest DV shows in the root ("Brainstorming about detecting changes" in the proposal):
 #: ``removed`` one merged DV, the one that it replaces stays as DELETED in that snapshot's root; ``replace`` one merged
