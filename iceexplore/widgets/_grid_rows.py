@@ -26,6 +26,7 @@ __all__ = ["arrow_column", "nbytes", "rows_in_order"]
 _SORTED_ELEMENTS = 4
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _DIGITS = 25
+_SAMPLE = 10_000  # numbers by which is told whether many are the same
 _COMPARE = {"=": pc.equal, "<": pc.less, ">": pc.greater}
 
 
@@ -134,8 +135,18 @@ def _contains(column: pa.Array, text: str) -> pa.BooleanArray:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         if not set(text) <= _written_with(kind):
             return no  # no value of the type is written so: saves making text of millions of numbers
+        if pa.types.is_integer(kind):
+            return _digits_contain(column, text)
         column = _as_text(column)
     return pc.match_substring(column, text, ignore_case=True)
+
+
+def _digits_contain(column: pa.Array, digits: str) -> pa.BooleanArray:
+    """Whether numbers have these digits: of many that are often the same, each is made text once."""
+    if len(column) > _SAMPLE and len(column.slice(0, _SAMPLE).unique()) < _SAMPLE // 10:
+        column = column.dictionary_encode()
+        return pc.match_substring(column.dictionary.cast(pa.string()), digits).take(column.indices)
+    return pc.match_substring(column.cast(pa.string()), digits)
 
 
 def _written_with(kind: pa.DataType) -> set[str]:

@@ -138,6 +138,13 @@ def test_filters_hold_together_and_any_column_may_contain() -> None:
     assert rows(EVERY, Filter(0, "=", "3"), sort=(2, "desc")) == [4, 0]
 
 
+def test_digits_among_many_numbers() -> None:
+    few = [None if i % 7 == 0 else i % 50 for i in range(20_000)]
+    frame = frame_of(few=pa.array(few), all=pa.array(range(20_000)))
+    assert rows(frame, Filter(0, "contains", "3")) == [i for i, n in enumerate(few) if n is not None and "3" in str(n)]
+    assert rows(frame, Filter(1, "contains", "777")) == [i for i in range(20_000) if "777" in str(i)]
+
+
 @pytest.mark.parametrize(
     "one",
     [
