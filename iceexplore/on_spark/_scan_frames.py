@@ -33,6 +33,9 @@ __all__ = [
 FILE_COLUMN = "_iceexplore_file"
 
 _LISTINGS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_LOCALITY = "spark.sql.sources.ignoreDataLocality"
+#: File systems whose blocks are on machines that may be workers, too.
+_BLOCKS = ("hdfs:", "viewfs:")
 _LISTING = Lock()
 #: Tasks of a listing, for each worker.
 _TASKS = 4
@@ -104,23 +107,30 @@ def link_options(session: Any, reals: Sequence[str], values: Sequence[str]) -> t
 
 
 @contextmanager
-def few_listings(session: Any, info: SessionInfo) -> Iterator[None]:
-    """Have Spark look up the files of a read in few tasks.
+def few_listings(session: Any, info: SessionInfo, reals: Sequence[str]) -> Iterator[None]:
+    """Have Spark look up the files of a read in few tasks, and without asking where their blocks are.
 
-    It lists more than 32 paths by a job of a task each (``HadoopFSUtils``), and each task gets every option of the
-    read: of thousands of links that takes minutes, and of files without links seconds. How many tasks there are is a
-    setting of the session, which changes no result; it is put back at once. Connect reads it too late for that.
+    It lists more than 32 paths by a job of a task each, and each task gets every option of the read; of links it asks
+    for blocks in a way for which a local file system starts a process each (``HadoopFSUtils``): of thousands of links
+    that takes minutes. Both are settings of the session that change no result; they are put back at once. Connect
+    reads them too late for that.
     """
     if info.connect:
         yield
         return
     with _LISTING:
-        before = session.conf.get(_LISTINGS)
-        session.conf.set(_LISTINGS, str(min(int(before), _TASKS * session.sparkContext.defaultParallelism)))
+        tasks = min(int(session.conf.get(_LISTINGS)), _TASKS * session.sparkContext.defaultParallelism)
+        wanted = {_LISTINGS: str(tasks)}
+        if not any(real.startswith(_BLOCKS) for real in reals):
+            wanted[_LOCALITY] = "true"
+        before = {key: session.conf.get(key, None) for key in wanted}
         try:
+            for key, value in wanted.items():
+                session.conf.set(key, value)
             yield
         finally:
-            session.conf.set(_LISTINGS, before)
+            for key, was in before.items():
+                session.conf.unset(key) if was is None else session.conf.set(key, was)
 
 
 class Lookups:

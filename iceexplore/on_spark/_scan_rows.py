@@ -146,7 +146,7 @@ class _GroupScan:
             links, paths = link_options(self.session, reals, folders)
             options = {**READ_OPTIONS, **links}
         reader = self.session.read.schema(t.StructType(fields)).options(**options)
-        with few_listings(self.session, self.info):
+        with few_listings(self.session, self.info, reals):
             frame: DataFrame = reader.format(_ORC if self.group.orc else "parquet").load(paths)
         return frame
 

@@ -182,6 +182,18 @@ def test_what_is_beyond_the_budget_goes_to_workers(monkeypatch: pytest.MonkeyPat
     assert len(parts.workers) == 2
 
 
+def test_groups_of_many_files_with_constants_are_cut() -> None:
+    s = deleted()
+    outputs = outputs_of(s.state, None)
+    reader = TaskReader(s.state, plan_scan(s.state, None).files, outputs)
+    whole = scan_parts(s.state, reader, outputs, VERSION)
+    parts = scan_parts(s.state, reader, outputs, VERSION, links=1)
+    assert [len(g.rows) for g in parts.groups] == [1, 1, 1]
+    assert {r: w.tolist() for g in parts.groups for r, w in g.words.items()} == {
+        r: w.tolist() for g in whole.groups for r, w in g.words.items()
+    }
+
+
 def test_deleted_rows_that_are_wanted_go_to_workers() -> None:
     parts, _ = parts_of(deleted(), ["id", "_deleted"])
     assert len(parts.workers) == 2

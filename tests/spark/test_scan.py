@@ -14,7 +14,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import FileMissingError, OptionError, UnsupportedError
-from iceexplore.on_spark import SparkColumns, _scan_groups
+from iceexplore.on_spark import SparkColumns, _scan, _scan_groups
 from iceexplore.reading import outputs_of
 from tests.spark import tables
 from tests.spark.compare import differences
@@ -289,16 +289,19 @@ def test_columns_and_filters_reach_the_files(warehouse: Warehouse) -> None:
     assert "EqualTo(id,3)" in plan_of(deleted)
 
 
-def test_thousands_of_files_make_a_small_plan(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_very_many_files_make_a_small_plan(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pandas as pd
 
+    monkeypatch.setattr(_scan, "MOST_LINKS", 600)
     s = ix.empty({"id": "long", "note": "string"})
     s.append(pd.DataFrame({"id": range(10), "note": [str(i) for i in range(10)]}))
     saved = tmp_path / "many"
     s.save(saved, data="copy")
     source = next((saved / "data").rglob("*.parquet"))
     t = ix.open(saved).simulate()
-    for i in range(2000):
+    for i in range(1000):
         shutil.copyfile(source, source.with_name(f"copy-{i}.parquet"))
     entries = [
         {
@@ -306,14 +309,17 @@ def test_thousands_of_files_make_a_small_plan(warehouse: Warehouse, tmp_path: Pa
             "record_count": 10,
             "file_size_in_bytes": source.stat().st_size,
         }
-        for i in range(2000)
+        for i in range(1000)
     ]
     t.append(entries)
-    # Of more than 200 files with deletes the others are read by workers, one by one.
-    t.row_delta(deletes={f"{source.parent}/copy-{i}.parquet": [i % 10] for i in range(0, 2000, 20)})
+    t.row_delta(deletes={f"{source.parent}/copy-{i}.parquet": [i % 10] for i in range(999)})
+    settings = [f"spark.sql.sources.{key}" for key in ("parallelPartitionDiscovery.parallelism", "ignoreDataLocality")]
+    before = [warehouse.session.conf.get(key) for key in settings]
     frame = t.scan(warehouse.session, columns=["id"])
+    assert [warehouse.session.conf.get(key) for key in settings] == before
+    assert "MapInArrow" not in plan_of(frame)
     assert len(plan_of(frame)) < 20_000
-    assert frame.count() == t.count()
+    assert frame.count() == t.count() == 10_010 - 999
 
 
 def test_engines(warehouse: Warehouse) -> None:
