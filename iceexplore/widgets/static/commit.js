@@ -148,7 +148,7 @@ export function commitView(model) {
   });
   const trees = el("div", { class: "ice-sides" }, sides.map(({ element }) => element));
   const heading = el("h3", {});
-  const told = el("ul", { class: "ice-told-list", role: "status" });
+  const told = el("ul", { class: "ice-told-list", "aria-live": "polite" });
 
   function drawSides() {
     const { id: step, title = "", text = [], checked, compared } = get("report");
