@@ -70,6 +70,13 @@ class GridPart(Face):
         self.observe(self._on_query, "query")
         self.on_msg(self._on_message)
 
+    def close(self) -> None:
+        """Take the widget away, with the tables that it kept: a notebook's ``Out`` still has the widget itself."""
+        super().close()
+        if hasattr(self, "_frames"):
+            self._frames.clear()
+            self._orders.clear()
+
     # What a part answers ----------------------------------------------------------------------------------------------
 
     def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:

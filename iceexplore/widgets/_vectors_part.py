@@ -70,6 +70,11 @@ class VectorsPart(GridPart):
         super()._begin()
         self.observe(self._on_vector_of, "vector_of")
 
+    def close(self) -> None:
+        """Take the widget away, with the positions that it kept."""
+        super().close()
+        self._deletes = None
+
     def _node_of(self, node_id: str) -> TreeNode:
         if self._vector_tree is None:
             self._vector_tree = build_tree(self._state, depth="snapshots")

@@ -119,6 +119,14 @@ def test_what_is_closed_holds_nothing(table: ix.Table) -> None:
     assert known() is None
 
 
+def test_what_is_closed_keeps_no_tables(table: ix.Table) -> None:
+    explorer = Explorer(table)
+    assert explorer.settle(60)
+    assert explorer._frames
+    explorer.close()
+    assert not explorer._frames
+
+
 def test_no_thread_stays_when_nothing_is_read(table: ix.Table, made: Any) -> None:
     explorer = made(Explorer, table)
     explorer.select("table")
