@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -13,8 +14,8 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
+from iceexplore.storage import FolderStorage
 from tests.labs.test_lab_commits import is_long
-from tests.labs.test_lab_rows import in_between
 from tests.spark.conftest import Warehouse
 from tests.spark.session import arrow
 from tests.spark.test_lab_writes import frame_of
@@ -39,6 +40,19 @@ def said(lab: ix.Lab) -> dict[str, str | None]:
     """What the last snapshot's summary says of rows."""
     snapshot = lab.snapshots[-1]
     return {"operation": snapshot.operation} | {name: (snapshot.summary or {}).get(name) for name in _COUNTS[1:]}
+
+
+def in_between(patch: pytest.MonkeyPatch, other: Callable[[], Any]) -> None:
+    """Let another commit come first: after the next one's files are written, before it is published, once."""
+    write = FolderStorage.write
+
+    def writing(self: FolderStorage, location: str, data: bytes, **how: Any) -> None:
+        if how["kind"] == "metadata" or "snap-" in location:
+            patch.setattr(FolderStorage, "write", write)
+            other()
+        write(self, location, data, **how)
+
+    patch.setattr(FolderStorage, "write", writing)
 
 
 def assert_pyiceberg_reads(lab: ix.Lab) -> None:
@@ -143,7 +157,9 @@ def test_operations_do_what_they_do_here(warehouse: Warehouse, tmp_path: Path, v
     assert len(lab.snapshots) == len(steps)
 
 
-def test_what_is_refused_is_refused_as_here(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_what_is_refused_is_refused_as_here(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from pyspark.sql import functions as f
 
     spark = warehouse.session
@@ -191,19 +207,19 @@ def test_what_is_refused_is_refused_as_here(warehouse: Warehouse, tmp_path: Path
     # Another writer comes first.
     lab.refresh()
     two = ix.lab(tmp_path / "t")
-    in_between(lab, lambda: two.delete("id = 1"))
+    in_between(monkeypatch, lambda: two.delete("id = 1"))
     with pytest.raises(ix.CommitConflictError):
         lab.update({"i": 0}, "id = 1", spark=spark)
-    in_between(lab, lambda: two.append({"id": [9]}))
+    in_between(monkeypatch, lambda: two.append({"id": [9]}))
     with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
         lab.delete("id > 2", spark=spark)
-    in_between(lab, lambda: two.append({"id": [-9]}))
+    in_between(monkeypatch, lambda: two.append({"id": [-9]}))
     lab.delete("id > 2", spark=spark)
-    in_between(lab, lambda: two.append({"id": [10]}))
+    in_between(monkeypatch, lambda: two.append({"id": [10]}))
     with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
         lab.merge(frame([(10, 1)], "id long, i int"), "id")
     lab.set_properties({"write.merge.isolation-level": "snapshot"})
-    in_between(lab, lambda: two.append({"id": [11]}))
+    in_between(monkeypatch, lambda: two.append({"id": [11]}))
     lab.merge(frame([(11, 1)], "id long, i int"), "id")
     assert sorted(r["id"] or 0 for r in lab.to_arrow().to_pylist()) == [-9, 0, 2, 10, 11, 11]
 
