@@ -252,7 +252,9 @@ def test_without_a_kernel_there_is_html(widget: Explorer, table: ix.Table) -> No
 
 
 def test_only_tables(table: ix.Table) -> None:
-    assert Explorer(table.state).title == "trips"
+    made = Explorer(table.state)
+    assert made.title == "trips"
+    made.close()
     with pytest.raises(ix.OptionError, match=r"ix\.open"):
         Explorer("trips")
 

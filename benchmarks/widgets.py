@@ -1,0 +1,279 @@
+"""What the explorer costs in a notebook, measured in a real JupyterLab in Chromium.
+
+``python benchmarks/widgets.py`` makes the tables (`generate.py`), starts a JupyterLab of its own, measures, prints and
+writes ``results/widgets.md``. Opening is timed in fresh Python processes, the best of several. In the browser:
+
+- the message is the largest that the kernel sent while 5,000 nodes were unfolded, counted where it arrives;
+- first paint is from its arrival until the frame after the canvas was painted with it;
+- a frame is the time between two of the browser's animation frames while one event came in each: the pointer dragged,
+  the wheel turned, a node folded or unfolded, one selected. All of it counts: our script, layout, painting. Chromium
+  paints in software here, without a graphics card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from _tables import v2_table, v4_table
+from generate import Shape, generate
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # the notebook and the browser are those of the tests
+
+harness: Any = importlib.import_module("tests.browser.harness")
+screenshots: Any = importlib.import_module("scripts.screenshots")
+
+#: What is wanted: seconds, bytes, milliseconds.
+FIRST_PAINT, MESSAGE, FRAME, OPEN = 1.0, 5_000_000, 50.0, 1.0
+
+_OPEN = """
+import json, sys, time
+import iceexplore as ix
+t = ix.open(sys.argv[1])
+begun = time.perf_counter()
+w = t.explore()
+made = time.perf_counter() - begun
+assert w.settle(120) and not w.error, w.error
+settled = time.perf_counter() - begun
+entries = None
+if len(sys.argv) > 2:
+    begun = time.perf_counter()
+    w.select(next(i for i in w.nodes if i.startswith("manifest:")))
+    assert w.settle(120) and not w.error, w.error
+    entries = time.perf_counter() - begun
+    assert w.pages["detail"]["total"] == int(sys.argv[2]), w.pages["detail"]["total"]
+print(json.dumps([made, settled, entries]))
+"""
+
+# Counts what comes from the kernel, and says when a canvas was painted.
+_WATCH = """
+window.__large = { bytes: 0, at: 0 };
+window.__painted = 0;
+const Own = window.WebSocket;
+window.WebSocket = class extends Own {
+  constructor(...args) {
+    super(...args);
+    this.addEventListener("message", ({ data }) => {
+      const bytes = data.byteLength ?? data.size ?? data.length;
+      if (bytes > window.__large.bytes) window.__large = { bytes, at: performance.now() };
+    });
+  }
+};
+const fill = CanvasRenderingContext2D.prototype.fillRect;
+CanvasRenderingContext2D.prototype.fillRect = function (...args) {
+  if (this.canvas.className === "ice-canvas") window.__painted = performance.now();
+  return fill.apply(this, args);
+};
+"""
+
+_FIRST = """async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  while (window.__painted < window.__large.at || !window.__large.at) await frame();
+  await frame();
+  await frame();
+  return [window.__large.bytes, window.__painted - window.__large.at];
+}"""
+
+# One event a frame, the frames' times.
+_FRAMES = """async ([kind, count, every]) => {
+  const canvas = document.querySelector(".ice-canvas");
+  const map = document.querySelector(".ice-map");
+  const { left, top, width, height } = canvas.getBoundingClientRect();
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const send = (type, x, y, more = {}) => {
+    const at = { bubbles: true, cancelable: true, pointerId: 7, clientX: left + x, clientY: top + y, ...more };
+    canvas.dispatchEvent(type === "wheel" ? new WheelEvent(type, at) : new PointerEvent(type, at));
+  };
+  const times = [];
+  const acts = {
+    pan: (i) => send("pointermove", width / 2 + 160 * Math.sin(i / 5), height / 2 - 4 * i),
+    zoom: (i) => send("wheel", width / 2, height / 2, { ctrlKey: true, deltaY: i % 40 < 20 ? 30 : -30 }),
+    hover: (i) => send("pointermove", (37 * i) % width, (23 * i) % height),
+    fold: (i) => click(fold[Math.floor(i / 16) % fold.length], true), // folds, and unfolds again
+    select: (i) => click(pick[(Math.floor(i / 8) * 7) % pick.length], false),
+  };
+  // what is folded and selected are cards that are in view
+  const pick = every.filter((id) => {
+    const at = map.where(id);
+    return at && at.x > 0 && at.y > 0 && at.x + at.width < width && at.y + at.height < height;
+  });
+  const fold = pick.filter((id) => id.startsWith("manifest:"));
+  const click = (id, twisty) => {
+    const { x, y, width, height } = map.where(id);
+    send("pointerdown", x + (twisty ? width : 20), y + height / 2);
+    send("pointerup", x + (twisty ? width : 20), y + height / 2);
+  };
+  if (kind === "pan") {
+    canvas.setPointerCapture = () => {};
+    send("pointerdown", width / 2, height / 2);
+  }
+  await frame();
+  let last = performance.now();
+  for (let i = 0; i < count; i++) {
+    if (!["fold", "select"].includes(kind) || i % 8 === 0) acts[kind](i); // a click is answered in the frames after it
+    await frame();
+    const now = performance.now();
+    times.push(now - last);
+    last = now;
+  }
+  if (kind === "pan") send("pointerup", width / 2, height / 2);
+  return times;
+}"""
+
+
+def opened(path: Path, *entries: int, runs: int = 3) -> tuple[float, float, float | None]:
+    """The best of some fresh processes: `t.explore()`, until everything is shown, and a manifest's table."""
+    found: list[list[float]] = []
+    for _ in range(runs):
+        command = [sys.executable, "-c", _OPEN, str(path), *map(str, entries)]
+        found.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    return min(f[0] for f in found), min(f[1] for f in found), min(f[2] for f in found) if entries else None
+
+
+def notebook_of(folder: Path, *cells: str) -> Path:
+    """A notebook of these cells."""
+    import nbformat
+
+    book = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    )
+    path = folder / "n.ipynb"
+    nbformat.write(book, path)
+    return path
+
+
+def shown(page: Any, folder: Path, *cells: str) -> None:
+    """Run the cells, the last of which shows the explorer."""
+    page.page.add_init_script(_WATCH)
+    page.open(notebook_of(folder, "import iceexplore as ix", *cells))
+    page.run_all()
+    page.page.wait_for_selector(".ice-widget[aria-busy=false]")
+
+
+def in_browser(page: Any, folder: Path, path: Path) -> dict[str, Any]:
+    """Paint, message and frames of 5,000 nodes unfolded."""
+    unfold = "w.expanded = [*w.expanded, *(i for i in w.nodes if i.startswith('manifest:'))]\nw.settle()"
+    shown(page, folder, f"w = ix.open({str(path)!r}).explore()\nw.settle()", unfold, "w")
+    size, paint = page.page.evaluate(_FIRST)
+    page.page.locator(".ice-canvas").scroll_into_view_if_needed()
+    out: dict[str, Any] = {"bytes": size, "paint": paint / 1000, "frames": {}}
+    snapshot = page.page.locator(".ice-row[data-id^='snapshot:']").get_attribute("data-id").split(":")[1]
+    manifests = [f"manifest:{snapshot}:{i}" for i in range(50)]
+    files = [f"{m.replace('manifest', 'file')}:{i}" for m in manifests for i in range(100)]
+    ids = [f"root:{snapshot}", *manifests, *files]
+    for near in ("cards with words", "all of the width"):
+        if near == "all of the width":
+            page.page.get_by_role("button", name="Fit the tree").click()
+        page.page.wait_for_timeout(500)
+        for kind in ("fold", "select", "hover", "pan", "zoom"):
+            out["frames"][kind, near] = page.page.evaluate(_FRAMES, [kind, 240, ids])
+        page.page.wait_for_selector(".ice-widget[aria-busy=false]")
+    return out
+
+
+def seconds_of_a_cell(page: Any, folder: Path, path: Path) -> float:
+    """From running ``t.explore()`` in a notebook until its tree is painted."""
+    page.page.add_init_script(_WATCH)
+    page.open(notebook_of(folder, "import iceexplore as ix", f"t = ix.open({str(path)!r})", "t.explore()"))
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    page.page.evaluate(f"() => {{ {notebook}.activeCellIndex = 0 }}")
+    for _ in range(2):  # the package is loaded, the table open: what is timed is the explorer
+        page.page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
+    page.page.wait_for_timeout(1_000)
+    return float(
+        page.page.evaluate(
+            """async () => {
+                const begun = performance.now();
+                window.__painted = 0;
+                window.jupyterapp.commands.execute("notebook:run-cell");
+                while (!window.__painted) await new Promise((done) => requestAnimationFrame(done));
+                return (performance.now() - begun) / 1000;
+            }"""
+        )
+    )
+
+
+def percentile(times: list[float]) -> float:
+    """The 95th percentile."""
+    return statistics.quantiles(times, n=20)[-1]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "widgets.md", help="the report")
+    options = parser.parse_args()
+    entries = generate(Shape(files=100_000, deletes=0, manifests=1))
+    million = v2_table(1_000_000, 100)
+    tables: dict[str, tuple[Path, tuple[int, ...]]] = {
+        "v2, 1,000,000 files, 100 manifests": (million, ()),
+        "V4, 1,000,000 files, 100 leaves": (v4_table(1_000_000, 100)[0], ()),
+        "v2, 100,000 files in one manifest": (entries, (100_000,)),
+    }
+    lines = ["| table | `t.explore()`, s | everything shown, s | the manifest's entries as a table, s |"]
+    lines.append("|---|--:|--:|--:|")
+    met = []
+    for name, (path, count) in tables.items():
+        made, settled, table = opened(path, *count)
+        lines.append(f"| {name} | {made:.2f} | {settled:.2f} | {'' if table is None else f'{table:.2f}'} |")
+        met.append((f"{name}: opens in {settled:.2f} s", settled < OPEN, f"under {OPEN:.0f} s"))
+    chromium = harness.chromium_browser(screenshots.chromium())
+    with tempfile.TemporaryDirectory(prefix="iceexplore-") as name, chromium as browser:
+        folder = Path(name)
+        lab = harness.LabServer(folder / "lab")
+        lab.start()
+        try:
+            with harness.notebook_page(lab, browser) as page:
+                cell = seconds_of_a_cell(page, folder, million)
+            with harness.notebook_page(lab, browser) as page:
+                found = in_browser(page, folder, generate(Shape(files=5_000, deletes=0, manifests=50)))
+        finally:
+            lab.stop()
+    met.append((f"1,000,000 files: the cell's tree is painted after {cell:.2f} s", cell < OPEN, f"under {OPEN:.0f} s"))
+    paint, size = found["paint"], found["bytes"]
+    met.append((f"5,000 nodes: first paint {paint:.2f} s after the message", paint < FIRST_PAINT, "under 1 s"))
+    met.append((f"5,000 nodes: a message of {size / 1e6:.2f} MB", size < MESSAGE, "under 5 MB"))
+    frames = ["| what | shown | median, ms | 95 %, ms | longest, ms | frames |", "|---|---|--:|--:|--:|--:|"]
+    for (kind, near), times in found["frames"].items():
+        high = percentile(times)
+        middle, longest = statistics.median(times), max(times)
+        frames.append(f"| {kind} | {near} | {middle:.0f} | {high:.0f} | {longest:.0f} | {len(times)} |")
+        met.append((f"{kind}, {near}: 95 % of the frames within {high:.0f} ms", high < FRAME, f"under {FRAME:.0f} ms"))
+    marks = [f"- {'met' if fine else 'NOT met'}: {text} (wanted: {wanted})" for text, fine, wanted in met]
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    report = [
+        "# The explorer",
+        "",
+        "Made by `python benchmarks/widgets.py`; how it measures stands at the top of that file.",
+        "",
+        f"{machine}, anywidget {version('anywidget')}, Chromium without a graphics card.",
+        "",
+        "## Opening",
+        "",
+        *lines,
+        "",
+        "## 5,000 nodes unfolded",
+        "",
+        *frames,
+        "",
+        *marks,
+        "",
+    ]
+    options.out.write_text("\n".join(report))
+    print("\n".join(report))
+    return 0 if all(fine for _, fine, _ in met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
