@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import traitlets
 
@@ -12,30 +12,19 @@ from iceexplore.graph import json_safe
 from iceexplore.render import escape
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._commit_operations import OPERATIONS
-from iceexplore.widgets._commit_report import Report, bars, compared
 from iceexplore.widgets._commit_sent import form_of, line_of, refusal_of
-from iceexplore.widgets._commit_session import RefusedError, Session, Simulation, Step
-from iceexplore.widgets._commit_tree import SideTree
+from iceexplore.widgets._commit_session import RefusedError, Session, Simulation
+from iceexplore.widgets._commit_shown import CommitShown
 from iceexplore.widgets._face import shown
-from iceexplore.widgets._grid_part import GridPart
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["CommitLab", "CommitPart"]
 
-_GRID = "commit"
+#: Of the simulations: what is tried can be repeated, to the last id.
 _SEED = 1
-_SIDES = ("before", "after")
-_START = {
-    "id": "",
-    "title": "The table as it is",
-    "text": ["Choose an operation and apply it. The table is never written: all of this is a simulation."],
-}
 _NEEDS_TABLE = "The commit lab needs a table, not a table's state: ix.widgets.CommitLab(ix.open(...))."
 
 
-class CommitPart(GridPart):
+class CommitPart(CommitShown):
     """A lab in which commits are tried. The table is never written: each step is made on a copy of a simulation.
 
     Attributes
@@ -54,40 +43,24 @@ class CommitPart(GridPart):
     commit_line
         ``lines`` (their names), ``ends`` (how many steps of each are done), ``current``, ``steps`` of that line (id,
         title), how many of these are done (``at``), and ``code``: those as Python.
-    commit_report
-        Of the newest step that is done: ``id``, ``title``, ``text`` (sentences), and when they are known ``checked``
-        (a sentence about rules), ``compared`` (one about costs) and ``bars``: see
-        `iceexplore.widgets._commit_report.bars`.
     commit_refused
         Why the last request was refused: ``text``, ``rule``, ``law`` (what the rule says, and its source), ``files``,
         ``advice``; empty where it was not.
     commit_saved
         Where the table was saved, ``path``, ``text`` and ``code``, or why not, ``error``.
-    commit_before_nodes, commit_before_roots, commit_before_expanded
-        The tree before the step, and likewise ``commit_after_*``.
     """
 
     commit_form = traitlets.Dict().tag(sync=True)
     commit_draft = traitlets.Dict().tag(sync=True)
     commit_asked = traitlets.Dict().tag(sync=True)
     commit_line = traitlets.Dict().tag(sync=True)
-    commit_report = traitlets.Dict().tag(sync=True)
     commit_refused = traitlets.Dict().tag(sync=True)
     commit_saved = traitlets.Dict().tag(sync=True)
-    commit_before_nodes = traitlets.Dict().tag(sync=True)
-    commit_before_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    commit_before_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    commit_after_nodes = traitlets.Dict().tag(sync=True)
-    commit_after_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    commit_after_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     def _prepare(self) -> None:
         super()._prepare()
         self._session = Session(self._table, _SEED) if hasattr(self._table, "simulate") else None
-        self._reports: dict[str, Report] = {}
         self._given: dict[str, Simulation] = {}
-        self._sides: dict[str, SideTree] = {}
-        self._growing = False
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         first = super()._first(selection)
@@ -98,8 +71,6 @@ class CommitPart(GridPart):
     def _begin(self) -> None:
         super()._begin()
         self.observe(self._on_commit_asked, "commit_asked")
-        for side in _SIDES:
-            self.observe(self._on_commit_expanded, f"commit_{side}_expanded")
 
     # For the notebook -------------------------------------------------------------------------------------------------
 
@@ -174,7 +145,7 @@ class CommitPart(GridPart):
         """Take the widget away, and let go of its simulations; one that `simulation` gave stays."""
         super().close()
         self._session = None
-        self._reports, self._given, self._sides = {}, {}, {}
+        self._given = {}
 
     # What the browser asks --------------------------------------------------------------------------------------------
 
@@ -248,84 +219,12 @@ class CommitPart(GridPart):
 
         self._do("commit:save", "Saving", save, show)
 
-    # What is shown ----------------------------------------------------------------------------------------------------
-
-    def _report(self, step: Step) -> Report:
-        return self._reports.setdefault(step.id, Report(step))
-
     def _show_step(self) -> None:
-        """Show the step that is the newest done now: its trees first, then what takes longer."""
+        """Show the step that is the newest done now."""
         session = self._sure()
-        step = session.step
         self.commit_refused, self.commit_saved = {}, {}
         self.commit_line, self.commit_form = line_of(session), form_of(session)
-        table = session.table.state
-
-        def read() -> tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]:
-            if step is None:
-                sides = {"after": SideTree(table, None, None, "after")}
-                return sides, {"after": sides["after"].first()}, _START
-            report = self._report(step)
-            sides = dict(zip(_SIDES, report.sides, strict=True))
-            grown = {name: side.first() for name, side in sides.items()}
-            return sides, grown, {"id": step.id, "title": step.title, "text": report.text()}
-
-        def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
-            self._sides, grown, report = made
-            with self.hold_sync():  # one message: never one side of another step
-                self.commit_report = report
-                for name in _SIDES:
-                    self._grown(name, grown.get(name) or {"nodes": {}, "roots": [], "expanded": []})
-            if step is not None:
-                self._more(step)
-
-        self._do("commit", "Reading", read, show)
-
-    def _more(self, step: Step) -> None:
-        """The rules and the costs of the step shown, which may take a while."""
-        report, session, line = self._report(step), self._sure(), self._sure().line
-
-        def show(made: dict[str, Any]) -> None:
-            if self.commit_report.get("id") == step.id:
-                self.commit_report = {**self.commit_report, **made}
-
-        def costs() -> dict[str, Any]:
-            twin = session.twin(line, step)
-            return {"bars": bars(report, twin), "compared": json_safe(compared(report, twin))}
-
-        self._do("commit:rules", "Checking the rules", lambda: {"checked": report.checked()}, show)
-        self._do("commit:costs", "Doing the same in another layout", costs, show)
-
-    def _grown(self, side: str, grown: Mapping[str, Any]) -> None:
-        self._growing = True
-        try:
-            for name, value in grown.items():
-                setattr(self, f"commit_{side}_{name}", value)
-        finally:
-            self._growing = False
-
-    @shown
-    def _on_commit_expanded(self, change: Any) -> None:
-        if self._growing:
-            return
-        side = change["name"].split("_")[1]
-        tree, wanted = self._sides.get(side), list(change["new"])
-        nodes = getattr(self, f"commit_{side}_nodes")
-        if tree is None or all(i in nodes and nodes[i]["children"] is not None for i in wanted):
-            return
-
-        def show(grown: dict[str, Any]) -> None:
-            with self.hold_sync():
-                self._grown(side, grown)
-
-        self._do(f"commit:{side}", "Reading", lambda: tree.grow(wanted), show)
-
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
-        if grid != _GRID:
-            return super()._grid_frame(grid, of, table)
-        if of not in self._reports:
-            raise OptionError(f"there is no step {of[:40]!r} any more")
-        return self._reports[of].frame(table)
+        self._show(session)
 
     def _fail(self, error: Exception) -> None:
         if not isinstance(error, RefusedError):

@@ -54,6 +54,7 @@ class SideTree:
     def __post_init__(self) -> None:
         self._tree: Tree = build_tree(self.state, depth="snapshots")
         self._children: dict[tuple[str, int], list[TreeNode]] = {}
+        self._limits = {"metadata": _SNAPSHOTS}  # how many children are shown, where not as many as at first
 
     def first(self) -> dict[str, Any]:
         """The tree unfolded to the manifests, and small ones that changed to their files. Reads no more than these."""
@@ -83,11 +84,11 @@ class SideTree:
         IceexploreError
             A manifest that is to be unfolded cannot be read.
         """
-        opened, limits = [], {"metadata": _SNAPSHOTS}
+        opened = []
         for node_id in dict.fromkeys(expanded):
             if node_id.startswith("more:"):
                 of = node_id.removeprefix("more:")
-                limits[of] = limits.get(of, _CHILDREN) + _CHILDREN
+                self._limits[of] = self._limits.get(of, _CHILDREN) + _CHILDREN
             else:
                 opened.append(node_id)
         nodes: dict[str, dict[str, Any]] = {}
@@ -97,7 +98,7 @@ class SideTree:
             node = queue.pop(0)
             children: list[str] | None = None
             if node.id in opened and node.child_count != 0:
-                limit = limits.get(node.id, _CHILDREN)
+                limit = self._limits.get(node.id, _CHILDREN)
                 all_shown = self._shown(node.id, limit)
                 queue += all_shown[:limit]
                 found += all_shown[:limit]
@@ -108,9 +109,7 @@ class SideTree:
             nodes[node.id] = sent(node, children)
         for node, marks in zip(found, self._marks(found), strict=True):
             nodes[node.id]["marks"] = sorted(marks | (node.marks & {"problem"}))
-        # Unfolded stay those that "more" was asked of: it is part of what is unfolded.
-        more = [i for i in dict.fromkeys(expanded) if i.startswith("more:") and i.removeprefix("more:") in nodes]
-        return {"nodes": nodes, "roots": ["metadata"], "expanded": [*(i for i in opened if i in nodes), *more]}
+        return {"nodes": nodes, "roots": ["metadata"], "expanded": [i for i in opened if i in nodes]}
 
     def _shown(self, node_id: str, limit: int) -> list[TreeNode]:
         """A node's children, one more than the limit if there are more; of the metadata file refs and snapshots."""

@@ -87,7 +87,7 @@ def refusal(call: Callable[[], Any]) -> str | None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what is only shown: rules and costs."""
-    monkeypatch.setattr(CommitLab, "_more", lambda self, step: None)
+    monkeypatch.setattr(CommitLab, "_more", lambda self, session, line, step: None)
 
 
 #: Per operation the form's values, and the same by hand.
@@ -380,6 +380,21 @@ def test_marks_are_what_changed(lab: Any) -> None:
             assert shown == set(manifests[manifests["change"] == change]["location"]), (name, side)
 
 
+@pytest.mark.usefixtures("quick")
+def test_more_of_a_leaf(lab: Any) -> None:
+    table = ix.empty({"id": "long"}, format_version=3, seed=2)
+    table.append(70, rows=1)
+    widget = lab(table)
+    ask(widget, "show")
+    leaf = next(i for i, n in widget.commit_after_nodes.items() if n["kind"] == "data-manifest")
+    seen = []
+    for more in (leaf, f"more:{leaf}", f"more:{leaf}"):
+        widget.commit_after_expanded = [*widget.commit_after_expanded, more]
+        assert widget.settle(60)
+        seen.append(len(widget.commit_after_nodes[leaf]["children"]))
+    assert seen == [31, 61, 70]
+
+
 def children(widget: CommitLab, side: str) -> list[dict[str, Any]]:
     """The nodes below the root of the snapshot shown."""
     assert widget.settle(60)
@@ -650,6 +665,15 @@ def test_what_is_cancelled_is_not_done(lab: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
     apply(widget, "append")
     assert widget.commit_line["at"] == 1
+    monkeypatch.setattr("iceexplore.widgets._commit_report.check_rules", lambda state: begun.wait(30) and [])
+    begun.clear()
+    widget.apply("append")
+    widget.cancelled += 1
+    begun.set()
+    assert widget.settle(60)
+    assert "was cancelled" in widget.commit_report["text"][0] and widget.commit_after_nodes == {}
+    ask(widget, "go", line=0, at=2)
+    assert "all are kept" in widget.commit_report["checked"] and widget.commit_after_nodes
 
 
 def test_a_state_has_no_simulation(lab: Any) -> None:

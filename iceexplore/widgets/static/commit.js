@@ -209,8 +209,8 @@ export function commitView(model) {
     if (GRIDS.includes(now)) asked = wanted;
   }
   function drawCosts() {
-    const { bars } = get("report");
-    if (!bars) return costs.replaceChildren("The same is being done in another layout …");
+    const { bars, compared = "" } = get("report");
+    if (!bars) return costs.replaceChildren(compared || "That was cancelled: undo and redo the step to have it done.");
     const all = bars.map(({ title, rows }) => {
       const most = Math.max(1, ...rows.map(({ parts }) => parts.reduce((sum, part) => sum + part.value, 0)));
       return el("section", { class: "ice-cost" }, el("h4", {}, title), rows.flatMap(({ label, total, parts }) => [el("div", { class: "ice-cost-row" }, el("span", {}, label), drawBar(parts, most), el("strong", {}, total)), el("small", {}, parts.map(({ text }) => text).join(" · "))]));
