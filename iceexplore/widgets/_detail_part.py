@@ -36,6 +36,7 @@ class DetailPart(TreePart, GridPart):
     """
 
     detail = traitlets.Dict().tag(sync=True)
+    _known_problems = 0  # when the details were made
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         return super()._first(selection) | {"detail": self._detail_of(self._forest.node(selection["node"]))}
@@ -81,6 +82,7 @@ class DetailPart(TreePart, GridPart):
         self._do("detail", "Reading", read, show)
 
     def _detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
+        self._known_problems = len(self._state.problems)
         parent = self._forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
         own = parent_table(node, parent)
         return detail_of(node, self._state, kept or own)
@@ -94,6 +96,19 @@ class DetailPart(TreePart, GridPart):
         if title is None or self._grid_row(_GRID, of, key, node.id) is None:
             return None
         return Tab(key, f"In {title.lower()}", of)
+
+    def _show_page(self, grid: str, page: dict[str, Any]) -> None:
+        """A page; what was found wrong while it was read is shown with the node."""
+        super()._show_page(grid, page)
+        node = self.detail.get("id", "")
+        if grid != _GRID or not node or len(self._state.problems) == self._known_problems:
+            return
+
+        def show(detail: dict[str, Any]) -> None:
+            if self.detail.get("id") == node:
+                self.detail = {**detail, "tables": self.detail["tables"]}
+
+        self._do("problems of a node", "Reading", lambda: self._detail_of(self._forest.node(node)), show)
 
     def _tab(self, page: Mapping[str, Any]) -> Tab | None:
         """The tab of the selected node that a page is of."""

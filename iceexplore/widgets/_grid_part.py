@@ -162,12 +162,11 @@ class GridPart(Face):
                 self._load_page(grid, GridQuery.parse(raw))
 
     def _load_page(self, grid: str, query: GridQuery) -> None:
-        """Show a page, as a query asks."""
+        """Read a page, as a query asks, and show it."""
+        self._do(f"page:{grid}", "Reading", lambda: self._page(grid, query), lambda page: self._show_page(grid, page))
 
-        def show(page: dict[str, Any]) -> None:
-            self.pages = {**self.pages, grid: page}
-
-        self._do(f"page:{grid}", "Reading", lambda: self._page(grid, query), show)
+    def _show_page(self, grid: str, page: dict[str, Any]) -> None:
+        self.pages = {**self.pages, grid: page}
 
     # Messages ---------------------------------------------------------------------------------------------------------
 

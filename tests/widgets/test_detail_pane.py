@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import iceexplore as ix
+from iceexplore._samples import sample_path
 from iceexplore.graph import build_tree
 from iceexplore.widgets import Explorer
 from iceexplore.widgets._detail import detail_of
@@ -282,6 +285,23 @@ def test_a_snapshot_opened_from_its_row(widget: Explorer) -> None:
     assert widget.error == {}
     assert widget.detail["id"] == node
     assert widget.pages["detail"]["table"] == "snapshots"
+
+
+def test_what_a_table_finds_wrong_is_shown_with_its_node(tmp_path: Path) -> None:
+    source, folder = Path(sample_path("trips")), tmp_path / "trips"
+    if source.is_dir():
+        shutil.copytree(source, folder)
+    else:
+        shutil.unpack_archive(source, folder)
+    for path in folder.rglob("optimized-m-*"):
+        path.unlink()
+    made = Explorer(ix.open(folder))
+    made.select(next(i for i in made.nodes if i.startswith("manifest:")))
+    assert made.settle(60)
+    assert made.pages["detail"]["total"] == 0
+    assert [p["severity"] for p in made.detail["problems"]] == ["error"]
+    assert made.detail["tables"][0]["title"] == "Entries"
+    made.close()
 
 
 def test_the_json_tab(widget: Explorer) -> None:

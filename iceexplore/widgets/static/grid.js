@@ -6,6 +6,7 @@ const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"],
 const LONGEST = 300; // characters after which Python shortens a cell
 const DELAY = 300; // ms without a key until what is typed filters
 const PATIENCE = 120_000; // ms to wait for what is to be copied
+const MANY = 200_000; // rows that are not filtered before Enter
 const FEW = 6; // columns that need no menu
 
 const count = (n) => n.toLocaleString("en");
@@ -33,7 +34,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
   let timer = null;
   let drawn = {}; // the page that is shown
-  let wants = new Map(); // what waits for whole text, by its number
+  const wants = new Map(); // what waits for whole text, by its number
 
   const page = () => model.get("pages")[grid] ?? {};
   const current = () => asked ?? page();
@@ -67,7 +68,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
 
   function typed() {
     clearTimeout(timer);
-    timer = setTimeout(apply, DELAY);
+    if ((page().whole ?? 0) <= MANY) timer = setTimeout(apply, DELAY);
   }
   function apply() {
     clearTimeout(timer);
@@ -102,7 +103,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     if (operator.hidden) operator.value = "contains";
     const useful = needsText(operator.value);
     text.hidden = !useful;
-    text.placeholder = column.value === "" ? "Filter" : "Value";
+    text.placeholder = (column.value === "" ? "Filter" : "Value") + ((page().whole ?? 0) > MANY ? ", then Enter" : "");
   }
   function drawChips() {
     const names = page().columns ?? [];
@@ -231,7 +232,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const now = page();
     pager.hidden = now.rows === undefined && now.text === undefined;
     const button = (words, name, run, off = false) => el("button", { type: "button", class: "ice-button", "aria-label": name === words ? null : name, disabled: off, onclick: run }, words);
-    if (now.text !== undefined) return pager.replaceChildren(said, button("Copy", "Copy", () => copied(now.text)));
+    if (now.text !== undefined) return pager.replaceChildren(el("span", { class: "ice-gap" }), said, button("Copy", "Copy", () => copied(now.text)));
     if (!now.rows) return;
     const held = pager.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     const first = now.page * now.size;
