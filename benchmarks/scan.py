@@ -3,8 +3,9 @@
 ``python benchmarks/scan.py`` has Spark and Iceberg's runtime write the tables, then reads each both ways in one
 process, in turn, seven times after a first round that is not counted; both must give the same sums. ``sum`` reads one
 column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
-its own. Memory is the most that Spark's Java and Python processes held (Linux: ``VmHWM``), in a process that reads one
-way only. Results go to ``results/scan.md``.
+its own. CPU is the median of what a run takes of it, in all of Spark's processes: of a machine that is busy with other
+things it says more than time. Memory is the most that Spark's Java and Python processes held (Linux: ``VmHWM``), in a
+process that reads one way only. Results go to ``results/scan.md``.
 """
 
 from __future__ import annotations
@@ -144,13 +145,15 @@ def timed(folder: Path, case: str, runs: int) -> dict[str, Any]:
         first = {way: ask[way, read]() for way in ("iceberg", "iceexplore")}
         assert first["iceberg"] == first["iceexplore"], first
         times: dict[str, list[float]] = {"iceberg": [], "iceexplore": []}
+        work: dict[str, list[float]] = {"iceberg": [], "iceexplore": []}
         for turn in range(runs):
             for way in ("iceberg", "iceexplore") if turn % 2 else ("iceexplore", "iceberg"):
-                began = time.perf_counter()
+                began, used = time.perf_counter(), sum(worked(os.getpid()))
                 ask[way, read]()
                 times[way].append(time.perf_counter() - began)
-        for way, found in times.items():
-            out[f"{way} {read}"] = found
+                work[way].append(sum(worked(os.getpid())) - used)
+        for way in times:
+            out[f"{way} {read}"], out[f"{way} {read} CPU"] = times[way], work[way]
     spark.stop()
     return out
 
@@ -170,9 +173,22 @@ def peaks(process: int) -> Iterator[int]:
     """The most that a process and those that it started held, in kB (proc(5))."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     yield next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+    for started in children(process):
+        yield from peaks(started)
+
+
+def worked(process: int) -> Iterator[float]:
+    """The seconds of CPU that a process and those that it started have taken (proc(5))."""
+    numbers = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    yield sum(int(n) for n in numbers[11:15]) / os.sysconf("SC_CLK_TCK")
+    for started in children(process):
+        yield from worked(started)
+
+
+def children(process: int) -> Iterator[int]:
+    """The processes that a process started."""
     for task in Path(f"/proc/{process}/task").iterdir():
-        for started in (task / "children").read_text(encoding="utf-8").split():
-            yield from peaks(int(started))
+        yield from map(int, (task / "children").read_text(encoding="utf-8").split())
 
 
 def child(*args: str) -> dict[str, Any]:
@@ -187,8 +203,8 @@ def child(*args: str) -> dict[str, Any]:
 def report(folder: Path, rows: int, runs: int, only: list[str]) -> str:
     """Everything, as Markdown."""
     head = [
-        "| what | read | with | best, s | median, s | times its speed (best, median) | made in, s | memory, MB |",
-        "|---|---|---|--:|--:|--:|--:|--:|",
+        "| what | read | with | best, s | median, s | its speed (best, median) | CPU, s | made in, s | memory, MB |",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     lines, verdicts, loads = [], [], []
     for case in only:
@@ -203,7 +219,8 @@ def report(folder: Path, rows: int, runs: int, only: list[str]) -> str:
                 shown = CASES[case] if way == "iceberg" and read == READS[0] else ""
                 lines.append(
                     f"| {shown} | {read if way == 'iceberg' else ''} | {way} | {min(times):.2f} | "
-                    f"{statistics.median(times):.2f} | {ratio} | {found[f'{way} made']:.2f} | {memory[way]['memory']} |"
+                    f"{statistics.median(times):.2f} | {ratio} | {statistics.median(found[f'{way} {read} CPU']):.2f} | "
+                    f"{found[f'{way} made']:.2f} | {memory[way]['memory']} |"
                 )
             wanted = WANTED.get(case)
             if wanted is None:
