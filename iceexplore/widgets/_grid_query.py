@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeGuard
 
 from iceexplore.errors import OptionError
 
-__all__ = ["MAX_COLUMNS", "OPERATORS", "Filter", "GridQuery", "Order"]
+__all__ = ["Filter", "GridQuery", "MAX_COLUMNS", "OPERATORS", "Order"]
 
 #: Columns that a page has at most; the others are in its menu of columns.
 MAX_COLUMNS = 60

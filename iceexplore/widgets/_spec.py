@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from iceexplore.inspect import COLUMN_DOCS
 
-__all__ = ["SECTIONS", "SPEC", "Meaning", "meaning", "spec_name"]
+__all__ = ["Meaning", "SECTIONS", "SPEC", "meaning", "spec_name"]
 
 SPEC = "https://iceberg.apache.org/spec/"
 
