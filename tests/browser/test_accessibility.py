@@ -120,12 +120,12 @@ def test_silence_is_told_and_forgotten(browser: Any) -> None:
     widget = Timeline(ix.sample("trips"))
     with bare_page(browser, widget) as bare:
         bare.page.evaluate("window.ice.model.save_changes = () => {}")
-        bare.page.locator(".ice-line").focus()
+        bare.page.locator(".ice-axis").focus()
         bare.page.keyboard.press("Home")
         bare.page.wait_for_selector(".ice-error:visible", timeout=10_000)
         assert "does not answer" in bare.page.locator(".ice-error").inner_text()
         assert bare.page.evaluate("window.ice.sent") == [{"ping": True}], "it asked once more before it said so"
-        assert bare.page.locator(".ice-line").get_attribute("aria-valuenow") == "1", "what is there is still usable"
+        assert bare.page.locator(".ice-axis").get_attribute("aria-valuenow") == "1", "what is there is still usable"
         widget.answered += 1
         bare.push()
         assert bare.page.locator(".ice-error:visible").count() == 0

@@ -52,18 +52,18 @@ def answers(notebook: Any, code: str) -> str:
 
 
 def values(notebook: Any) -> list[str]:
-    return [line.get_attribute("aria-valuenow") for line in notebook.page.locator(".ice-line").all()]
+    return [line.get_attribute("aria-valuenow") for line in notebook.page.locator(".ice-axis").all()]
 
 
 def test_linked_widgets_cells_run_again_and_a_kernel_that_ends(notebook: Any, tmp_path: Path) -> None:
     notebook.open(write(tmp_path / "n.ipynb", LINKED, AGAIN))
     notebook.run_all()
     page = notebook.page
-    page.wait_for_function("document.querySelectorAll('.ice-line').length === 4")
+    page.wait_for_function("document.querySelectorAll('.ice-axis').length === 4")
     # jslink in the browser, a link of Python's, and one that was made with selection=: all of them in step
-    page.locator(".ice-line").first.focus()
+    page.locator(".ice-axis").first.focus()
     page.keyboard.press("Home")
-    page.wait_for_function("[...document.querySelectorAll('.ice-line')].every((e) => e.ariaValueNow === '1')")
+    page.wait_for_function("[...document.querySelectorAll('.ice-axis')].every((e) => e.ariaValueNow === '1')")
     same = "print({w.selection['snapshot'] for w in (a, b, c, p, d, made)} == {a.snapshots[0]['id']})"
     assert answers(notebook, same) == "True"
     # the kernel is busy, the browser's link works all the same
@@ -71,12 +71,12 @@ def test_linked_widgets_cells_run_again_and_a_kernel_that_ends(notebook: Any, tm
         "() => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
         ".requestExecute({ code: 'import time; time.sleep(4)' }) }"
     )
-    page.locator(".ice-line").first.focus()
+    page.locator(".ice-axis").first.focus()
     page.keyboard.press("End")
     page.wait_for_function(
-        "[...document.querySelectorAll('.ice-line')].slice(0, 2).every((e) => e.ariaValueNow === '12')", timeout=3_000
+        "[...document.querySelectorAll('.ice-axis')].slice(0, 2).every((e) => e.ariaValueNow === '12')", timeout=3_000
     )
-    page.wait_for_function("[...document.querySelectorAll('.ice-line')].every((e) => e.ariaValueNow === '12')")
+    page.wait_for_function("[...document.querySelectorAll('.ice-axis')].every((e) => e.ariaValueNow === '12')")
     # a cell that runs again leaves one widget, not three
     count = "print(len(ipywidgets.widgets.widget._instances))"
     before = answers(notebook, count)
@@ -88,14 +88,14 @@ def test_linked_widgets_cells_run_again_and_a_kernel_that_ends(notebook: Any, tm
         )
         page.wait_for_timeout(500)
     assert answers(notebook, count) == before
-    page.wait_for_function("document.querySelectorAll('.ice-line').length === 4")
+    page.wait_for_function("document.querySelectorAll('.ice-axis').length === 4")
     threads = "import threading; print([t.name for t in threading.enumerate() if t.name.startswith('iceexplore')])"
     assert answers(notebook, threads) == "[]"
     # the kernel is started again: said at once, and what was read is still there to look at
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     page.wait_for_function("document.querySelectorAll('.ice-error:not([hidden])').length === 6", timeout=15_000)
     assert "The kernel has ended" in page.locator(".ice-error").first.inner_text()
-    page.locator(".ice-line").first.focus()
+    page.locator(".ice-axis").first.focus()
     page.keyboard.press("Home")
     page.wait_for_timeout(300)
     assert values(notebook)[0] == "1"
@@ -104,7 +104,7 @@ def test_linked_widgets_cells_run_again_and_a_kernel_that_ends(notebook: Any, tm
 def test_a_killed_kernel_is_noticed(notebook: Any, tmp_path: Path) -> None:
     notebook.open(write(tmp_path / "n.ipynb", "import iceexplore as ix\nix.sample('trips').explore()"))
     notebook.run_all()
-    line = notebook.page.locator(".ice-line")
+    line = notebook.page.locator(".ice-axis")
     line.wait_for()
     notebook.page.evaluate(
         "() => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
@@ -125,9 +125,9 @@ def test_notebook_7(lab: LabServer, browser: Any, tmp_path: Path) -> None:
         notebook.open(write(tmp_path / "n.ipynb", "import iceexplore as ix\nw = ix.sample('trips').explore()\nw"))
         notebook.run_all()
         page = notebook.page
-        page.locator(".ice-line").focus()
+        page.locator(".ice-axis").focus()
         page.keyboard.press("Home")
-        page.wait_for_selector(".ice-line[aria-valuenow='1']")
+        page.wait_for_selector(".ice-axis[aria-valuenow='1']")
         for tab in ("scan", "commit", "problems", "deletes", "tree"):
             page.locator(f"[data-part={tab}]").click()
             page.wait_for_timeout(300)

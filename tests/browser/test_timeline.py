@@ -32,7 +32,7 @@ def at(widget: Timeline) -> int:
 
 def place(bare: BarePage, number: int) -> tuple[float, float]:
     """Where a snapshot of main stands in the page, one step each: as the drawing has it."""
-    box = bare.page.locator(".ice-line").bounding_box()
+    box = bare.page.locator(".ice-axis").bounding_box()
     room = box["width"] - 16 - 30
     return box["x"] + 16 + room * number / (len(bare.widget.snapshots) - 1), box["y"] + 18 + 31
 
@@ -64,7 +64,7 @@ def test_two_are_compared_by_keyboard_and_let_go(show: Show) -> None:
     assert said.inner_text().startswith("Since 1/12:")
     rows = {what: more for what, more, _ in widget.comparison["rows"]}
     assert f"+{rows['rows']:,}" in said.inner_text()
-    assert "compared with 1" in bare.page.locator(".ice-line").get_attribute("aria-valuetext")
+    assert "compared with 1" in bare.page.locator(".ice-axis").get_attribute("aria-valuetext")
     bare.press("Escape")
     assert widget.selection["against"] == ""
     assert said.is_hidden()
@@ -102,7 +102,7 @@ def test_play_goes_to_the_end_and_stops(show: Show) -> None:
     bare = show(widget)
     bare.page.emulate_media(reduced_motion="reduce")
     bare.page.get_by_role("combobox", name="Speed").select_option("300")
-    bare.page.locator(".ice-line").focus()
+    bare.page.locator(".ice-axis").focus()
     bare.page.keyboard.press(" ")
     bare.page.wait_for_timeout(500)
     assert bare.page.get_by_role("button", name="Pause").is_visible()
@@ -143,7 +143,7 @@ def test_thousands(show: Show) -> None:
           for (let i = 0; i < 20; i++) canvas.dispatchEvent(new WheelEvent("wheel", wheel));
         }"""
     )
-    bare.page.locator(".ice-line").focus()
+    bare.page.locator(".ice-axis").focus()
     bare.press("Home")
     assert at(widget) == 0
     bare.press("PageUp")

@@ -27,7 +27,7 @@ const change = (measure, [more, less]) => [more ? "+" + amount(measure, more) : 
 export function timelineView(model) {
   const styles = model.get("styles");
   const canvas = el("canvas", { class: "ice-line-canvas", "aria-hidden": "true" });
-  const line = el("div", { class: "ice-line", role: "slider", tabindex: 0, "aria-label": "Snapshot", "aria-valuemin": 1 }, canvas);
+  const line = el("div", { class: "ice-axis", role: "slider", tabindex: 0, "aria-label": "Snapshot", "aria-valuemin": 1 }, canvas);
   const probe = el("span", { hidden: true });
   const button = (text, label, onclick, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
   const select = (label, options, onchange) => el("select", { class: "ice-select", "aria-label": label, title: label, onchange }, ...options.map(([value, text]) => el("option", { value }, text)));
