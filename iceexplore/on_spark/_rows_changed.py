@@ -41,7 +41,7 @@ def lineage_columns(state: TableState) -> tuple[str, ...]:
 
 
 def moved_rows(session: Any, state: TableState, tasks: FileTasks) -> DataFrame:
-    """The live rows of some tasks that match what is left of the filter, as they are written anew."""
+    """The live rows of some tasks that match what is left of their filters, as they are written anew."""
     return task_rows(session, state, tasks, ["*", *lineage_columns(state)])
 
 
@@ -128,9 +128,9 @@ def _understood(make: Any, columns: Mapping[str, Any]) -> DataFrame:
 def _in_types(session: Any, state: TableState, frame: DataFrame) -> DataFrame:
     """The rows in the table's types, which a user's columns may not have."""
     wanted = SparkColumns(_outputs(state, _names(state)), SessionInfo.of(session).version).schema
-    kinds = [x.dataType for x in frame.schema.fields]
+    kinds = [x.dataType.simpleString() for x in frame.schema.fields]  # what may be null does not matter
     lineage = len(lineage_columns(state))
-    if kinds[: len(kinds) - lineage] == [x.dataType for x in wanted.fields]:
+    if kinds[: len(kinds) - lineage] == [x.dataType.simpleString() for x in wanted.fields]:
         return frame
     return fitted_rows(session, state, frame, lineage=bool(lineage))
 
