@@ -10,7 +10,7 @@ export function findBar(model, on) {
   const count = el("span", { class: "ice-count-found", role: "status" });
   const step = (text, label, by) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, hidden: true, onclick: () => move(by) }, text);
   const steps = [step("‹", "Previous match", -1), step("›", "Next match", 1)];
-  const box = el("div", { class: "ice-finder", role: "search" }, input, count, ...steps);
+  const box = el("div", { class: "ice-finder", role: "search", "aria-label": on.label ? `Find: ${on.label}` : null }, input, count, ...steps);
   let own = ""; // what is searched where Python does not
   let hits = [];
   let at = -1;

@@ -60,7 +60,7 @@ export function mapView(model, options = {}) {
   const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out of the tree", () => picture.zoom(1 / 1.3)), button("+", "Zoom into the tree", () => picture.zoom(1.3)), button("Fit", "Fit the tree", () => picture.fit()));
   const formats = el("span", { class: "ice-group", hidden: true }, ...SAVED.filter(([format]) => python || format === "png").map(([format, title]) => button(title, `Save as ${title}`, () => save(format))));
   const saver = button("Save…", "Save the picture", () => setSaving(formats.hidden), { "aria-expanded": false });
-  const find = findBar(model, { python, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.mark({ hits })) });
+  const find = findBar(model, { python, label: options.label, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.mark({ hits })) });
   const tools = el("div", { class: "ice-tools" }, find.element, el("span", { class: "ice-group ice-end" }, zooms, asList, saver, formats));
   const stage = el("div", { class: "ice-stage" }, rows.element, picture.element);
   const box = el("div", { class: "ice-map" }, tools, path, legend, stage);
