@@ -64,7 +64,9 @@ class DetailPart(TreePart, GridPart):
         page = self.pages.get(_GRID, {})
         asked = self.query.get(_GRID)
         query: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
-        opened = query.get("node") == wanted  # from a row: the query asks for its page
+        waiting = _number(query) > _number(page)
+        answered = all(query.get(key) == page.get(key) for key in ("of", "table", "node"))
+        opened = query.get("node") == wanted and (waiting or answered)  # from a row: the query asks for its page
         shown = query if opened else page if page.get("of") not in (None, old["node"]) else {}
 
         def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:
@@ -76,7 +78,7 @@ class DetailPart(TreePart, GridPart):
             node, kept, self.detail = read
             if kept is None:
                 self._first_page(node)
-            elif not opened:
+            elif not (opened and waiting):
                 self._load_page(_GRID, GridQuery.parse(_again(page) | {"node": wanted}))
 
         self._do("detail", "Reading", read, show)

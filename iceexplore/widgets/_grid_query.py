@@ -88,6 +88,7 @@ class GridQuery:
             "table": self.table,
             "sort": None if self.order.sort is None else list(self.order.sort),
             "filters": [f.sent() for f in self.order.filters],
+            "node": self.node,
         }
 
 

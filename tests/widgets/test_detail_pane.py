@@ -273,6 +273,30 @@ def test_an_opened_row_keeps_its_table(widget: Explorer) -> None:
     assert (widget.pages["detail"]["of"], widget.pages["detail"]["table"]) == ("table", "snapshots")
 
 
+def test_what_was_opened_from_a_row_once_is_selected_in_the_tree_later(widget: Explorer) -> None:
+    snapshot = widget.selection["node"]
+    node = widget.pages["detail"]["nodes"][0]
+    opened(widget, node)
+    widget.select(snapshot)
+    assert widget.settle(60)
+    assert widget.pages["detail"]["of"] == snapshot
+    widget.select(node)
+    assert widget.settle(60)
+    assert (widget.pages["detail"]["of"], widget.pages["detail"]["table"]) == (node, "leaf")
+    tabs = [(tab["of"], tab["key"]) for tab in widget.detail["tables"]]
+    assert (node, "leaf") in tabs
+
+
+def test_a_page_that_comes_before_the_selection_keeps_the_table_too(widget: Explorer) -> None:
+    page = widget.pages["detail"]
+    widget.query = {"detail": {"of": page["of"], "table": page["table"], "node": page["nodes"][1], "n": 4}}
+    assert widget.settle(60)
+    widget.select(page["nodes"][1])
+    assert widget.settle(60)
+    assert (widget.pages["detail"]["of"], widget.pages["detail"]["table"]) == (page["of"], "manifests")
+    assert widget.pages["detail"]["n"] == 4
+
+
 def test_a_snapshot_opened_from_its_row(widget: Explorer) -> None:
     widget.select("table")
     assert widget.settle(60)
