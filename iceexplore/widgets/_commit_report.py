@@ -212,6 +212,10 @@ class Report:
 def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
     """The costs of a step as bars, level by level, and beside each the same operation in another layout.
 
+    What is written is all that the step's commits wrote, in every attempt and by every writer; what planning reads is
+    that of a planner who has read nothing before. What the commits themselves read is not here: how much of it was in
+    memory already depends on what was looked at before.
+
     Returns
     -------
     list of dict
@@ -219,10 +223,10 @@ def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
     """
     sides = _both(report, twin)
     titles = {
-        "files": "Files written by the commit",
-        "bytes": "Bytes written by the commit",
-        "plan_files": "Files that planning a scan then reads",
-        "plan_bytes": "Bytes that planning a scan then reads",
+        "files": "Files written, a PUT each",
+        "bytes": "Bytes written",
+        "plan_files": "Files that planning then reads, a GET each",
+        "plan_bytes": "Bytes that planning then reads",
     }
     out = []
     for key, title in titles.items():

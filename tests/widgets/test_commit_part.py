@@ -439,10 +439,10 @@ def test_costs_are_those_of_the_commit_and_of_the_same_elsewhere(lab: Any) -> No
     for name, s in (("V4", widget.simulation), ("v3", other)):
         last = s.cost().commits.iloc[-1]
         plan = s.cost().plan.cold
-        assert found["Files written by the commit"][name] == last["files"]
-        assert found["Bytes written by the commit"][name] == last["bytes"]
-        assert found["Files that planning a scan then reads"][name] == len(plan)
-        assert found["Bytes that planning a scan then reads"][name] == sum(f.size for f in plan)
+        assert found["Files written, a PUT each"][name] == last["files"]
+        assert found["Bytes written"][name] == last["bytes"]
+        assert found["Files that planning then reads, a GET each"][name] == len(plan)
+        assert found["Bytes that planning then reads"][name] == sum(f.size for f in plan)
     assert "Written: V4 " in widget.commit_report["compared"]
     widget.apply("row_delta", by="values", values={"id": [1], "region": ["eu"]})
     apply(widget, "upgrade", {"to": "4"})
