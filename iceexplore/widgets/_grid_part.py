@@ -42,8 +42,8 @@ class GridPart(Face):
         for any, "op": "contains" | "=" | "<" | ">" | "null" | "not null", "value": text}``, all of which hold;
         ``columns``, the places of those to show, at most 60; ``node``, in place of a page: that with this node's row.
     pages
-        By grid the answer: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``, the page's ``columns``
-        ({name, right, doc}, of the whole table), ``shown`` (places of the columns that ``rows`` have), ``rows`` (text,
+        By grid the answer: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``, and
+        ``columns`` ({name, right, doc}, of the whole table), ``shown`` (places of those in ``rows``), ``rows`` (text,
         at most 300 characters, or None for null), ``page``, ``pages``, ``size``, ``total`` rows, ``whole`` (without a
         filter) and ``nodes``, for each row the node that it stands for, or None. ``text`` in place of ``rows``: a page
         that is no table (see `_grid_text`).
