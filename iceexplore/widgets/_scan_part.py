@@ -94,8 +94,17 @@ class ScanPart(ScanTyping):
 
     @shown
     def _on_scan_seen(self, change: Any) -> None:
-        if self._scan is not None and self._scan_visible() and self._scan.asked != self._asked():
+        self._follow()
+
+    def _follow(self) -> None:
+        """Plan of the snapshot that is selected now, and offer its columns."""
+        if not self._scan_visible():
+            return
+        snapshot = self.selection["snapshot"]
+        if self.scan_filter.strip() and self.scan_plan.get("snapshot", snapshot) != snapshot:
             self._plan_again()
+        if self.scan_examples and self.scan_examples.get("snapshot") != snapshot:
+            self._ask_examples({})
 
     def _plan_again(self) -> None:
         asked = self._asked()
@@ -153,8 +162,8 @@ class ScanPart(ScanTyping):
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)
-        if old["snapshot"] != new["snapshot"] and self.scan_filter.strip() and self._scan_visible():
-            self._plan_again()
+        if old["snapshot"] != new["snapshot"]:
+            self._follow()
         elif old["node"] != new["node"]:
             self._explain()
 

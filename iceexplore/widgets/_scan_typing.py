@@ -90,6 +90,7 @@ class ScanTyping(ScanPlans):
             columns = complete_filter(state.schema, "", 0, most=_COLUMNS).choices
             made = self._examples_of(snapshot, state)
             return {
+                "snapshot": snapshot,
                 "columns": [[json_safe(c.text), json_safe(c.note)] for c in columns if c.kind == "column"],
                 "names": [json_safe(f.name) for f in state.schema.fields[:_COLUMNS]],
                 "filters": [json_safe(f) for f in made.filters],

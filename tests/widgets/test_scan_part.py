@@ -180,6 +180,29 @@ def test_another_snapshot_is_planned_when_it_is_selected(lab: ScanLab, table: ix
     assert lab.scan_plan["snapshot"] == str(first)
     assert lab.scan_plan["python"] == f't.at(snapshot={first}).plan("true")'
     assert lab.scan_roots == [f"root:{first}"]
+    ask(lab, "examples")
+    old = lab.scan_examples["names"]
+    lab.select(snapshot=table.snapshots[-1].snapshot_id)
+    settled(lab)
+    assert lab.scan_examples["names"] != old, "columns are those of the snapshot"
+    assert lab.scan_plan["files"] == 12
+
+
+def test_an_explorer_plans_what_is_looked_at(table: ix.Table) -> None:
+    made = table.explore()
+    made.tab = "scan"
+    made.scan_filter = "true"
+    assert made.settle(60)
+    assert made.scan_plan["files"] == 12
+    made.tab = "tree"
+    first = str(table.snapshots[0].snapshot_id)
+    made.select(snapshot=first)
+    assert made.settle(60)
+    assert made.scan_plan["snapshot"] != first, "nobody looks at it"
+    made.tab = "scan"
+    assert made.settle(60)
+    assert made.scan_plan["snapshot"] == first
+    made.close()
 
 
 def test_why(lab: ScanLab) -> None:

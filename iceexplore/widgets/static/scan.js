@@ -202,8 +202,9 @@ export function scanView(model) {
   });
 
   function drawTop() {
-    const { names: every = [], filters = [] } = model.get("scan_examples");
+    const { names: known = [], filters = [] } = model.get("scan_examples");
     const chosen = model.get("scan_columns");
+    const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
     const held = names.contains(document.activeElement) ? document.activeElement.value : null;
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
     names.replaceChildren(...every.map((name) => check(name, (event) => set(model, "scan_columns", every.filter((one) => (one === name ? event.target.checked : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
