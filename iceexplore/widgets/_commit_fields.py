@@ -17,6 +17,7 @@ Kind = Literal["int", "number", "text", "json", "choice", "flag"]
 _LONGEST = 100_000
 _WIDTH = 100
 _LONG_HELP = 110
+_MOST_CHOICES = 1000
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class Field:
     when: tuple[str, tuple[str, ...]] | None = None
 
     def sent(self) -> dict[str, Any]:
-        """As the browser needs it, JSON-safe: ``help`` in one sentence, what else there is to say in ``more``."""
+        """As the browser needs it, JSON-safe: ``help`` in one sentence, what else there is to say in ``more``.
+
+        Of more than a thousand choices the browser offers the first; in a notebook each can be given.
+        """
         help_text, more = self.help, ""
         if len(help_text) > _LONG_HELP:
             first, _, rest = help_text.partition(". ")
@@ -58,7 +62,7 @@ class Field:
             "default": json_safe(self.default),
             "help": json_safe(help_text),
             "more": json_safe(more),
-            "choices": [[json_safe(value), json_safe(label)] for value, label in self.choices],
+            "choices": [[json_safe(value), json_safe(label)] for value, label in self.choices[:_MOST_CHOICES]],
             "min": self.least,
             "max": self.most,
             "when": None if self.when is None else [self.when[0], list(self.when[1])],

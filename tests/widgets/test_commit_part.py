@@ -644,6 +644,15 @@ def test_fields_and_calls() -> None:
     assert "\n    " in long.code("t") and Call("compact").code("s") == "s.compact()"
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_very_wide_table(lab: Any) -> None:
+    widget = lab(ix.empty({f"c{i}": "long" for i in range(1200)}, format_version=3, seed=1))
+    fields = next(o["fields"] for o in widget.commit_form["operations"] if o["name"] == "evolve_schema")
+    assert len(fields[2]["choices"]) == 1000
+    widget.apply("evolve_schema", change="drop", column="c1199")
+    assert len(widget.simulation.schema.fields) == 1199
+
+
 def test_what_is_cancelled_is_not_done(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = lab(empty(3))
     ask(widget, "show")
