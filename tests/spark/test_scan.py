@@ -14,7 +14,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import FileMissingError, OptionError, UnsupportedError
-from iceexplore.on_spark import SparkColumns, _scan, _scan_groups
+from iceexplore.on_spark import SparkColumns, _scan, _scan_footers, _scan_groups
 from iceexplore.reading import outputs_of
 from tests.spark import tables
 from tests.spark.compare import differences
@@ -320,6 +320,19 @@ def test_very_many_files_make_a_small_plan(
     assert "MapInArrow" not in plan_of(frame)
     assert len(plan_of(frame)) < 20_000
     assert frame.count() == t.count() == 10_010 - 999
+
+
+def test_footers_that_workers_read(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_scan_footers, "_MOST_HERE", 0)
+    folder = tmp_path / "v2"
+    shutil.copytree(warehouse.path("v2_pos_file"), folder)
+    t = ix.open(folder)
+    frame = t.scan(warehouse.session, engine="spark")
+    assert "MapInArrow" not in plan_of(frame)
+    same(frame, own(t))
+    Path(t.state.storage.resolve(t.inspect.files()["file_path"].tolist()[0])).unlink()
+    with pytest.warns(UserWarning, match="missing"):
+        t.scan(warehouse.session, engine="spark")
 
 
 def test_engines(warehouse: Warehouse) -> None:
