@@ -13,6 +13,7 @@ from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._grid_query import GridQuery
 from iceexplore.widgets._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets._node_tables import JSON, Tab, load_table, parent_table, table_docs, tables_of, tabs_of
+from iceexplore.widgets._static import detail_html
 from iceexplore.widgets._tree_part import TreePart
 
 if TYPE_CHECKING:
@@ -82,6 +83,9 @@ class DetailPart(TreePart, GridPart):
                 self._load_page(_GRID, GridQuery.parse(_again(page) | {"node": wanted}))
 
         self._do("detail", "Reading", read, show)
+
+    def _no_kernel_html(self) -> str:
+        return super()._no_kernel_html() + detail_html(self.detail, self.pages.get(_GRID, {}))
 
     def _detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
         self._known_problems = len(self._state.problems)

@@ -15,6 +15,7 @@ from iceexplore.render import escape
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._face import Face, shown
 from iceexplore.widgets._places import Place, coverage, places_of
+from iceexplore.widgets._static import problems_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +69,9 @@ class ProblemsPart(Face):
         rows = [[json_safe(getattr(p, c)) for c in columns] for p in met]
         frame = pd.DataFrame(rows, columns=columns, dtype="string")
         return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
+
+    def _no_kernel_html(self) -> str:
+        return super()._no_kernel_html() + problems_html(self.problems)
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)

@@ -14,6 +14,7 @@ from iceexplore.render import escape
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._face import Face
 from iceexplore.widgets._lanes import lanes_of
+from iceexplore.widgets._static import snapshots_html
 
 __all__ = ["MAX_SNAPSHOTS", "Timeline", "TimelinePart"]
 
@@ -70,6 +71,9 @@ class TimelinePart(Face):
         super()._on_selected(old, new)
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
             self._compare(new)
+
+    def _no_kernel_html(self) -> str:
+        return super()._no_kernel_html() + snapshots_html(self.snapshots, self.selection["snapshot"])
 
     def _compare(self, selection: Mapping[str, str]) -> None:
         """Say what differs, where there are two to compare."""

@@ -17,6 +17,7 @@ from iceexplore.widgets._assets import script
 from iceexplore.widgets._deletes_of import KINDS, Deletes, deletes_of, row_groups
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._static import vector_html
 from iceexplore.widgets._vectors import MAX_LISTED, containers, encodings, groups, listed, picture, run_count
 
 if TYPE_CHECKING:
@@ -248,6 +249,9 @@ class DeletionVectors(VectorsPart):
     def _follow(self, selection: Mapping[str, str]) -> None:
         if self.vector_of.get("node") != selection["node"]:
             self.vector_of = {"node": selection["node"], "path": "", "footer": False}
+
+    def _no_kernel_html(self) -> str:
+        return super()._no_kernel_html() + vector_html(self.vector)
 
     @property
     def selected(self) -> pd.DataFrame | None:
