@@ -103,6 +103,8 @@ class ScanPart(ScanTyping):
         snapshot = self.selection["snapshot"]
         if self.scan_filter.strip() and self.scan_plan.get("snapshot", snapshot) != snapshot:
             self._plan_again()
+        elif self.scan_why.get("id", "") != self.selection["node"]:
+            self._explain()
         if self.scan_examples and self.scan_examples.get("snapshot") != snapshot:
             self._ask_examples({})
 
@@ -164,7 +166,7 @@ class ScanPart(ScanTyping):
         super()._on_selected(old, new)
         if old["snapshot"] != new["snapshot"]:
             self._follow()
-        elif old["node"] != new["node"]:
+        elif old["node"] != new["node"] and self._scan_visible():
             self._explain()
 
     @shown
@@ -195,8 +197,18 @@ class ScanPart(ScanTyping):
 
         def show(words: dict[str, Any]) -> None:
             self.scan_why = {"id": node, **words}
+            self._reveal(node)
 
         self._do("scan-why", "Reading", read, show)
+
+    def _reveal(self, node: str) -> None:
+        """Unfold the manifest of a file that is selected and is not in the tree yet."""
+        parts = node.split(":")
+        parent = ":".join(["manifest", *parts[1:3]])
+        known = self.scan_nodes.get(parent)
+        folded = known is not None and not known["leaf"] and parent not in self.scan_expanded
+        if len(parts) == 4 and folded and node not in self.scan_nodes:
+            self.scan_expanded = [*self.scan_expanded, parent]
 
     # What else is asked -----------------------------------------------------------------------------------------------
 

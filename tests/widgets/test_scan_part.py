@@ -222,6 +222,18 @@ def test_why(lab: ScanLab) -> None:
     assert lab.scan_why == {"id": "table"}
 
 
+def test_a_file_that_is_selected_comes_into_the_tree(lab: ScanLab) -> None:
+    lab.scan_filter = "trip_id = 95"
+    settled(lab)
+    closed = next(i for i, n in lab.scan_nodes.items() if i.startswith("manifest:") and n["children"] is None)
+    node = closed.replace("manifest:", "file:") + ":2"
+    assert node not in lab.scan_nodes
+    lab.select(node)
+    settled(lab)
+    assert closed in lab.scan_expanded and "pruned" in lab.scan_nodes[node]["marks"]
+    assert lab.scan_why["read"] is False
+
+
 def test_unfolding_shows_more(table: ix.Table) -> None:
     data = ix.empty({"id": "long"}, format_version=2, seed=3)
     data.append([record(f"f{i}.parquet", id=(i, i)) for i in range(300)])
