@@ -28,7 +28,7 @@ export function shell({ model, el: host }, views) {
     set: (name, value) => model.set(name, value),
     on: (name, run) => model.on(name, run),
     off: (name, run) => model.off(name, run),
-    send: (...message) => (wait(), model.send(...message)),
+    send: (...message) => (wait(), silent === LOST || model.send(...message)),
     save_changes: () => (wait(), model.save_changes()),
   };
   const shown = views.map((view) => view(asking));
@@ -64,7 +64,11 @@ export function shell({ model, el: host }, views) {
     if (silent !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
   function ping() {
-    model.send({ ping: true });
+    try {
+      model.send({ ping: true });
+    } catch {
+      return say(LOST); // the notebook knows that there is nobody to send to
+    }
     waiting = setTimeout(() => say(SILENT), PATIENCE);
   }
   function answered() {
@@ -76,8 +80,8 @@ export function shell({ model, el: host }, views) {
   function visited() {
     if (waiting === null && silent !== LOST && Date.now() - sign > REST) ping();
   }
-  // The notebook marks the views of a kernel that it knows to be gone.
-  const gone = () => setTimeout(() => host.closest(".jupyter-widgets-disconnected") && (clearTimeout(waiting), say(LOST)));
+  // Something happened to the line to Python: is somebody there?
+  const gone = () => setTimeout(() => waiting === null && silent !== LOST && ping());
   const ends = [
     listen(model, ["title", "badges"], drawTop),
     listen(model, ["busy"], () => (answered(), drawBusy())),
@@ -94,7 +98,6 @@ export function shell({ model, el: host }, views) {
   drawBusy();
   drawError();
   host.append(root);
-  gone();
   return () => {
     clearTimeout(waiting);
     for (const end of ends) end();
