@@ -257,7 +257,8 @@ def main() -> int:
         "",
         "Made by `python benchmarks/widgets.py`; how it measures stands at the top of that file.",
         "",
-        f"{machine}, anywidget {version('anywidget')}, Chromium without a graphics card.",
+        f"{machine}, anywidget {version('anywidget')}, Chromium without a graphics card. Load at the end: "
+        f"{os.getloadavg()[0]:.1f} (one program that computes all the time is 1).",
         "",
         "## Opening",
         "",

@@ -4,6 +4,7 @@
 export const SIZE = { height: 40, x: 38, y: 8, least: 92, most: 220 };
 const LONG = 8; // so many closed nodes in a row stand below each other; more are a block
 const COLUMNS = 8;
+const NONE = [];
 
 // The nodes that are seen, in order: { id, node, parent, level (from 1), index, of, open, kids }.
 export function seen(nodes, roots, expanded) {
@@ -16,7 +17,7 @@ export function seen(nodes, roots, expanded) {
       const node = nodes[id];
       if (!node || known.has(id)) return;
       known.add(id);
-      const row = { id, node, parent, level, index, of: ids.length, open: !node.leaf && open.has(id), kids: [] };
+      const row = { id, node, parent, level, index, of: ids.length, open: !node.leaf && open.has(id), kids: NONE, x: 0, y: 0, w: 0, blocked: false };
       rows.push(row);
       here.push(row);
       if (row.open && node.children) row.kids = walk(node.children, id, level + 1);
@@ -45,9 +46,11 @@ export function layout({ rows, roots }) {
   const step = SIZE.height + SIZE.y;
 
   function put(row, x, y) {
-    Object.assign(row, { x, y, w: widths[row.level] });
-    all.width = Math.max(all.width, x + row.w);
-    all.height = Math.max(all.height, y + SIZE.height);
+    row.x = x;
+    row.y = y;
+    row.w = widths[row.level];
+    if (x + row.w > all.width) all.width = x + row.w;
+    if (y + SIZE.height > all.height) all.height = y + SIZE.height;
   }
   function block(run, parent, top) {
     const level = run[0].level;

@@ -138,10 +138,9 @@ export function mapView(model, options = {}) {
     drawLegend();
   }
   function drawWay(id) {
-    const parents = new Map();
-    for (const [parent, node] of Object.entries(nodes())) for (const child of node.children ?? []) parents.set(child, parent);
     const steps = [];
-    for (let at = id; at !== undefined && nodes()[at] && !steps.includes(at); at = parents.get(at)) steps.unshift(at);
+    const above = (at) => (placed.byId.has(at) ? placed.byId.get(at).parent : Object.entries(nodes()).find(([, node]) => node.children?.includes(at))?.[0]);
+    for (let at = id; at && nodes()[at] && !steps.includes(at); at = above(at)) steps.unshift(at);
     way.replaceChildren(
       ...steps.map((step, i) => {
         const { label } = nodes()[step];
