@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -148,10 +148,10 @@ def timed(folder: Path, case: str, runs: int) -> dict[str, Any]:
         work: dict[str, list[float]] = {"iceberg": [], "iceexplore": []}
         for turn in range(runs):
             for way in ("iceberg", "iceexplore") if turn % 2 else ("iceexplore", "iceberg"):
-                began, used = time.perf_counter(), sum(worked(os.getpid()))
+                began, used = time.perf_counter(), worked(os.getpid())
                 ask[way, read]()
                 times[way].append(time.perf_counter() - began)
-                work[way].append(sum(worked(os.getpid())) - used)
+                work[way].append(worked(os.getpid()) - used)
         for way in times:
             out[f"{way} {read}"], out[f"{way} {read} CPU"] = times[way], work[way]
     spark.stop()
@@ -164,31 +164,40 @@ def held(folder: Path, case: str, way: str) -> dict[str, Any]:
     rows = frame(spark, folder, case, way)
     for read in READS:
         answer(read, rows)()
-    peak = sum(peaks(os.getpid()))
+    peak = peaks(os.getpid())
     spark.stop()
     return {"memory": peak // 1024}
 
 
-def peaks(process: int) -> Iterator[int]:
+def peaks(process: int) -> int:
     """The most that a process and those that it started held, in kB (proc(5))."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    yield next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
-    for started in children(process):
-        yield from peaks(started)
+    lines = said(f"/proc/{process}/status").splitlines()
+    own = next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+    return own + sum(map(peaks, children(process)))
 
 
-def worked(process: int) -> Iterator[float]:
+def worked(process: int) -> float:
     """The seconds of CPU that a process and those that it started have taken (proc(5))."""
-    numbers = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    yield sum(int(n) for n in numbers[11:15]) / os.sysconf("SC_CLK_TCK")
-    for started in children(process):
-        yield from worked(started)
+    numbers = said(f"/proc/{process}/stat").rpartition(")")[2].split()
+    own = sum(int(n) for n in numbers[11:15]) / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(worked, children(process)))
 
 
-def children(process: int) -> Iterator[int]:
+def children(process: int) -> list[int]:
     """The processes that a process started."""
-    for task in Path(f"/proc/{process}/task").iterdir():
-        yield from map(int, (task / "children").read_text(encoding="utf-8").split())
+    try:
+        tasks = list(Path(f"/proc/{process}/task").iterdir())
+    except FileNotFoundError:
+        return []
+    return [int(number) for task in tasks for number in said(f"{task}/children").split()]
+
+
+def said(file: str) -> str:
+    """What a file of ``/proc`` says; nothing where its process or thread has ended."""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def child(*args: str) -> dict[str, Any]:
