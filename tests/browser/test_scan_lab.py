@@ -109,7 +109,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     assert "no column 'rider'" in lab(page).locator(".ice-scan-answer").inner_text()
     box.fill("trip_id > 5")
     lab(page).locator(".ice-scan-columns summary").click()
-    lab(page).locator(".ice-scan-columns input:checked").uncheck()
+    lab(page).locator(".ice-scan-columns input:checked").click()
     page.get_by_role("button", name="Plan", exact=True).click()
     idle(notebook)
     assert lab(page).locator("h3").inner_text().startswith("Reads ")
