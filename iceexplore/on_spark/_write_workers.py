@@ -30,10 +30,10 @@ from iceexplore.planning import PartitionColumn, partition_columns
 from iceexplore.reading import LAST_UPDATED, ROW_ID, arrow_fields
 
 __all__ = [
-    "LINEAGE",
-    "MOST_HELD",
     "FileWriter",
     "Keys",
+    "LINEAGE",
+    "MOST_HELD",
     "chunks",
     "lineage_of",
     "packed",
