@@ -19,6 +19,7 @@ __all__ = ["saved_html"]
 _PAGE_CSS = """
 html { background: #f4f6f8; } body { margin: 0; }
 #ice-page { max-width: 1600px; margin: 0 auto; padding: 16px; }
+.ice-saved-title { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .ice-saved-note { color: #596474; font: 12px/1.5 system-ui, sans-serif; }
 .ice-plain { font: 14px/1.5 system-ui, sans-serif; } .ice-plain table { border-collapse: collapse; }
 .ice-plain th, .ice-plain td { padding: 2px 10px 2px 0; text-align: left; }
@@ -57,7 +58,7 @@ def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape.html(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n"
-        f'<main id="ice-page"><div id="ice-host"></div><noscript><div class="ice-plain">{plain}</div></noscript>\n'
+        f'<main id="ice-page"><h1 class="ice-saved-title">{escape.html(title)}</h1><div id="ice-host"></div><noscript><div class="ice-plain">{plain}</div></noscript>\n'
         f'<footer class="ice-saved-note">{said}</footer></main>\n'
         f'<script type="application/json" id="ice-data">{data}</script>\n<script>{code}</script>\n</body>\n</html>\n'
     )

@@ -1,0 +1,80 @@
+"""A saved page in a real Chromium: it works from a file, asks nobody, and what a table calls itself stays a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "<img src=x onerror=\"window['owned']=1\"></script><script>window['owned']=1</script>"
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A tab; nothing but the file itself was asked for, and nothing complained."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    tab = context.new_page()
+    asked: list[str] = []
+    said: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    yield tab
+    assert {url.split(":")[0] for url in asked} <= {"file", "blob"}
+    assert said == []
+    context.close()
+
+
+def test_walk_through(page: Any, tmp_path: Path) -> None:
+    table = ix.sample("trips")
+    made = Explorer(table).save_html(tmp_path / "trips.html", max_bytes=600_000)
+    page.goto(made.path.as_uri())
+    page.locator(".ice-timeline").wait_for()
+    assert page.locator("footer").inner_text().startswith("Made by iceexplore")
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+    tree = page.get_by_role("tree")
+    tree.locator("[tabindex='0']").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    page.locator(".ice-kind").filter(has_text="Table").wait_for()
+    # a table: sorted by its own script
+    page.get_by_role("columnheader").first.locator(".ice-sort").click()
+    page.locator("[aria-sort=ascending]").wait_for()
+    # another snapshot
+    page.get_by_role("button", name="Earlier snapshot").click()
+    shown = str(table.snapshots[-2].snapshot_id)
+    page.locator(f"[role=treeitem][data-id='snapshot:{shown}']").wait_for(state="attached")
+    assert page.locator(".ice-error:visible").count() == 0
+
+
+def test_names_stay_names(page: Any, tmp_path: Path) -> None:
+    table = ix.empty({"id": "long", HOSTILE: "string"}, format_version=2)
+    table.append(pd.DataFrame({"id": [1], HOSTILE: [HOSTILE]}))
+    table.set_properties({HOSTILE: HOSTILE})
+    table.branch(HOSTILE)
+    made = Explorer(table).save_html(tmp_path / "hostile.html")
+    page.goto(made.path.as_uri())
+    page.locator(".ice-timeline").wait_for()
+    tree = page.get_by_role("tree")
+    for _ in range(8):
+        tree.locator("[tabindex='0']").focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(100)
+        for tab in page.get_by_role("tab").all():
+            tab.click()
+    assert page.locator("#ice-page img, #ice-page script").count() == 0
+    assert page.evaluate("window.owned") is None
