@@ -257,7 +257,8 @@ class NotebookPage:
         """No other host was contacted, and nothing complained."""
         assert self.requests, "the page asked for nothing: it was never opened"
         assert self.foreign_hosts() == set()
-        assert self.our_errors() == []
+        errors = self.our_errors()
+        assert errors == [], errors
 
 
 class Notebook7Page(NotebookPage):
@@ -271,6 +272,10 @@ class Notebook7Page(NotebookPage):
         self.page.wait_for_function(
             "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'", timeout=120_000
         )
+
+    def our_errors(self) -> list[str]:
+        """Less what Notebook 7 says of settings that it lacks: its own scripts alone are in the trace."""
+        return [e for e in super().our_errors() if not ("reading 'schema'" in e and "blob:" not in e)]
 
 
 @contextmanager
