@@ -234,8 +234,8 @@ def _write(rows: list[str], agreement: list[str]) -> None:
     text = [
         "# Metadata tables on Spark",
         "",
-        f"Made by `{' '.join(['python benchmarks/distributed_metadata.py', *sys.argv[1:]])}`; how it measures stands at "
-        "the top of that file.",
+        f"Made by `{' '.join(['python benchmarks/distributed_metadata.py', *sys.argv[1:]])}`; how it measures stands "
+        "at the top of that file.",
         "",
         f"{about}, PySpark {pyspark.__version__}, `local[2]`, Java's heap 3 GB, one run each. Load of the "
         f"machine when it ended: {os.getloadavg()[1]:.1f}.",
