@@ -58,7 +58,8 @@ def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape.html(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n"
-        f'<main id="ice-page"><h1 class="ice-saved-title">{escape.html(title)}</h1><div id="ice-host"></div><noscript><div class="ice-plain">{plain}</div></noscript>\n'
+        f'<main id="ice-page"><h1 class="ice-saved-title">{escape.html(title)}</h1>'
+        f'<div id="ice-host"></div><noscript><div class="ice-plain">{plain}</div></noscript>\n'
         f'<footer class="ice-saved-note">{said}</footer></main>\n'
         f'<script type="application/json" id="ice-data">{data}</script>\n<script>{code}</script>\n</body>\n</html>\n'
     )

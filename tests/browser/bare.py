@@ -143,11 +143,8 @@ class BarePage:
         self.idle()
 
     def violations(self) -> list[Any]:
-        """What axe-core finds wrong: WCAG 2.2 A and AA, and its best practices."""
-        if not self.page.evaluate("'axe' in window"):
-            self.page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-        found: list[Any] = self.page.evaluate(_AXE)
-        return found
+        """What axe-core finds wrong."""
+        return violations(self.page)
 
     def end(self) -> dict[str, int]:
         """Take the widget away; what is left of it."""
@@ -159,6 +156,14 @@ class BarePage:
         """Nothing complained, nothing was asked for."""
         assert self.errors == []
         assert [url for url in self.requests if not url.startswith(("about:", "blob:", "data:"))] == []
+
+
+def violations(page: Any) -> list[Any]:
+    """What axe-core finds wrong in a page: WCAG 2.2 A and AA, and its best practices."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found: list[Any] = page.evaluate(_AXE)
+    return found
 
 
 @contextmanager

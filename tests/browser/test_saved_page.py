@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 import iceexplore as ix
 from iceexplore.widgets import Explorer
+from tests.browser.bare import violations
 
 pytestmark = pytest.mark.browser
 
@@ -42,8 +42,7 @@ def test_walk_through(page: Any, tmp_path: Path) -> None:
     assert page.locator("footer").inner_text().startswith("Made by iceexplore")
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        assert violations(page) == []
     tree = page.get_by_role("tree")
     tree.locator("[tabindex='0']").focus()
     page.keyboard.press("Home")
