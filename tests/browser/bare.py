@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.browser.harness import Theme
 
-__all__ = ["BarePage", "bare_page"]
+__all__ = ["BarePage", "bare_page", "violations"]
 
 _PAGE = """<!doctype html><html lang="en"><head><title>widget</title><style>%s</style>
 <style>body { margin: 0; padding: 12px; font: 13px/1.4 sans-serif; background: %s; } main { max-width: 1400px; }</style>
