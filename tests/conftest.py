@@ -99,8 +99,12 @@ TOGETHER = ("tests/spark/", "tests/browser/")
 FIRST = (*TOGETHER, "notebooks/")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that no process is left alone with it."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no process is left alone with it; `make test-long` has more tests."""
+    if hypothesis.settings.get_current_profile_name() != "long":
+        left = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left)
     items.sort(key=lambda item: next((i for i, folder in enumerate(FIRST) if item.nodeid.startswith(folder)), 9))
 
 

@@ -14,12 +14,11 @@ import sys
 import time
 from pathlib import Path
 
-import hypothesis
 import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
-from tests.labs.test_lab_commits import is_long, unnamed
+from tests.labs.test_lab_commits import unnamed
 from tests.spark.lab_writer import TWIN
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
@@ -76,11 +75,8 @@ def test_tasks_that_are_run_twice_neither_lose_nor_double_rows(require_java: Non
     assert lost > 0 and lost_later > 0  # the first attempts' files
 
 
-@pytest.mark.skipif(
-    hypothesis.settings.get_current_profile_name() != "long", reason="five sessions of Spark: make test-long"
-)
+@pytest.mark.long
 def test_writers_on_spark_killed_at_any_point(require_java: None, tmp_path: Path) -> None:
-    assert is_long()
     rng = random.Random(11)
     properties = {"write.delete.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}
     ix.create(

@@ -15,7 +15,6 @@ import pytest
 import iceexplore as ix
 from iceexplore.commits import check_rules
 from iceexplore.storage import FolderStorage
-from tests.labs.test_lab_commits import is_long
 from tests.spark.conftest import Warehouse
 from tests.spark.session import arrow
 from tests.spark.test_lab_writes import frame_of
@@ -66,7 +65,12 @@ def assert_pyiceberg_reads(lab: ix.Lab) -> None:
 
 @pytest.mark.parametrize(
     ("version", "mode"),
-    [(1, "copy-on-write"), (2, "merge-on-read"), (3, "copy-on-write"), (4, "merge-on-read")],
+    [
+        (2, "merge-on-read"),
+        (4, "merge-on-read"),
+        (3, "copy-on-write"),
+        pytest.param(1, "copy-on-write", marks=pytest.mark.long),
+    ],
 )
 def test_operations_do_what_they_do_here(warehouse: Warehouse, tmp_path: Path, version: int, mode: str) -> None:
     from pyspark.sql import functions as f
@@ -231,7 +235,7 @@ FILTERS = (
 )  # fmt: skip
 
 
-@pytest.mark.skipif(not is_long(), reason="some hundred queries: make test-long")
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_random_operations_on_random_tables(warehouse: Warehouse, tmp_path: Path, seed: int) -> None:
     spark, rng = warehouse.session, Random(seed)
