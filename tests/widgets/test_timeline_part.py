@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.metadata import Ref, Snapshot
+from iceexplore.storage import CACHE
 from iceexplore.widgets import Timeline
 from iceexplore.widgets._lanes import MAX_LANES, lanes_of
 from iceexplore.widgets._timeline_part import MAX_SNAPSHOTS
@@ -71,6 +72,8 @@ def test_sizes_are_the_summary_s(table: ix.Table, widget: Timeline) -> None:
 
 def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     first, last = table.snapshots[2].snapshot_id, table.snapshots[-1].snapshot_id
+    CACHE.clear()  # what another test has read would be kept
+    reads = len(table.reads)
     widget.select(snapshot=last, against=first)
     assert widget.settle(60)
     assert widget.error == {}
@@ -83,6 +86,7 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     others = counts.drop("data file").sum()
     assert rows["delete files"] == (others["added_files"], others["removed_files"])
     json.dumps(widget.comparison)
+    assert len(table.reads) > reads
     widget.select(against="")
     assert widget.settle(60)
     assert widget.comparison == {}
