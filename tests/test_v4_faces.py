@@ -275,7 +275,7 @@ def widget(t: ix.Table) -> Iterator[Explorer]:
 
 
 def _select(widget: Explorer, node_id: str) -> None:
-    widget.selected_id = node_id
+    widget.select(node_id)
     assert widget.settle(60)
     assert widget.error == {}
 
@@ -285,17 +285,19 @@ def test_the_explorer_of_a_v4_table(t: ix.Table, widget: Explorer) -> None:
     assert kinds.count("root-manifest") == 1
     assert "manifest-list" not in kinds
     assert {"data-manifest", "manifest-dv", "data-file", "deletion-vector", "equality-delete"} <= set(kinds)
+    asked = 0
     for node_id, node in list(widget.nodes.items()):
         if node["kind"] == "more":
             continue
         _select(widget, node_id)
         assert widget.detail["id"] == node_id
         for table in widget.detail["tables"]:
-            widget.query = {"n": widget.query.get("n", 0) + 1, "table": table["key"], "page": 0}
+            asked += 1
+            widget.query = {"detail": {"n": asked, "of": table["of"], "table": table["key"], "page": 0}}
             assert widget.settle(60)
             assert widget.error == {}, (node, table)
-            assert widget.page["table"] == table["key"]
-        json.dumps({"nodes": widget.nodes, "detail": widget.detail, "page": widget.page}, allow_nan=False)
+            assert widget.pages["detail"]["table"] == table["key"]
+        json.dumps({"nodes": widget.nodes, "detail": widget.detail, "pages": widget.pages}, allow_nan=False)
 
 
 def test_a_vector_lists_what_it_removes(t: ix.Table, widget: Explorer) -> None:
