@@ -189,3 +189,15 @@ def test_import_leaves_the_heavy_ones_alone() -> None:
     code = f"import sys, iceexplore; print(*[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_the_explorer_opens_without_the_labs_packages() -> None:
+    code = """
+import sys
+import iceexplore as ix
+w = ix.sample("trips").explore()
+assert w.settle(60) and not w.error, w.error
+print(*[name for name in ("iceexplore.commits", "iceexplore.planning") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits import select
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, live
@@ -69,6 +68,8 @@ def live_data(state: TableState, count: int, where: str | None = None) -> list[s
     """
     found: list[str] = []
     if where:
+        from iceexplore.commits import select
+
         chosen = select(state, where)
         for batch in (chosen.whole, chosen.part):
             found += batch.entries["location"].slice(0, count - len(found)).to_pylist()

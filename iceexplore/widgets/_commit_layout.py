@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields as fields_of
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from iceexplore.commits import LayoutOptions, option_docs
 from iceexplore.graph import TableState
 from iceexplore.widgets._commit_fields import Call, Field, checked_values
+
+if TYPE_CHECKING:
+    from iceexplore.commits import LayoutOptions
 
 __all__ = ["layout_calls", "layout_fields", "start_of"]
 
@@ -33,6 +35,8 @@ _OPEN = {"dialect": "as the table", "manifest_format": "as the dialect"}
 
 def layout_fields(state: TableState) -> tuple[Field, ...]:
     """The format version, and each option of a V4 layout with its own documentation."""
+    from iceexplore.commits import option_docs
+
     version = state.metadata.format_version
     versions = [("", f"{version}, as it is")] + [(str(v), f"{v}, upgraded") for v in range(version + 1, 5)]
     text = "A higher one upgrades with the first commit. The options count in version 4."
@@ -62,6 +66,8 @@ def start_of(state: TableState, layout: Mapping[str, Any]) -> tuple[int | None, 
     OptionError
         A field makes no sense.
     """
+    from iceexplore.commits import LayoutOptions
+
     form = layout_fields(state)
     values = checked_values(form, layout)
     version = int(values.pop("format_version")) if values["format_version"] else None
@@ -85,6 +91,8 @@ def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str,
     OptionError
         A field makes no sense, or the version is below the simulation's.
     """
+    from iceexplore.commits import LayoutOptions
+
     version, given = start_of(state, layout)
     version = max(options.format_version, version or 0)
     if version < 4:

@@ -66,6 +66,8 @@ class CommitPart(CommitShown):
         first = super()._first(selection)
         if self._session is None:
             return first | {"commit_form": {"needs": _NEEDS_TABLE}}
+        if getattr(self, "tab", "commit") != "commit":  # asked for when it is shown: `iceexplore.commits` is large
+            return first
         return first | {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
 
     def _begin(self) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits import RuleBreak, check_rules, checked_rules, plan_cost
 from iceexplore.errors import OptionError
 from iceexplore.graph import Diff, TableState, diff, human_bytes, json_safe, to_frame
 from iceexplore.storage import Write
@@ -17,6 +16,8 @@ from iceexplore.widgets._commit_tree import SideTree
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from iceexplore.commits import RuleBreak
 
 __all__ = ["Report", "bars"]
 
@@ -157,12 +158,16 @@ class Report:
             case "written":
                 return self._written()
             case "plan":
+                from iceexplore.commits import plan_cost
+
                 return plan_cost(self.after, cached=self.before).to_pandas()
         raise OptionError(f"a step has no table {table[:60]!r}")
 
     def _rules(self) -> pd.DataFrame:
         """Every rule that was checked, the broken ones first."""
         import pandas as pd
+
+        from iceexplore.commits import checked_rules
 
         breaks = {b.rule: b for b in reversed(self._breaks)}
         rows = [
@@ -180,6 +185,8 @@ class Report:
 
     def checked(self) -> str:
         """How many rules were checked, and which are broken, in a sentence. A very large table's wait for the tab."""
+        from iceexplore.commits import checked_rules
+
         summary = (self.after.snapshot.summary if self.after.snapshot else None) or {}
         files = str(summary.get("total-data-files", "0"))
         if files.isdecimal() and len(files) < 19 and int(files) > _MANY_FILES:
@@ -191,6 +198,8 @@ class Report:
 
     @cached_property
     def _breaks(self) -> list[RuleBreak]:
+        from iceexplore.commits import check_rules
+
         return check_rules(self.after)
 
     @cached_property
@@ -273,6 +282,8 @@ def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]
         level = "data" if write.kind not in _LEVELS or write.location.startswith(data) else write.kind
         out["files"][level] += 1
         out["bytes"][level] += write.length
+    from iceexplore.commits import plan_cost
+
     for file in plan_cost(after.state).cold:
         level = file.kind if file.kind in _LEVELS else "manifest"
         out["plan_files"][level] += 1

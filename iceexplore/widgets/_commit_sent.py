@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from iceexplore.commits import RULES
 from iceexplore.graph import json_safe
 from iceexplore.widgets._commit_fields import Field
 from iceexplore.widgets._commit_layout import layout_fields
@@ -50,6 +49,8 @@ def line_of(session: Session) -> dict[str, Any]:
 
 def refusal_of(refused: RefusedError) -> dict[str, Any]:
     """Why something was refused: see `CommitPart.commit_refused`."""
+    from iceexplore.commits import RULES
+
     error = refused.error
     name = getattr(error, "rule", "")
     rule = RULES.get(name)

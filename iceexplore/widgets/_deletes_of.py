@@ -14,8 +14,6 @@ from iceexplore.errors import FormatError, IceexploreError, OptionError
 from iceexplore.formats import read_parquet_row_groups
 from iceexplore.graph import TableState, TreeNode, travel
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, read_manifest_dv, whole
-from iceexplore.planning import match_deletes
-from iceexplore.reading import deleted_positions, position_index, read_vector
 from iceexplore.widgets._vectors import bitmap_of
 
 __all__ = ["Deletes", "KINDS", "deletes_of", "row_groups"]
@@ -74,6 +72,8 @@ def deletes_of(state: TableState, node: TreeNode, path: str = "") -> Generator[s
     """
     from pyroaring import BitMap64
 
+    from iceexplore.reading import read_vector
+
     ids = [int(part) for part in node.id.split(":")[1:]]
     state = travel(state, snapshot=ids[0])
     root = state.root()
@@ -106,6 +106,8 @@ def deletes_of(state: TableState, node: TreeNode, path: str = "") -> Generator[s
 
 def _of_file(state: TableState, entry: dict[str, Any], path: str) -> Deletes:
     """Of a position delete file what it deletes in one data file."""
+    from iceexplore.reading import position_index
+
     index = position_index(state, entry["location"], entry["file_format"])
     if not index.paths:
         raise FormatError("the position delete file has no rows", location=entry["location"])
@@ -121,6 +123,9 @@ def _of_file(state: TableState, entry: dict[str, Any], path: str) -> Deletes:
 def _of_data(state: TableState, manifest: Manifest, row: int, entry: dict[str, Any]) -> Deletes:
     """What is deleted in a data file, by all deletes by position that apply."""
     from pyroaring import BitMap64
+
+    from iceexplore.planning import match_deletes
+    from iceexplore.reading import deleted_positions
 
     tuples = state.reader.direct(manifest) if manifest.is_root else manifest
     files = EntryBatch(manifest.entries.slice(row, 1))

@@ -9,7 +9,6 @@ import traitlets
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import json_safe
-from iceexplore.planning import node_evidence
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._scan_plans import ShownPlan
@@ -189,6 +188,8 @@ class ScanPart(ScanTyping):
             return
 
         def read() -> dict[str, Any]:
+            from iceexplore.planning import node_evidence
+
             evidence = node_evidence(found.nodes, node)
             if evidence is None:
                 return {}

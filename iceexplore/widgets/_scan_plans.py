@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import traitlets
 
 from iceexplore.graph import TableState, travel
-from iceexplore.planning import PlanNodes, ScanPlan, plan_scan
 from iceexplore.widgets._grid_part import GridPart
+
+if TYPE_CHECKING:
+    from iceexplore.planning import PlanNodes, ScanPlan
 
 __all__ = ["Asked", "ScanPlans", "ShownPlan"]
 
@@ -74,6 +76,8 @@ class ScanPlans(GridPart):
 
     def _plan_of(self, asked: Asked) -> ShownPlan:
         """A plan; the last ones are kept."""
+        from iceexplore.planning import PlanNodes, plan_scan
+
         with self._scan_lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
             if asked not in self._plans:
                 state = self._state_at(asked.snapshot)

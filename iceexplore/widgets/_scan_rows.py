@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import TableState, direct_places, format_ms, json_safe, live_manifests, travel
 from iceexplore.manifests import whole
-from iceexplore.reading import RowPlace, RowPlaces
 from iceexplore.widgets._forest import short
 from iceexplore.widgets._scan_words import Block, Part
+
+if TYPE_CHECKING:
+    from iceexplore.reading import RowPlace, RowPlaces
 
 __all__ = ["condition_of", "find_files", "rows_sent"]
 

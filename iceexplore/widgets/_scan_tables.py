@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import to_frame
 from iceexplore.manifests import whole
-from iceexplore.planning import PlanNodes, ScanPlan
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from iceexplore.planning import PlanNodes, ScanPlan
 
 __all__ = ["TABLES", "nodes_of_rows", "row_of_node", "table_of"]
 

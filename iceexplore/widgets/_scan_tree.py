@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.graph import json_safe
-from iceexplore.planning import PlanNodes
 from iceexplore.render import SceneNode
 from iceexplore.widgets._forest import short
+
+if TYPE_CHECKING:
+    from iceexplore.planning import PlanNodes
 
 __all__ = ["ScanGrowth", "first_unfolded", "grow_scan"]
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, json_safe
-from iceexplore.planning import Completion, Examples, complete_filter, examples_of, make_filter
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._scan_plans import ScanPlans
 from iceexplore.widgets._work import Work
+
+if TYPE_CHECKING:
+    from iceexplore.planning import Examples
 
 __all__ = ["ScanTyping"]
 
@@ -57,6 +59,8 @@ class ScanTyping(ScanPlans):
         snapshot = self.selection["snapshot"]
 
         def read() -> dict[str, Any]:
+            from iceexplore.planning import Completion, complete_filter, make_filter
+
             state = self._state_at(snapshot)
             error, found = "", Completion(at, at, ())
             try:
@@ -77,6 +81,8 @@ class ScanTyping(ScanPlans):
         self._hints.submit("hint", read, show)
 
     def _examples_of(self, snapshot: str, state: TableState) -> Examples:
+        from iceexplore.planning import examples_of
+
         with self._examples_lock:
             if snapshot not in self._examples:
                 self._examples = {snapshot: examples_of(state)}
@@ -86,6 +92,8 @@ class ScanTyping(ScanPlans):
         snapshot = self.selection["snapshot"]
 
         def read() -> dict[str, Any]:
+            from iceexplore.planning import complete_filter
+
             state = self._state_at(snapshot)
             columns = complete_filter(state.schema, "", 0, most=_COLUMNS).choices
             made = self._examples_of(snapshot, state)

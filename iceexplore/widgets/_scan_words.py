@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from iceexplore.graph import human_bytes, json_safe
-from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan
 from iceexplore.widgets._forest import short
+
+if TYPE_CHECKING:
+    from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan
 
 __all__ = ["Block", "Part", "advice_sent", "evidence_sent", "plan_sent", "python_of"]
 

@@ -497,7 +497,7 @@ def test_the_tables_of_a_step(lab: Any) -> None:
 
 def test_broken_rules_are_said(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = commits.RuleBreak("row-ids", "a.parquet", "row ids are another file's, too")
-    monkeypatch.setattr("iceexplore.widgets._commit_report.check_rules", lambda state: [broken])
+    monkeypatch.setattr("iceexplore.commits.check_rules", lambda state: [broken])
     widget = lab(empty(3))
     apply(widget, "append")
     assert widget.commit_report["checked"].endswith("1 broken: row-ids.")
@@ -674,7 +674,7 @@ def test_what_is_cancelled_is_not_done(lab: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
     apply(widget, "append")
     assert widget.commit_line["at"] == 1
-    monkeypatch.setattr("iceexplore.widgets._commit_report.check_rules", lambda state: begun.wait(30) and [])
+    monkeypatch.setattr("iceexplore.commits.check_rules", lambda state: begun.wait(30) and [])
     begun.clear()
     widget.apply("append")
     widget.cancelled += 1

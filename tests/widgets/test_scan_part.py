@@ -417,7 +417,7 @@ def test_typing_does_not_wait_for_a_plan(lab: ScanLab, monkeypatch: pytest.Monke
         gate.wait(30)
         return plan(*args, **how)
 
-    monkeypatch.setattr("iceexplore.widgets._scan_plans.plan_scan", slow)
+    monkeypatch.setattr("iceexplore.planning.plan_scan", slow)
     lab.scan_filter = "trip_id > 5"
     assert started.wait(30)
     assert lab.busy == "Planning …"

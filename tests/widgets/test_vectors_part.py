@@ -270,7 +270,7 @@ def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) ->
     table = ix.sample("trips")
     node = nodes_of(table, "deletion-vector")[0]
     monkeypatch.setattr(
-        "iceexplore.widgets._deletes_of.read_vector", lambda *_: decode_deletion_vector(b"\x00" * 30, "x")
+        "iceexplore.reading.read_vector", lambda *_: decode_deletion_vector(b"\x00" * 30, "x")
     )
     widget = show(DeletionVectors, table, selection={"node": node.id})
     assert "x" in widget.error["text"]

@@ -104,6 +104,7 @@ export function commitView(model) {
   function drawForm() {
     const { needs, layout, choose } = get("form");
     if (needs) return form.replaceChildren(el("p", {}, needs));
+    if (!layout) return; // it is on its way
     drawLayout("layout", layout);
     folded.hidden = layout.slice(1).every((field) => !means("layout", layout, field));
     drawChoose("", choose);
