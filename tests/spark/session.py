@@ -59,7 +59,7 @@ def start(warehouse: Path) -> Any:
     return session
 
 
-def arrow(frame: Any, seconds: float = 120.0) -> pa.Table:
+def arrow(frame: Any, seconds: float = 40.0) -> pa.Table:
     """The rows of a Spark DataFrame, asked for again where no answer comes.
 
     Of some ten thousand answers one was seen that Spark's socket never gave: the run ended in a timeout, with an idle
