@@ -22,13 +22,17 @@ POS_ID = 2147483545
 ROW_ID = 2147483544
 
 
-def read_position_deletes(storage: Storage, location: str, file_format: str | None = None) -> pa.Table:
+def read_position_deletes(
+    storage: Storage, location: str, file_format: str | None = None, *, encoded: bool = False
+) -> pa.Table:
     """Read a position delete file.
 
     Parameters
     ----------
     file_format
         As the manifest says; the content decides.
+    encoded
+        Whether paths come as ``dictionary<int32, string>``: a fraction of the memory.
 
     Returns
     -------
@@ -41,10 +45,12 @@ def read_position_deletes(storage: Storage, location: str, file_format: str | No
     FormatError
         No such file, damaged, or without the two columns.
     """
-    table = read_rows(storage, location, kind="delete-file", said=file_format)
+    once = ["file_path"] if encoded else []
+    table = read_rows(storage, location, kind="delete-file", said=file_format, encoded=once)
     path = _column(table, FILE_PATH_ID, "file_path", location)
     pos = _column(table, POS_ID, "pos", location)
-    columns = {"file_path": (path, pa.string()), "pos": (pos, pa.int64())}
+    text = pa.dictionary(pa.int32(), pa.string()) if encoded else pa.string()
+    columns = {"file_path": (path, text), "pos": (pos, pa.int64())}
     with foreign("the position delete file", location):
         out = pa.table({name: table.column(i).cast(kind) for name, (i, kind) in columns.items()})
         row = _find(table, ROW_ID, "row")

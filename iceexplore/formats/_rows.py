@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
@@ -64,6 +64,7 @@ def read_rows(
     kind: str,
     limit: int = MAX_TABLE_BYTES,
     said: str | None = None,
+    encoded: Sequence[str] = (),
 ) -> pa.Table:
     """Every row of a Parquet, ORC or Avro file. The format is told by the content.
 
@@ -75,6 +76,9 @@ def read_rows(
         Bytes that the table may take in memory. A few bytes of run lengths can claim billions of rows.
     said
         The format that the file's manifest names, for the error if the file is neither of the three.
+    encoded
+        Columns that a Parquet file's dictionaries stay in (``dictionary<int32, ...>``): a path that stands in each of
+        a million rows is kept once.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def read_rows(
         found = sniff(file.read(HEAD_BYTES))
         file.seek(0)
         if found == "parquet":
-            return _collect(_parquet(file, location, limit), "the Parquet file", location, limit)
+            return _collect(_parquet(file, location, limit, encoded), "the Parquet file", location, limit, encoded)
         if found == "orc":
             table = orc_rows(storage, location, kind=kind, limit=limit)
             return _collect(iter([table.schema, *table.to_batches()]), "the ORC file", location, limit)
@@ -105,7 +109,9 @@ def read_rows(
     raise FormatError(f"not Parquet, ORC or Avro, but {found or 'unknown content'}{claim}", location=location, offset=0)
 
 
-def _collect(batches: Iterator[pa.RecordBatch | pa.Schema], what: str, location: str, limit: int) -> pa.Table:
+def _collect(
+    batches: Iterator[pa.RecordBatch | pa.Schema], what: str, location: str, limit: int, encoded: Sequence[str] = ()
+) -> pa.Table:
     """Batches to a table; the first item is their schema."""
     with foreign(what, location):
         schema = next(batches)
@@ -117,8 +123,14 @@ def _collect(batches: Iterator[pa.RecordBatch | pa.Schema], what: str, location:
                 raise UnsupportedError(f"the rows of {location} take more than {limit:,} bytes of memory")
             kept.append(batch)
         table = pa.Table.from_batches(kept, schema=schema)
-        plain = pa.schema([plain_field(f) for f in schema])
+        plain = pa.schema([_kept(f) if f.name in encoded else plain_field(f) for f in schema])
         return pa.Table.from_arrays([_cast(c, f.type) for c, f in zip(table.columns, plain, strict=True)], schema=plain)
+
+
+def _kept(field: pa.Field) -> pa.Field:
+    """As `plain_field`, but encoded if it is."""
+    plain = plain_field(field)
+    return plain.with_type(field.type) if pa.types.is_dictionary(field.type) else plain
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -131,10 +143,10 @@ def _check_rows(rows: int, columns: int, location: str, limit: int) -> None:
         raise UnsupportedError(f"{location} claims {rows:,} rows: more than fit {limit:,} bytes of memory")
 
 
-def _parquet(file: BinaryIO, location: str, limit: int) -> Iterator[Any]:
+def _parquet(file: BinaryIO, location: str, limit: int, encoded: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    reader = pq.ParquetFile(file)
+    reader = pq.ParquetFile(file, read_dictionary=[*encoded])
     _check_rows(reader.metadata.num_rows, reader.metadata.num_columns, location, limit)
     yield reader.schema_arrow
     yield from reader.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)

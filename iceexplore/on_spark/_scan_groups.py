@@ -58,7 +58,7 @@ PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
 #: Different sets of equality deletes in a group: bits of a mask.
 _MOST_SETS = 62
-_THREADS = 16
+_THREADS = 8
 
 _Version = tuple[int, int]
 _Words = Any

@@ -73,10 +73,11 @@ def position_index(state: TableState, location: str, file_format: str | None = N
 
 
 def _load(state: TableState, location: str, file_format: str | None) -> PositionIndex:
-    table = read_position_deletes(state.storage, location, file_format).select(["file_path", "pos"])
-    encoded = table["file_path"].combine_chunks().dictionary_encode()
+    table = read_position_deletes(state.storage, location, file_format, encoded=True)
+    encoded = table["file_path"].unify_dictionaries().combine_chunks()
+    distinct = encoded.dictionary.dictionary_encode()  # a file's own dictionary may say a path twice
     positions = table["pos"].to_numpy()
-    codes = np.asarray(encoded.indices).astype(np.int64)
+    codes = np.asarray(distinct.indices, dtype=np.int64)[np.asarray(encoded.indices)]
     real = positions >= 0
     codes, positions = codes[real], positions[real]
     # Files are sorted by path and position (spec, "Position Delete Files"), mostly.
@@ -85,10 +86,10 @@ def _load(state: TableState, location: str, file_format: str | None) -> Position
     fresh = np.ones(len(codes), dtype=bool)
     fresh[1:] = (codes[1:] != codes[:-1]) | (positions[1:] != positions[:-1])
     codes, positions = codes[fresh], positions[fresh]
-    paths = encoded.dictionary.to_pylist()
+    paths = distinct.dictionary.to_pylist()
     edges = np.searchsorted(codes, np.arange(len(paths) + 1))
-    parts = tuple(positions[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    return PositionIndex(tuple(paths), parts)
+    found = {p: positions[a:b] for p, a, b in zip(paths, edges[:-1].tolist(), edges[1:].tolist(), strict=True) if a < b}
+    return PositionIndex(tuple(found), tuple(found.values()))
 
 
 def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
