@@ -259,8 +259,8 @@ def report(folder: Path, rows: int, runs: int, only: list[str]) -> str:
     )
     about = (
         f"{rows:,} rows of four columns in eight files, or as many as it says; deletes take one row in 20. {machine}. "
-        f"{runs} runs each, of many files {MOST_RUNS['many']}, of equality deletes {MOST_RUNS['equality']}. Load of the machine as each case began (its own runs "
-        f"make 2): {', '.join(loads)}."
+        f"{runs} runs each, of many files {MOST_RUNS['many']}, of equality deletes {MOST_RUNS['equality']}. Load of "
+        f"the machine as each case began (its own runs make 2): {', '.join(loads)}."
     )
     return "\n".join(["<!-- table -->", about, "", *head, *lines, "", *verdicts, "<!-- end -->"])
 
