@@ -1,0 +1,110 @@
+"""Every hostile string in every place of a table, in every widget: in its own page, saved, and as nbconvert has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Face, Problems, ScanLab, Timeline
+from tests.browser.bare import bare_page
+from tests.hostile_table import hostile_table
+
+pytestmark = pytest.mark.browser
+
+#: What the strings would bring with them, and the widgets have none of.
+FOREIGN = "img, script, iframe, object, foreignObject, b:text-is('bold'), mjx-container, a[href^=javascript]"
+KINDS = ("table", "metadata", "snapshot:", "root:", "manifest:", "file:")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> ix.Table:
+    return hostile_table(tmp_path_factory.mktemp("hostile") / "table")
+
+
+def widgets(table: ix.Table) -> Iterator[Face]:
+    """Each kind of widget, showing something."""
+    explorer = Explorer(table)
+    assert explorer.settle(60)
+    explorer.expanded = [*explorer.expanded, *(i for i in explorer.nodes if i.startswith("manifest:"))]
+    yield explorer
+    yield Timeline(table, selection={"against": str(table.snapshots[0].snapshot_id)})
+    yield ScanLab(table, scan_filter="text is not null")
+    yield CommitLab(table)
+    problems = Problems(table)
+    problems.read_all += 1
+    yield problems
+    yield DeletionVectors(table)
+
+
+def watched(page: Any) -> list[str]:
+    """What would tell of a script that ran: a dialog."""
+    seen: list[str] = []
+
+    def dismiss(dialog: Any) -> None:
+        seen.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    return seen
+
+
+def test_in_every_widget(browser: Any, table: ix.Table) -> None:
+    for widget in widgets(table):
+        with bare_page(browser, widget) as bare:
+            seen = watched(bare.page)
+            for kind in KINDS if isinstance(widget, Explorer) else ():
+                node = next((i for i in widget.nodes if i.startswith(kind)), None)
+                if node is None:
+                    continue
+                widget.select(node)
+                bare.push()
+                for summary in bare.page.locator(".ice-rest summary").all():
+                    summary.click()
+                for tab in bare.page.locator(".ice-detail .ice-tab").all():
+                    tab.click()
+                    bare.idle()
+                    assert bare.page.locator(".ice-widget").locator(FOREIGN).count() == 0, (kind, tab)
+            if isinstance(widget, CommitLab):
+                bare.page.get_by_role("button", name="Apply").click()
+                bare.idle()
+            assert bare.page.locator(".ice-widget").locator(FOREIGN).count() == 0, type(widget)
+            assert bare.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), type(widget)
+            assert seen == [], type(widget)
+
+
+def test_saved_and_converted(browser: Any, table: ix.Table, tmp_path: Path) -> None:
+    from nbconvert import HTMLExporter
+
+    cells = []
+    for widget in widgets(table):
+        assert widget.settle(60)
+        if isinstance(widget, Explorer):
+            widget.save_html(tmp_path / "saved.html")
+        data, _ = widget._repr_mimebundle_()
+        cells.append(nbformat.v4.new_code_cell("w", outputs=[nbformat.v4.new_output("display_data", data)]))
+        widget.close()
+    for shown in (table, table.tree(snapshots="all", depth="files"), table.diff(table.snapshots[0].snapshot_id)):
+        data = shown._repr_mimebundle_() if hasattr(shown, "_repr_mimebundle_") else {"text/html": shown._repr_html_()}
+        cells.append(nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", data)]))
+    body, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=cells))
+    (tmp_path / "converted.html").write_text(body, encoding="utf-8")
+    for name, outputs, wanted in (("saved", "#ice-page", 1), ("converted", ".jp-RenderedHTMLCommon", 8)):
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        page = context.new_page()
+        seen = watched(page)
+        asked: list[str] = []
+        page.route("http*://**", lambda route: (asked.append(route.request.url), route.abort()))
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        page.locator(outputs).first.wait_for()
+        page.wait_for_timeout(500)
+        assert page.locator(outputs).count() >= wanted, name
+        found = page.locator(outputs).locator(FOREIGN).evaluate_all("all => all.map((e) => e.src ?? e.outerHTML)")
+        assert [html[:200] for html in found if not html.startswith("data:image/svg+xml;base64,")] == [], name
+        assert name == "converted" or asked == []  # nbconvert's own template asks for MathJax
+        assert seen == [], name
+        context.close()
