@@ -20,7 +20,7 @@ import pytest
 
 CI = os.environ.get("CI") == "true"
 
-hypothesis.settings.register_profile("short", max_examples=60, deadline=None, derandomize=CI, print_blob=True)
+hypothesis.settings.register_profile("short", max_examples=40, deadline=None, derandomize=CI, print_blob=True)
 hypothesis.settings.register_profile("long", max_examples=5_000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("short")
 

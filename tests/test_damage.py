@@ -37,7 +37,7 @@ def _files(trips: Path) -> list[Path]:
 
 
 @hypothesis.settings(
-    max_examples=hypothesis.settings().max_examples,
+    max_examples=max(25, hypothesis.settings().max_examples // 2),
     suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 @hypothesis.given(seed=st.integers(0, 2**32 - 1))

@@ -1,5 +1,6 @@
 """Every real table as a base of simulations: as its own version, as version 3 and as the V4 proposal.
 
+Each table as one of them, the next table as the next; in long runs each as all.
 Of each operation it is known what must be live afterwards, from the table itself. Damaged tables work, or are refused
 with one of our errors; those are listed with the reason, so that a table which begins to work fails here.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
@@ -224,7 +226,11 @@ def _versions(path: Path) -> list[int | None]:
 
 def _held_against(name: str, path: Path, folder: Path) -> None:
     before = _hashes(folder)
-    for version in _versions(path):
+    versions = _versions(path)
+    if settings().max_examples < 1_000:
+        at = sorted(_expected()).index(name) if name in _expected() else 0
+        versions = versions[at % len(versions) :][:1]
+    for version in versions:
         said = outcome(path, version, BREAKS.get(name, frozenset()))
         reason = REFUSED.get(f"{name} v{version}", REFUSED.get(name))
         if reason is None:

@@ -51,7 +51,7 @@ def test_of_many_writers_no_commit_is_lost(tmp_path: Path, protocol: str, versio
 
 @pytest.mark.parametrize(("protocol", "version"), [("rename", 2), ("check-and-put", 3)])
 def test_writers_killed_at_any_point(tmp_path: Path, protocol: str, version: int) -> None:
-    kills = 100 if is_long() else 8
+    kills = 100 if is_long() else 5
     rng = random.Random(7)
     how = {"write.delete.mode": "merge-on-read"}
     lab, place = new_lab(tmp_path, protocol, format_version=version)

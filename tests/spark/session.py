@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,10 @@ def start(warehouse: Path) -> Any:
         "spark.ui.retainedStages": "10",
         "spark.ui.retainedTasks": "100",
         "spark.sql.ui.retainedExecutions": "10",
-        "spark.sql.codegen.wholeStage": "false",  # hundreds of small, different plans: compiling each costs more
+        # hundreds of small, different plans: compiling each, or planning it again while it runs, costs more
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
     }
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what the workers run
     builder = SparkSession.builder.master("local[2]").appName("iceexplore")
@@ -140,9 +144,13 @@ def write(session: Any, names: list[str] | None = None, log: Callable[[str], Non
     spark = Spark(session)
     spark.sql("CREATE NAMESPACE IF NOT EXISTS cat.db")
     written = names or list(TABLES)
-    for name in written:
+
+    def one(name: str) -> None:
         began = time.perf_counter()
         TABLES[name](spark)
         if log:
             log(f"{name:26} {time.perf_counter() - began:5.1f} s  {(TABLES[name].__doc__ or '').strip()}")
+
+    with ThreadPoolExecutor(2, "writer") as pool:  # a statement has little to do, and waits much
+        list(pool.map(one, written))
     return written

@@ -140,6 +140,8 @@ SETTINGS = {
     "spark.sql.parser.escapedStringLiterals": "true",
     "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
     "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "CODEGEN_ONLY",
+    "spark.sql.adaptive.enabled": "true",
 }
 
 
