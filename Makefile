@@ -67,6 +67,7 @@ samples: $(VENV)/.dev system ## make the sample tables of the package anew, by S
 
 docs: $(VENV)/.dev system ## make the README's pictures anew, in a real JupyterLab
 	$(BIN)/python -m scripts.screenshots
+	$(BIN)/python -m scripts.widget_pictures
 
 # With the oldest Python that is to work, Debian 12's 3.11.2: newest versions may already refuse it.
 constraints: ## resolve the newest versions into constraints.txt (PYTHON=/usr/bin/python3 on Debian 12)

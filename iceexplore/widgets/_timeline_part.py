@@ -84,7 +84,11 @@ class TimelinePart(Face):
 
         def read() -> dict[str, Any]:
             a, b = (travel(self._state, snapshot=int(one)) for one in (before, after))
-            return {"against": before, "snapshot": after, "rows": _differences(diff(a, b))}
+            found = diff(a, b)
+            missed = {p.where for p in self._state.problems if p.severity == "error"}
+            changed = found.manifests_arrow.filter(pc.not_equal(found.manifests_arrow["change"], "carried over"))
+            unread = len(missed.intersection(changed["location"].to_pylist()))
+            return {"against": before, "snapshot": after, "rows": _differences(found), "unread": unread}
 
         def show(found: dict[str, Any]) -> None:
             self.comparison = found

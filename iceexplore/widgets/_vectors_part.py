@@ -177,7 +177,13 @@ class VectorsPart(GridPart):
         manifests = {ContentType.DELETE_MANIFEST} | ({ContentType.DATA_MANIFEST} if "draft" in root.dialect else set())
         rows = [row for row, kind in enumerate(kinds) if kind in manifests]
         parts = [_deletes_in(root, f"file:{snapshot}")]
-        parts += [_deletes_in(leaf, f"file:{snapshot}:{leaf.root_row}") for leaf in state.reader.leaves(root, rows)]
+        for leaf in state.reader.leaves(root, rows):
+            if leaf.dialect:
+                parts.append(_deletes_in(leaf, f"file:{snapshot}:{leaf.root_row}"))
+                continue
+            # What is not known is not nothing: a manifest that cannot be read has a row of its own.
+            unread = {"node": f"manifest:{snapshot}:{leaf.root_row}", "kind": "unreadable manifest"}
+            parts.append(pa.Table.from_pylist([{**unread, "delete_file": leaf.location}], _LIST))
         return pa.concat_tables(parts)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,3 +185,18 @@ def test_many_that_no_ref_reaches() -> None:
     many = [snapshot(i, 0 if i else None) for i in range(MAX_SNAPSHOTS)]
     found = lanes_of(many, dict([branch("main", 1)]), None)
     assert found.reached.count(True) == 2
+
+
+def test_what_cannot_be_read_is_not_the_same(trips: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(trips, tmp_path / "trips"))
+    for path in folder.rglob("*.avro"):
+        if not path.name.startswith("snap-"):
+            path.unlink()
+    table = ix.open(folder)
+    widget = Timeline(table, selection={"against": str(table.snapshots[-3].snapshot_id)})
+    assert widget.settle(60)
+    assert widget.comparison["rows"] == []
+    assert widget.comparison["unread"] > 0
+    whole = Timeline(ix.open(trips), selection={"against": str(table.snapshots[-3].snapshot_id)})
+    assert whole.settle(60)
+    assert whole.comparison["unread"] == 0 and whole.comparison["rows"]

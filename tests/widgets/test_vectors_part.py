@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -275,3 +277,19 @@ def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) ->
     widget = show(DeletionVectors, table, selection={"node": node.id})
     assert "x" in widget.error["text"]
     assert widget.vector == {}
+
+
+def test_a_manifest_that_cannot_be_read_is_not_nothing(show: Callable[..., Any], trips: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(trips, tmp_path / "trips"))
+    whole = show(DeletionVectors, ix.open(folder))
+    snapshot = whole.selection["snapshot"]
+    listed = whole._all_deletes(snapshot)
+    names = {row["node"].split(":")[2] for row in listed.to_pylist()}
+    gone = [p for p in folder.rglob("*.avro") if not p.name.startswith("snap-")]
+    for path in gone:
+        path.unlink()
+    widget = show(DeletionVectors, ix.open(folder))
+    rows = widget._all_deletes(snapshot).to_pylist()
+    assert {row["kind"] for row in rows} == {"unreadable manifest"}
+    assert {row["node"] for row in rows} == {f"manifest:{snapshot}:{n}" for n in names}
+    assert {Path(row["delete_file"]).name for row in rows} <= {p.name for p in gone}

@@ -320,7 +320,8 @@ export function timelineView(model) {
     const rows = (found.rows ?? []).map(([what, ...sides]) => el("span", {}, el("b", {}, change(what === "bytes" ? what : "rows", sides)), what === "bytes" ? "" : " " + what));
     result.replaceChildren(
       el("span", { title: words(other) }, `Since ${other + 1}/${all.length}:`),
-      ...(other === at() ? ["the same snapshot"] : !ready ? ["…"] : rows.length ? rows : ["nothing differs"]),
+      ...(other === at() ? ["the same snapshot"] : !ready ? ["…"] : rows.length || found.unread ? rows : ["nothing differs"]),
+      ...(ready && found.unread ? [el("span", {}, `▲ not all is known: ${count(found.unread)} manifests cannot be read`)] : []),
     );
   }
 

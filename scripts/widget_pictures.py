@@ -1,0 +1,133 @@
+"""Take the pictures of each widget in four states, light, dark, narrow and of a damaged table (`make docs`).
+
+Each in a page of its own, by Chromium, with Python behind it. They go to ``docs/widgets``; ``docs/widgets.md`` shows
+them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import iceexplore as ix
+from iceexplore._samples import sample_path
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Face, Problems, ScanLab, Timeline
+from scripts.screenshots import chromium
+from tests.browser.bare import BarePage, bare_page
+from tests.browser.harness import ROOT, Theme, chromium_browser
+
+
+class State(NamedTuple):
+    """How a picture is taken."""
+
+    title: str
+    theme: Theme
+    width: int
+    damaged: bool
+
+
+STATES = {
+    "light": State("Light", "light", 1100, False),
+    "dark": State("Dark", "dark", 1100, False),
+    "narrow": State("Narrow: 420 pixels", "light", 420, False),
+    "error": State("A table whose manifests and vectors are gone", "light", 1100, True),
+}
+
+
+def _explorer(table: ix.Table) -> Face:
+    made = Explorer(table)
+    assert made.settle(60)
+    made.select(next(i for i in made.nodes if i.startswith("manifest:")))
+    return made
+
+
+def _timeline(table: ix.Table) -> Face:
+    return Timeline(table, selection={"against": str(table.snapshots[-3].snapshot_id)})
+
+
+def _scan_lab(table: ix.Table) -> Face:
+    return ScanLab(table, scan_filter="started_at >= timestamp '2024-03-01 00:00:00' and km > 5")
+
+
+def _commit_lab(table: ix.Table) -> Face:
+    return CommitLab(table)
+
+
+def _problems(table: ix.Table) -> Face:
+    made = Problems(table)
+    made.read_all += 1
+    return made
+
+
+def _deletes(table: ix.Table) -> Face:
+    vectors = [n for n in table.tree(depth="files").nodes if n.kind == "deletion-vector"]
+    most = max(vectors, key=lambda n: n.fields["record_count"], default=None)
+    return DeletionVectors(table, selection={"node": most.id} if most else None)
+
+
+WIDGETS: dict[str, tuple[str, Callable[[ix.Table], Face]]] = {
+    "explorer": ("The explorer", _explorer),
+    "timeline": ("The timeline", _timeline),
+    "scan-lab": ("The scan lab", _scan_lab),
+    "commit-lab": ("The commit lab", _commit_lab),
+    "problems": ("Problems", _problems),
+    "deletes": ("Deleted positions", _deletes),
+}
+
+
+def tables(folder: Path) -> tuple[Path, Path]:
+    """The sample, away from this machine's paths, and a copy without its manifests and deletion vectors."""
+    whole, damaged = folder / "trips", folder / "damaged" / "trips"
+    for path in (whole, damaged):
+        shutil.copytree(sample_path("trips"), path)
+    for path in damaged.rglob("*"):
+        if path.suffix == ".puffin" or (path.suffix == ".avro" and not path.name.startswith("snap-")):
+            path.unlink()
+    return whole, damaged
+
+
+def act(bare: BarePage) -> None:
+    """What somebody would do first, where a widget waits for it."""
+    if isinstance(bare.widget, CommitLab):
+        bare.page.get_by_role("button", name="Apply").click()
+        bare.idle()
+
+
+def page_of() -> str:
+    """The page that shows them."""
+    lines = ["# Each widget in four states", "", "Made by `make docs` of the sample table."]
+    for name, (title, _) in WIDGETS.items():
+        lines += ["", f"## {title}"]
+        for state, (words, *_) in STATES.items():
+            lines += ["", f"{words}:", "", f"![{title}: {words.lower()}](widgets/{name}-{state}.png)"]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Take them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", type=Path, default=ROOT / "docs", help="folder that gets the pictures")
+    parser.add_argument("--only", nargs="*", default=list(WIDGETS), choices=list(WIDGETS))
+    options = parser.parse_args(arguments)
+    target = options.target / "widgets"
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="warehouse-") as folder, chromium_browser(chromium()) as browser:
+        whole, damaged = tables(Path(folder))
+        for name in options.only:
+            for state, how in STATES.items():
+                widget = WIDGETS[name][1](ix.open(damaged if how.damaged else whole))
+                with bare_page(browser, widget, width=how.width, height=1000, theme=how.theme) as bare:
+                    act(bare)
+                    bare.page.wait_for_timeout(300)
+                    shown: Any = bare.page.locator(".ice-widget").first
+                    shown.screenshot(path=target / f"{name}-{state}.png")
+    (options.target / "widgets.md").write_text(page_of(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
