@@ -50,7 +50,7 @@ def _timeline(table: ix.Table) -> Face:
 
 
 def _scan_lab(table: ix.Table) -> Face:
-    return ScanLab(table, scan_filter="started_at >= timestamp '2024-03-01 00:00:00' and km > 5")
+    return ScanLab(table, scan_filter="started_at >= timestamp '2024-05-01 00:00:00' and km > 5")
 
 
 def _commit_lab(table: ix.Table) -> Face:
