@@ -118,7 +118,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     # Python sets the filter; what takes long can be cancelled, and what was there stays
     page.evaluate(
         """() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code: `
-import time, iceexplore.widgets._scan_plans as p
+import time, iceexplore.planning as p
 real = p.plan_scan
 def slow(*a, **k):
     time.sleep(6)
