@@ -311,3 +311,15 @@ def notebook_page(
     finally:
         context.close()
         lab.stop_kernels()
+
+
+def watched(page: Any) -> list[str]:
+    """What would tell of a script that ran: a dialog."""
+    seen: list[str] = []
+
+    def dismiss(dialog: Any) -> None:
+        seen.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    return seen

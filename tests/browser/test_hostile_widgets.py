@@ -12,6 +12,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Face, Problems, ScanLab, Timeline
 from tests.browser.bare import bare_page
+from tests.browser.harness import watched
 from tests.hostile_table import hostile_table
 
 pytestmark = pytest.mark.browser
@@ -39,18 +40,6 @@ def widgets(table: ix.Table) -> Iterator[Face]:
     problems.read_all += 1
     yield problems
     yield DeletionVectors(table)
-
-
-def watched(page: Any) -> list[str]:
-    """What would tell of a script that ran: a dialog."""
-    seen: list[str] = []
-
-    def dismiss(dialog: Any) -> None:
-        seen.append(dialog.message)
-        dialog.dismiss()
-
-    page.on("dialog", dismiss)
-    return seen
 
 
 def test_in_every_widget(browser: Any, table: ix.Table) -> None:

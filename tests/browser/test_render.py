@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from iceexplore.render import escape
+from tests.browser.harness import watched
 from tests.hostile import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -38,20 +39,8 @@ def _write(path: Path, *cells: str) -> Path:
     return path
 
 
-def _watch(page: Any) -> list[str]:
-    """What would tell of a script that ran: a dialog."""
-    seen: list[str] = []
-
-    def dismiss(dialog: Any) -> None:
-        seen.append(dialog.message)
-        dialog.dismiss()
-
-    page.on("dialog", dismiss)
-    return seen
-
-
 def test_mermaid_draws_every_hostile_string(notebook: Any, tmp_path: Path) -> None:
-    seen = _watch(notebook.page)
+    seen = watched(notebook.page)
     cell = "for text in HOSTILE.values():\n    display(render.mermaid(scene_of(text)))"
     notebook.open(_write(tmp_path / "n.ipynb", _SCENE, cell))
     notebook.run_all()
@@ -87,7 +76,7 @@ def test_mermaid_draws_every_hostile_string(notebook: Any, tmp_path: Path) -> No
 
 
 def test_html_and_svg_show_every_hostile_string(notebook: Any, tmp_path: Path) -> None:
-    seen = _watch(notebook.page)
+    seen = watched(notebook.page)
     cells = (
         "for text in HOSTILE.values():\n    display(render.svg(scene_of(text)))",
         "rows = [[text, 1] for text in HOSTILE.values()]\nHTML(render.html_table(['text', 'n'], rows, 'all'))",
