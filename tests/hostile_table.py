@@ -16,7 +16,7 @@ TEXTS = [text.encode("utf-8", "replace").decode() for text in HOSTILE.values() i
 
 
 def hostile_table(folder: Path) -> ix.Table:
-    """Names of columns and refs, properties, partition values (their first 40 characters), bounds and rows; version 3."""
+    """Hostile texts as columns, refs, properties, partition values (first 40 characters), bounds and rows; v3."""
     names = [text.replace(".", "…") for text in TEXTS]  # a dot leads into a struct
     columns = dict.fromkeys(["id", "text", *names], "string")
     made = ix.empty(columns, partition_by="text", format_version=3)
