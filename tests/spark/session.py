@@ -53,6 +53,7 @@ def start(warehouse: Path) -> Any:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
+        "spark.python.unix.domain.socket.enabled": "true",  # nobody else can take an answer, as one can at a port
     }
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what the workers run
     builder = SparkSession.builder.master("local[2]").appName("iceexplore")
