@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import json_safe
 from iceexplore.widgets._commit_report import Report, bars, compared
 from iceexplore.widgets._commit_session import Line, Session, Step
@@ -112,12 +112,21 @@ class CommitShown(GridPart):
             if self.commit_report.get("id") == step.id:
                 self.commit_report = {**self.commit_report, **made}
 
+        def rules() -> dict[str, Any]:
+            try:
+                return {"checked": report.checked()}
+            except IceexploreError as error:  # of a damaged table: what the step did is shown all the same
+                return {"checked": json_safe(f"The rules were not checked. {error}")}
+
         def costs() -> dict[str, Any]:
-            twin = session.twin(line, step)
-            return {"bars": bars(report, twin), "compared": json_safe(compared(report, twin))}
+            try:
+                twin = session.twin(line, step)
+                return {"bars": bars(report, twin), "compared": json_safe(compared(report, twin))}
+            except IceexploreError as error:
+                return {"compared": json_safe(f"The same was not done in another layout. {error}")}
 
         if "checked" not in known:
-            self._do("commit:rules", "Checking the rules", lambda: {"checked": report.checked()}, show)
+            self._do("commit:rules", "Checking the rules", rules, show)
         if "bars" not in known:
             self._do("commit:costs", "Doing the same in another layout", costs, show)
 

@@ -506,6 +506,18 @@ def test_broken_rules_are_said(lab: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert widget.pages["commit"]["rows"][0][:2] == ["row-ids", "broken"]
 
 
+def test_of_a_damaged_table_it_is_said_what_could_not_be_checked(lab: Any, tmp_path: Path) -> None:
+    empty(2).save(tmp_path / "table")
+    leaf = str(ix.open(tmp_path / "table").inspect.manifests()["path"][0])
+    Path(leaf).unlink()
+    widget = lab(ix.open(tmp_path / "table"))
+    apply(widget, "append")
+    report = widget.commit_report
+    assert report["checked"].startswith("The rules were not checked. ") and Path(leaf).name in report["checked"]
+    assert "being" not in report["compared"]
+    assert len(widget.commit_line["steps"]) == 1
+
+
 def test_saving(lab: Any, tmp_path: Path) -> None:
     widget = lab(empty(3))
     apply(widget, "append", layout={"format_version": "4"})
