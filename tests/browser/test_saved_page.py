@@ -58,6 +58,20 @@ def test_walk_through(page: Any, tmp_path: Path) -> None:
     assert page.locator(".ice-error:visible").count() == 0
 
 
+def test_a_row_that_is_opened_keeps_its_table(page: Any, tmp_path: Path) -> None:
+    table = ix.empty({"id": "long"}, format_version=2)
+    table.append(3, rows=10)
+    page.goto(Explorer(table).save_html(tmp_path / "small.html").path.as_uri())
+    manifest = page.locator("[role=treeitem][data-id^='manifest:']").first
+    manifest.dispatch_event("click")  # the picture covers it
+    page.locator(".ice-kind").filter(has_text="manifest").wait_for()
+    rows = page.locator(".ice-table tr[data-node]")
+    rows.nth(1).locator("td").first.dblclick()
+    page.locator(".ice-kind").filter(has_text="file").wait_for()
+    assert page.locator(".ice-tab[aria-selected=true]").inner_text().startswith("In ")
+    assert [rows.nth(i).get_attribute("aria-selected") for i in range(3)] == ["false", "true", "false"]
+
+
 def test_names_stay_names(page: Any, tmp_path: Path) -> None:
     table = ix.empty({"id": "long", HOSTILE: "string"}, format_version=2)
     table.append(pd.DataFrame({"id": [1], HOSTILE: [HOSTILE]}))

@@ -43,7 +43,11 @@ function staticModel(saved) {
       const detail = saved.details[now.node];
       const node = traits.nodes[now.node];
       set("detail", detail ?? { id: now.node, kind: node?.kind ?? "", kind_title: "Not in this page", title: node?.label ?? now.node, facts: [], tables: [] });
-      showTable("detail", { of: now.node });
+      // a table in which the node is a row stays: its row was opened, or that of another of its nodes
+      const page = traits.pages.detail;
+      const opened = traits.query.detail?.node === now.node || (page && page.of !== before.node);
+      const stays = opened && detail?.tables?.some(({ of, key }) => of !== now.node && of === page?.of && key === page.table);
+      showTable("detail", stays && tableOf(page)?.nodes?.includes(now.node) ? { ...page, columns: page.shown, node: now.node } : { of: now.node });
     },
     query: (now, before) => Object.keys(now).filter((grid) => now[grid] !== before[grid]).forEach((grid) => showTable(grid, now[grid])),
   };
