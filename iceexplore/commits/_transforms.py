@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from iceexplore.metadata import Type, arrow_type, result_type, transform_parts, 
 __all__ = ["INSTANT_UNITS", "apply_transform", "integers_of"]
 
 _DAY = 86_400
+_EXACT = Context(prec=100)  # Python's own arithmetic rounds to 28 digits
 #: Types whose stored integer is hashed as a long (spec, "Appendix B"); of nanoseconds the microseconds would be.
 _HASHED_AS_LONG = frozenset(("int", "long", "date", "time", "timestamp", "timestamptz"))
 #: Units in a second of the types that are instants.
@@ -39,7 +41,7 @@ def apply_transform(transform: str, source: Type, values: pa.Array) -> pa.Array:
     Raises
     ------
     OptionError
-        The transform is not known, or does not take this type.
+        The transform is not known, does not take this type, or has a result that the type has no room for.
     """
     name, width = transform_parts(transform)
     target = arrow_type(result_type(transform, source))
@@ -101,11 +103,14 @@ def _truncate(width: int, source: Type, values: pa.Array) -> pa.Array:
         case "binary":
             return pc.binary_slice(values, 0, width)
         case "decimal":
-            scale = values.type.scale
+            precision, scale = values.type.precision, values.type.scale
 
-            def cut(value: Any) -> Any:
-                unscaled = int(value.scaleb(scale))
-                return type(value)(unscaled - unscaled % width).scaleb(-scale)
+            def cut(value: Decimal) -> Decimal:
+                unscaled = int(value.scaleb(scale, _EXACT))
+                down = Decimal(unscaled - unscaled % width).scaleb(-scale, _EXACT)
+                if len(down.as_tuple().digits) > precision:  # Java refuses to write it (``DecimalUtil``)
+                    raise OptionError(f"truncate[{width}] of {value} is {down}, for which {source} has no room")
+                return down
 
             return _by_unique(values, cut, values.type)
     raise OptionError(f"truncate of {source}: the transform takes int, long, decimal, string and binary")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from iceexplore.metadata import NestedField, StructType, decimal_parameters, type_base
@@ -25,6 +25,7 @@ _COMPARISONS: Mapping[str, Op] = {
     "LessThanOrEqual": "<=",
 }
 _INTEGERS = {"int": 32, "long": 64}
+_EXACT = Context(prec=100)  # Python's own arithmetic rounds to 28 digits
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -116,12 +117,13 @@ def _literal(field: NestedField, value: Any) -> Any:
         return (value - _EPOCH_UTC) // _MICROSECOND if aware else None
     parameters = decimal_parameters(field.type)
     if parameters is not None and isinstance(value, Decimal) and value.is_finite():
-        exact = value.quantize(Decimal(1).scaleb(-parameters[1])) if _digits(value) <= parameters[1] else None
-        return exact if exact is not None and len(exact.as_tuple().digits) <= parameters[0] else None
+        precision, scale = parameters
+        exact = value.quantize(Decimal(1).scaleb(-scale), context=_EXACT) if _digits(value) <= scale else None
+        return exact if exact is not None and len(exact.as_tuple().digits) <= precision else None
     return None
 
 
 def _digits(value: Decimal) -> int:
     """Decimal places that a number needs."""
-    exponent = value.normalize().as_tuple().exponent
+    exponent = value.normalize(_EXACT).as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from iceexplore.commits import CommitWriter, LayoutOptions, append, is_made_up, new_files
 from iceexplore.commits._transforms import apply_transform
@@ -560,6 +562,22 @@ def test_materialized_rows_are_in_their_partitions(name: str, transform: str) ->
 
 
 # Transforms ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1 - 10**38, 10**38 - 1), st.integers(1, 2**31 - 1), st.integers(0, 38))
+@example(1 - 10**38, 50, 2)
+def test_decimals_are_cut_down_exactly(number: int, width: int, scale: int) -> None:
+    """All 38 digits; of the lowest ones there is no room for the result."""
+    kind = parse_type(f"decimal(38,{scale})")
+    exact = Context(prec=40)
+    values = pa.array([Decimal(number).scaleb(-scale, exact), None], arrow_type(kind))
+    down = number - number % width
+    if down <= -(10**38):
+        with pytest.raises(OptionError, match="has no room"):
+            apply_transform(f"truncate[{width}]", kind, values)
+    else:
+        found = apply_transform(f"truncate[{width}]", kind, values).to_pylist()
+        assert found == [Decimal(down).scaleb(-scale, exact), None]
 
 
 @pytest.mark.parametrize(("name", "transform"), [(n, t) for n, t in TRANSFORMED if t != "void"])

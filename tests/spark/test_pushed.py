@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWar
 NAN, INF = float("nan"), float("inf")
 TYPES = {
     "b": "boolean", "i": "int", "l": "long", "f": "float", "d": "double", "m": "decimal(9,2)", "s": "string",
-    "day": "date", "at": "timestamptz", "local": "timestamp", "bin": "binary",
+    "day": "date", "at": "timestamptz", "local": "timestamp", "bin": "binary", "w": "decimal(38,10)",
 }  # fmt: skip
 VALUES: dict[str, list[Any]] = {
     "b": [True, False],
@@ -35,6 +35,7 @@ VALUES: dict[str, list[Any]] = {
     "at": [dt.datetime(1969, 12, 31, 23, 59, 59, 999999, dt.UTC), dt.datetime(2024, 1, 1, tzinfo=dt.UTC)],
     "local": [dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(2024, 1, 1)],
     "bin": [b"", b"\x00", b"\xff"],
+    "w": [Decimal(10**38 - 1).scaleb(-10, Context(prec=38)), Decimal("12345678901234567890.1234567890"), Decimal(0)],
 }
 SCHEMA = parse_schema(
     {
@@ -66,8 +67,8 @@ def sql(name: str, value: Any) -> str:
         return f"{'float' if name == 'f' else 'double'}('{value!r}')"
     if name == "l":
         return "-9223372036854775807L - 1L" if value == -(2**63) else f"{value}L"
-    if name == "m":
-        return f"cast('{value}' as decimal(9,2))"
+    if name in ("m", "w"):
+        return f"cast('{value:f}' as {TYPES[name]})"
     if name == "day":
         return f"date'{value}'"
     if name in ("at", "local"):
