@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -234,9 +233,6 @@ def _defaults() -> dict[str, str]:
         # Joins and sorts on one machine: Spark's 200 pieces are for clusters.
         "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
         "spark.sql.python.filterPushdown.enabled": "true",
-        # Answers through files, not ports: whoever connects to a port first (a client of something that ended, which
-        # tries again and again) takes the answer. Spark 4.1; a Spark before it does not know it.
-        "spark.python.unix.domain.socket.enabled": _text(hasattr(socket, "AF_UNIX")),
     }
 
 
