@@ -5,7 +5,7 @@ process, in turn, seven times after a first round that is not counted; both must
 column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
 its own. CPU is the median of what a run takes of it, in all of Spark's processes: of a machine that is busy with other
 things it says more than time. Memory is the most that Spark's Java and Python processes held (Linux: ``VmHWM``), in a
-process that reads one way only, the median of three. Results go to ``results/scan.md``.
+process that reads one way only, the median of three. Results go to ``results/scan.md``, where each case has its place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CASES = {
 }
 FILES = {"many": 2_000}
 #: Runs at most: opening thousands of files takes a while.
-MOST_RUNS = {"many": 3, "equality": 2}  # the runtime takes minutes for equality deletes
+MOST_RUNS = {"many": 3}
 MEMORY_RUNS = 3
 READS = ("sum", "all")
 WANTED = {"plain": 0.95, "vectors": 0.8, "positions": 0.8, "equality": 1.0}
@@ -220,49 +220,48 @@ def held_in(way: str, case: str, folder: Path) -> int:
     )
 
 
-def report(folder: Path, rows: int, runs: int, only: list[str]) -> str:
-    """Everything, as Markdown."""
-    head = [
-        "| what | read | with | best, s | median, s | its speed (best, median) | CPU, s | made in, s | memory, MB |",
-        "|---|---|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    lines, verdicts, loads = [], [], []
-    for case in only:
-        loads.append(f"{os.getloadavg()[0]:.1f}")
-        found = child("--case", case, "--data", str(folder), "--runs", str(min(runs, MOST_RUNS.get(case, runs))))
-        memory = {way: held_in(way, case, folder) for way in ("iceberg", "iceexplore")}
-        for read in READS:
-            theirs, ours = found[f"iceberg {read}"], found[f"iceexplore {read}"]
-            ratios = min(theirs) / min(ours), statistics.median(theirs) / statistics.median(ours)
-            for way, times in (("iceberg", theirs), ("iceexplore", ours)):
-                ratio = f"{ratios[0]:.2f}, {ratios[1]:.2f}" if way == "iceexplore" else ""
-                shown = CASES[case] if way == "iceberg" and read == READS[0] else ""
-                lines.append(
-                    f"| {shown} | {read if way == 'iceberg' else ''} | {way} | {min(times):.2f} | "
-                    f"{statistics.median(times):.2f} | {ratio} | {statistics.median(found[f'{way} {read} CPU']):.2f} | "
-                    f"{found[f'{way} made']:.2f} | {memory[way]} |"
-                )
-            wanted = WANTED.get(case)
-            if wanted is None:
-                continue
-            met = "met" if min(ratios) >= wanted else "**missed**"
-            verdicts.append(
-                f"- {met}: {CASES[case]}, {read}: {ratios[0]:.2f} (best) and {ratios[1]:.2f} (median) times the "
-                f"runtime's speed (wanted: {wanted})"
+def section(folder: Path, case: str, rows: int, runs: int) -> str:
+    """What was found of one case, as Markdown."""
+    load = os.getloadavg()[0]
+    found = child("--case", case, "--data", str(folder), "--runs", str(runs))
+    memory = {way: held_in(way, case, folder) for way in ("iceberg", "iceexplore")}
+    wanted = WANTED.get(case)
+    lines, verdicts = [], []
+    for read in READS:
+        theirs, ours = found[f"iceberg {read}"], found[f"iceexplore {read}"]
+        ratios = min(theirs) / min(ours), statistics.median(theirs) / statistics.median(ours)
+        for way, times in (("iceberg", theirs), ("iceexplore", ours)):
+            ratio = f"{ratios[0]:.2f}, {ratios[1]:.2f}" if way == "iceexplore" else ""
+            lines.append(
+                f"| {read if way == 'iceberg' else ''} | {way} | {min(times):.2f} | {statistics.median(times):.2f} | "
+                f"{ratio} | {statistics.median(found[f'{way} {read} CPU']):.2f} | {found[f'{way} made']:.2f} | "
+                f"{memory[way]} |"
             )
-        most = memory["iceexplore"] / memory["iceberg"]
-        verdicts.append(f"- {'met' if most <= 1 else '**missed**'}: {CASES[case]}: {most:.2f} times its memory")
-        print(*lines[-4:], sep="\n", flush=True)
-    machine = (
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-        f"PySpark {version('pyspark')}, {RUNTIME.rpartition(':')[0].rpartition(':')[2]} {RUNTIME.rpartition(':')[2]}"
-    )
+        if wanted is not None:
+            met = "met" if min(ratios) >= wanted else "**missed**"
+            verdicts.append(f"- {met}: {read}, {min(ratios):.2f} times the runtime's speed (wanted: {wanted})")
+    most = memory["iceexplore"] / memory["iceberg"]
+    verdicts.append(f"- {'met' if most <= 1 else '**missed**'}: {most:.2f} times its memory (wanted: no more)")
     about = (
-        f"{rows:,} rows of four columns in eight files, or as many as it says; deletes take one row in 20. {machine}. "
-        f"{runs} runs each, of many files {MOST_RUNS['many']}, of equality deletes {MOST_RUNS['equality']}. Load of "
-        f"the machine as each case began (its own runs make 2): {', '.join(loads)}."
+        f"{rows:,} rows in {FILES.get(case, 8):,} files. {runs} runs each; load of the machine before (this runs two "
+        f"threads): {load:.1f}. {platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python "
+        f"{platform.python_version()}, PySpark {version('pyspark')}, Iceberg {RUNTIME.rpartition(':')[2]}."
     )
-    return "\n".join(["<!-- table -->", about, "", *head, *lines, "", *verdicts, "<!-- end -->"])
+    head = [
+        "| read | with | best, s | median, s | its speed (best, median) | CPU, s | made in, s | memory, MB |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    return "\n".join([f"### {CASES[case].capitalize()}", "", about, "", *head, *lines, "", *verdicts, ""])
+
+
+def put(case: str, text: str) -> None:
+    """Into the results, in place of what is there of the case."""
+    target = HERE / "results" / "scan.md"
+    begin, end = f"<!-- {case} -->\n", f"<!-- end of {case} -->\n"
+    before, found, rest = target.read_text(encoding="utf-8").partition(begin)
+    if not found:
+        raise SystemExit(f"{target} has no {begin.strip()}, where the case's results go")
+    target.write_text(before + begin + text + end + rest.partition(end)[2], encoding="utf-8")
 
 
 def main() -> None:
@@ -292,11 +291,10 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         child("--make", "--data", str(folder), "--rows", str(given.rows))
         marker.touch()
-    table = report(folder, given.rows, given.runs, given.only)
-    target = HERE / "results" / "scan.md"
-    text = target.read_text(encoding="utf-8") if target.exists() else "# Scans on Spark\n\n<!-- table --><!-- end -->\n"
-    before, _, rest = text.partition("<!-- table -->")
-    target.write_text(before + table + rest.partition("<!-- end -->")[2], encoding="utf-8")
+    for case in given.only:  # each is kept as soon as it is known
+        found = section(folder, case, given.rows, min(given.runs, MOST_RUNS.get(case, given.runs)))
+        put(case, found)
+        print(found, flush=True)
 
 
 if __name__ == "__main__":
