@@ -116,7 +116,8 @@ class CommitShown(GridPart):
             try:
                 return {"checked": report.checked()}
             except IceexploreError as error:  # of a damaged table: what the step did is shown all the same
-                return {"checked": json_safe(f"The rules were not checked. {error}")}
+                why = str(error).removeprefix("rules cannot be checked: ")
+                return {"checked": json_safe(f"Rules cannot be checked: {why}")}
 
         def costs() -> dict[str, Any]:
             try:

@@ -513,7 +513,7 @@ def test_of_a_damaged_table_it_is_said_what_could_not_be_checked(lab: Any, tmp_p
     widget = lab(ix.open(tmp_path / "table"))
     apply(widget, "append")
     report = widget.commit_report
-    assert report["checked"].startswith("The rules were not checked. ") and Path(leaf).name in report["checked"]
+    assert report["checked"].startswith("Rules cannot be checked: ") and Path(leaf).name in report["checked"]
     assert "being" not in report["compared"]
     assert len(widget.commit_line["steps"]) == 1
 
