@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+from iceexplore.on_spark._zips import in_worker, read_zips_once
 
 if TYPE_CHECKING:
     from iceexplore.on_spark._changelog import changelog
@@ -46,6 +49,9 @@ __all__ = [
     "verify_here",
     "write_files",
 ]
+
+if sys.version_info < (3, 12) and in_worker():
+    read_zips_once()
 
 # A worker that reads a scan's files imports a module of this package, and should not pay for the writer's and the
 # verifier's, which stand on everything: that would double what a new worker takes until it reads.

@@ -181,7 +181,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
     for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ[variable] = sys.executable
     try:
-        return _build(name, settings)
+        session = _build(name, settings)
     except Exception as e:
         if "JAVA_GATEWAY_EXITED" in str(e):
             raise MissingDependencyError(
@@ -189,6 +189,19 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
                 f"a one. {JAVA_ADVICE}"
             ) from e
         raise
+    if iceberg:
+        _only_for_java(session)
+    return session
+
+
+def _only_for_java(session: Any) -> None:
+    """Take Iceberg's runtime off Python's path, where Spark puts the jars of ``--packages``.
+
+    There is nothing in it for Python, and 26,000 names to look through for whatever a worker imports.
+    """
+    includes = session.sparkContext._python_includes
+    includes[:] = [name for name in includes if "iceberg-spark-runtime" not in name]
+    sys.path[:] = [path for path in sys.path if not ("iceberg-spark-runtime" in path and path.endswith(".jar"))]
 
 
 def _end_java() -> None:

@@ -60,6 +60,7 @@ def start(warehouse: Path) -> Any:
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    session.sparkContext._python_includes.clear()  # Iceberg's runtime: 26,000 names that workers look through
     session.sparkContext.setLogLevel("OFF")  # failures come as exceptions, which say it all
     return session
 

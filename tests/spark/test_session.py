@@ -77,6 +77,32 @@ def test_a_new_session_works_at_once(trips: Path) -> None:
     assert said == [], "a session is quiet"
 
 
+WITH_ICEBERG = """
+import json, sys
+import iceexplore as ix
+s = ix.spark(iceberg=True, config={"spark.master": "local[1]"})
+def worker(batches):
+    import pyarrow, sys, zipimport
+    import iceexplore.on_spark
+    for batch in batches:
+        patched = zipimport.zipimporter.invalidate_caches.__module__
+        yield pyarrow.record_batch({"path": [sys.path], "by": [patched]})
+[(path, by)] = s.range(1).mapInArrow(worker, "path array<string>, by string").collect()
+print(json.dumps({"here": sys.path, "there": path, "by": by}))
+s.stop()
+"""
+
+
+@pytest.mark.spark
+def test_icebergs_runtime_is_for_java_alone() -> None:
+    done = python(WITH_ICEBERG)
+    assert done.returncode == 0, done.stderr
+    out = json.loads(done.stdout.splitlines()[-1])
+    assert not [path for path in (*out["here"], *out["there"]) if "iceberg" in path]
+    assert [path for path in out["there"] if path.endswith(".zip")], "and what Spark itself needs is there"
+    assert out["by"] == ("iceexplore.on_spark._zips" if sys.version_info < (3, 12) else "zipimport")
+
+
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_session_that_runs_is_taken_as_it_is(warehouse: Warehouse) -> None:
