@@ -13,7 +13,15 @@ import pyarrow.compute as pc
 from iceexplore.commits._ordered import DAY, Numbers, line_of, values_on
 from iceexplore.commits._transforms import INSTANT_UNITS, apply_transform, integers_of
 from iceexplore.errors import OptionError
-from iceexplore.metadata import NestedField, Type, arrow_type, decimal_parameters, transform_parts, type_base
+from iceexplore.metadata import (
+    NestedField,
+    Type,
+    arrow_type,
+    decimal_parameters,
+    transform_parts,
+    type_base,
+    unscaled,
+)
 from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
@@ -136,10 +144,10 @@ def _narrowed(made: Constraint, kind: Type, column: PartitionColumn, values: pa.
         return _cut(made, start, np.minimum(start, top - width + 1) + width - 1, unbounded)
     elif name == "truncate" and width and base == "decimal":
         scale = (decimal_parameters(kind) or (1, 0))[1]
-        unscaled = [0 if v is None else int(v.scaleb(scale)) for v in values.to_pylist()]
-        if any(not -(2**63) <= n < 2**63 - width for n in unscaled):
+        numbers = [0 if v is None else unscaled(v, scale) for v in values.to_pylist()]
+        if any(not -(2**63) <= n < 2**63 - width for n in numbers):
             raise OptionError(f"partition field {column.field.name}: decimals above 18 digits cannot be made up")
-        start = np.array(unscaled, dtype=np.int64)
+        start = np.array(numbers, dtype=np.int64)
         return _cut(made, start, start + width - 1, unbounded)
     elif name == "truncate" and width and base in ("string", "binary"):
         _prefixed(made, values, width, column)

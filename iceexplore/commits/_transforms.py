@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.metadata import Type, arrow_type, result_type, transform_parts, type_base
+from iceexplore.metadata import Type, arrow_type, decimal_of, result_type, transform_parts, type_base, unscaled
 
 __all__ = ["INSTANT_UNITS", "apply_transform", "integers_of"]
 
 _DAY = 86_400
-_EXACT = Context(prec=100)  # Python's own arithmetic rounds to 28 digits
 #: Types whose stored integer is hashed as a long (spec, "Appendix B"); of nanoseconds the microseconds would be.
 _HASHED_AS_LONG = frozenset(("int", "long", "date", "time", "timestamp", "timestamptz"))
 #: Units in a second of the types that are instants.
@@ -106,8 +105,8 @@ def _truncate(width: int, source: Type, values: pa.Array) -> pa.Array:
             precision, scale = values.type.precision, values.type.scale
 
             def cut(value: Decimal) -> Decimal:
-                unscaled = int(value.scaleb(scale, _EXACT))
-                down = Decimal(unscaled - unscaled % width).scaleb(-scale, _EXACT)
+                number = unscaled(value, scale)
+                down = decimal_of(number - number % width, scale)
                 if len(down.as_tuple().digits) > precision:  # Java refuses to write it (``DecimalUtil``)
                     raise OptionError(f"truncate[{width}] of {value} is {down}, for which {source} has no room")
                 return down

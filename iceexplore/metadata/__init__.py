@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.metadata._arrow import arrow_type
+from iceexplore.metadata._decimals import decimal_of, unscaled
 from iceexplore.metadata._decode import decode_values
 from iceexplore.metadata._defaults import default_from_json, default_to_json
 from iceexplore.metadata._encode import encode_values
@@ -63,6 +64,7 @@ __all__ = [
     "TableMetadata",
     "Type",
     "arrow_type",
+    "decimal_of",
     "decimal_parameters",
     "decode_value",
     "decode_values",
@@ -98,4 +100,5 @@ __all__ = [
     "transform_parts",
     "type_base",
     "type_to_json",
+    "unscaled",
 ]

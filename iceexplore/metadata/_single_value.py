@@ -12,6 +12,7 @@ from uuid import UUID
 
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.metadata import _temporal as temporal
+from iceexplore.metadata._decimals import decimal_of
 from iceexplore.metadata._type_parameters import decimal_parameters, fixed_length, type_base
 from iceexplore.metadata._types import Type
 
@@ -55,10 +56,10 @@ def decode_value(type_: Type, data: bytes) -> Any:
             except UnicodeDecodeError as error:
                 raise _undecodable(type_, f"the bytes are no UTF-8 ({error.reason} at {error.start})") from None
         case "decimal" if 1 <= length <= 16 and (parameters := decimal_parameters(type_)):
-            unscaled = int.from_bytes(data, "big", signed=True)
-            if abs(unscaled) < 10 ** parameters[0]:
-                return _scaled(unscaled, parameters[1])
-            raise _undecodable(type_, f"{unscaled} has more digits than the precision")
+            number = int.from_bytes(data, "big", signed=True)
+            if abs(number) < 10 ** parameters[0]:
+                return decimal_of(number, parameters[1])
+            raise _undecodable(type_, f"{number} has more digits than the precision")
         case "fixed" if length <= (fixed_length(type_) or 0):
             return bytes(data)
         case "boolean" | "float" | "double" | "uuid" | "decimal" | "fixed" | "unknown" | "struct" | "list" | "map":
@@ -152,11 +153,6 @@ def _encode_decimal(value: Any, precision: int, scale: int) -> bytes:
     unscaled = -unscaled if sign else unscaled
     bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length() + 1
     return unscaled.to_bytes((bits + 7) // 8, "big", signed=True)
-
-
-def _scaled(unscaled: int, scale: int) -> Decimal:
-    digits = tuple(map(int, str(abs(unscaled))))
-    return Decimal((int(unscaled < 0), digits, -scale))
 
 
 def _undecodable(type_: Type, why: str) -> FormatError:

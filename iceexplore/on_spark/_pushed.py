@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
-from iceexplore.metadata import NestedField, StructType, decimal_parameters, type_base
+from iceexplore.metadata import NestedField, StructType, decimal_of, decimal_parameters, type_base, unscaled
 from iceexplore.planning import Expression, Op, Predicate, any_of
 from iceexplore.reading import METADATA_COLUMNS, Output
 
@@ -25,7 +25,6 @@ _COMPARISONS: Mapping[str, Op] = {
     "LessThanOrEqual": "<=",
 }
 _INTEGERS = {"int": 32, "long": 64}
-_EXACT = Context(prec=100)  # Python's own arithmetic rounds to 28 digits
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -118,12 +117,6 @@ def _literal(field: NestedField, value: Any) -> Any:
     parameters = decimal_parameters(field.type)
     if parameters is not None and isinstance(value, Decimal) and value.is_finite():
         precision, scale = parameters
-        exact = value.quantize(Decimal(1).scaleb(-scale), context=_EXACT) if _digits(value) <= scale else None
-        return exact if exact is not None and len(exact.as_tuple().digits) <= precision else None
+        exact = decimal_of(unscaled(value, scale), scale)
+        return exact if exact == value and len(exact.as_tuple().digits) <= precision else None
     return None
-
-
-def _digits(value: Decimal) -> int:
-    """Decimal places that a number needs."""
-    exponent = value.normalize(_EXACT).as_tuple().exponent
-    return max(0, -exponent) if isinstance(exponent, int) else 0

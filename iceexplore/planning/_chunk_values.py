@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from iceexplore.formats import ParquetLeaf
-from iceexplore.metadata import Type, arrow_type, decimal_parameters, fixed_length, type_base
+from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters, fixed_length, type_base, unscaled
 
 __all__ = ["bound_array", "bound_reader", "hash_inputs"]
 
@@ -24,7 +24,6 @@ BoundReader: TypeAlias = Callable[[Any, bool], Any]
 
 _DAY_US = 86_400_000_000
 _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
-_EXACT = Context(prec=100)
 _TIMESTAMPS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
 _TEXT = frozenset(("String", "Enum", "JSON", "None"))
 
@@ -86,14 +85,15 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | No
         case "binary" | "uuid" | "fixed":
             return [getattr(literal, "bytes", literal)]
         case "decimal":
-            scaled = Decimal(literal).scaleb(int(leaf.logical["scale"]), _EXACT)
-            if scaled != scaled.to_integral_value():
+            scale = int(leaf.logical["scale"])
+            number = unscaled(Decimal(literal), scale)
+            if decimal_of(number, scale) != literal:
                 return []
             if physical == "BYTE_ARRAY":  # leading bytes of sign are allowed, so one number has many forms
                 return None
             if physical == "FIXED_LEN_BYTE_ARRAY":
-                return _big_endian(int(scaled), leaf.length)
-            return _integer(physical, int(scaled))
+                return _big_endian(number, leaf.length)
+            return _integer(physical, number)
     times = _times(leaf, base)
     if times is None or times[1] != 1:
         return None
@@ -152,7 +152,7 @@ def _decimal(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
 
     def read(raw: Any, up: bool) -> Decimal:
         number = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
-        return Decimal(number).scaleb(-int(scale), _EXACT)
+        return decimal_of(number, int(scale))
 
     return read
 

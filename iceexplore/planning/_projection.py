@@ -11,9 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from iceexplore.metadata import PrimitiveType, Type, decimal_parameters, transform_parts, type_base
+from iceexplore.metadata import (
+    PrimitiveType,
+    Type,
+    decimal_of,
+    decimal_parameters,
+    transform_parts,
+    type_base,
+    unscaled,
+)
 from iceexplore.planning._expression import Op, Predicate
-from iceexplore.planning._transform_values import decimal_of, transform_of, unscaled
+from iceexplore.planning._transform_values import transform_of
 
 __all__ = ["project"]
 

@@ -7,9 +7,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from iceexplore.metadata import Type, decimal_parameters, transform_parts, type_base
+from iceexplore.metadata import Type, decimal_of, decimal_parameters, transform_parts, type_base, unscaled
 
-__all__ = ["decimal_of", "transform_of", "unscaled", "wrapped_result"]
+__all__ = ["transform_of", "wrapped_result"]
 
 _DAY = 86_400
 _INSTANTS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
@@ -90,20 +90,6 @@ def wrapped_result(transform: str, source: Type) -> int | None:
     lowest = -(1 << (bits - 1))
     over = lowest % width
     return lowest - over + (1 << bits) if over else None
-
-
-def unscaled(value: Decimal, scale: int) -> int:
-    """The integer under a decimal at a scale, cut off where the decimal is finer; whatever the context's precision."""
-    sign, digits, exponent = value.as_tuple()
-    number = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
-    shift = int(exponent) + scale
-    power: int = 10 ** abs(shift)
-    return number * power if shift >= 0 else number // power
-
-
-def decimal_of(number: int, scale: int) -> Decimal:
-    """The decimal over an integer."""
-    return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
 
 
 def _bucket(width: int, source: Type) -> Callable[[Any], Any] | None:
