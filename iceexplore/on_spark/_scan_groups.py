@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -58,6 +59,7 @@ PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
 #: Different sets of equality deletes in a group: bits of a mask.
 _MOST_SETS = 62
+#: At most: a store far away takes its time to answer. For files at hand more threads than cores only take memory.
 _THREADS = 8
 
 _Version = tuple[int, int]
@@ -340,7 +342,9 @@ class _Sorting:
                 return e
             return np.packbits(marks, bitorder="little").view(np.int64)
 
-        with ThreadPoolExecutor(_THREADS, "iceexplore-deletes") as pool:
+        near = "://" not in self._state.storage.resolve(self._state.metadata_location)
+        threads = min(_THREADS, os.cpu_count() or 1) if near else _THREADS
+        with ThreadPoolExecutor(threads, "iceexplore-deletes") as pool:
             return dict(zip(chosen, pool.map(bits, chosen), strict=True))
 
     def add(
