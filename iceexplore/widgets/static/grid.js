@@ -156,22 +156,27 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     });
     const chosen = model.get("selection").node;
     const link = Math.max(0, shown.findIndex(({ right }) => !right)); // text tells more of a row than a number
+    // Rows are copies of one: a page has a thousand cells and more, and is drawn in one frame.
+    const pattern = el("tr", { role: "row" }, ...shown.map(({ right, place }, i) =>
+      el(i === 0 ? "th" : "td", { role: i === 0 ? "rowheader" : "gridcell", tabindex: -1, "aria-colindex": place + 1, class: right ? "ice-right" : null })));
     const rows = now.rows.map((row, at) => {
       const node = now.nodes?.[at];
-      return el(
-        "tr",
-        { role: "row", "aria-rowindex": now.page * now.size + at + 2, "aria-selected": node ? node === chosen : null, class: node ? "ice-goes" : null, "data-node": node },
-        ...row.map((value, i) => {
-          const { right, place } = shown[i];
-          const open = i === link && node;
-          const words = value === null ? "null" : tail(value);
-          return el(i === 0 ? "th" : "td", {
-            role: i === 0 ? "rowheader" : "gridcell", tabindex: -1, "aria-colindex": place + 1,
-            class: [right && "ice-right", value === null && "ice-null"].filter(Boolean).join(" ") || null,
-            title: value !== null && words !== value ? value : null,
-          }, open ? el("span", { class: "ice-open" }, words) : words);
-        }),
-      );
+      const line = pattern.cloneNode(true);
+      line.setAttribute("aria-rowindex", now.page * now.size + at + 2);
+      if (node) {
+        line.className = "ice-goes";
+        line.dataset.node = node;
+        line.setAttribute("aria-selected", node === chosen);
+      }
+      let cell = line.firstChild;
+      row.forEach((value, i) => {
+        const words = value === null ? "null" : tail(value);
+        if (value === null) cell.classList.add("ice-null");
+        else if (words !== value) cell.title = value;
+        cell.append(i === link && node ? el("span", { class: "ice-open" }, words) : words);
+        cell = cell.nextSibling;
+      });
+      return line;
     });
     const content = el(
       "table",
@@ -224,7 +229,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const summary = menu.querySelector("summary") ?? el("summary", { class: "ice-button" });
     summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
     menu.replaceChildren(summary, list);
-    list.scrollTop = scrollTop;
+    if (scrollTop) list.scrollTop = scrollTop;
     if (held !== undefined) list.querySelector(`[data-place="${held}"]`)?.focus({ preventScroll: true });
   }
 

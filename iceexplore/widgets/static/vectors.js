@@ -116,14 +116,15 @@ export function vectorsView(model) {
     canvas.style.height = `${high}px`;
     const colour = (value) => ((probe.style.color = value), getComputedStyle(probe).color);
     const dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
-    const gone = matchMedia("(forced-colors: active)").matches ? colour("Highlight") : model.get("styles")["mark:removed"]?.[dark ? "dark" : "light"];
+    const forced = matchMedia("(forced-colors: active)").matches;
+    const gone = forced ? colour("Highlight") : model.get("styles")["mark:removed"]?.[dark ? "dark" : "light"];
     const [line, accent] = [colour("var(--ice-line)"), colour("var(--ice-accent)")];
     const c = context;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const gap = cell > 4 ? 1 : 0.5;
     cells.forEach((n, i) => {
       const [x, y] = [(i % columns) * cell, Math.floor(i / columns) * cell];
-      c.globalAlpha = 1;
+      c.globalAlpha = forced ? 0.25 : 1; // the system's lines are as bright as its text
       c.fillStyle = line;
       c.fillRect(x, y, cell - gap, cell - gap);
       if (!n) return;
