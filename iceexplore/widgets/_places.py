@@ -31,16 +31,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of a snapshot's manifests have been read."""
+    """How many of a snapshot's manifests have been read; of how many is not known where its root cannot be."""
 
     read: int
-    manifests: int
+    manifests: int | None
 
 
 def coverage(state: TableState, root: Manifest | None) -> Coverage:
     """How many manifests of a root have been read through this table."""
     if root is None:
         return Coverage(0, 0)
+    if not root.dialect:
+        return Coverage(0, None)
     mine = root.entries.filter(pc.is_in(root.entries["content_type"], value_set=pa.array(_MANIFESTS, pa.int32())))
     named = set(mine["location"].to_pylist()) - {None}
     return Coverage(len(named & state.reader.seen), len(named))

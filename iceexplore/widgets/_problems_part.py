@@ -37,8 +37,9 @@ class ProblemsPart(Face):
     problems
         ``counts`` by severity; ``groups`` by code, the gravest first, each with ``code``, ``severity``, ``title``,
         ``advice``, ``count`` and ``items``; ``read`` and ``manifests``: how many of the selected snapshot's manifests
-        have been read. An item has a stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (when the snapshot
-        that wrote it was committed) and ``actions``: what can be done, each a ``title`` and the selection it leads to.
+        have been read, and of how many; None where its manifest list or root manifest cannot be read. An item has a
+        stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (when the snapshot that wrote it was committed) and
+        ``actions``: what can be done, each a ``title`` and the selection it leads to.
     severities
         Those that are shown.
     read_all
@@ -101,6 +102,7 @@ class ProblemsPart(Face):
 
     def _found(self) -> dict[str, Any]:
         state, snapshot = self._state, self.snapshot
+        root = None if snapshot is None else state.root(snapshot)  # which may be a problem itself
         met = list(state.problems)
         groups: dict[str, list[Problem]] = {}
         for item in met:
@@ -111,7 +113,7 @@ class ProblemsPart(Face):
             room = max(0, _MAX_ALL - sum(map(len, sent)))
             sent.append(sorted(group, key=_rank)[: min(_MAX_ITEMS, room)])
         places = places_of(state, snapshot, [p.where for part in sent for p in part])
-        covered = coverage(state, None if snapshot is None else state.root(snapshot))
+        covered = coverage(state, root)
         return {
             "counts": {name: sum(p.severity == name for p in met) for name in _ORDER},
             "groups": [self._group(g, part, places) for g, part in zip(order, sent, strict=True)],

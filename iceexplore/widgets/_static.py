@@ -46,7 +46,11 @@ def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
 def problems_html(problems: Mapping[str, Any]) -> Html:
     """The problems met so far (`ProblemsPart.problems`)."""
     groups = problems.get("groups", [])
-    read = f"{problems.get('read', 0):,} of {problems.get('manifests', 0):,} manifests have been read"
+    known = problems.get("manifests", 0)
+    if known is None:
+        read = "the snapshot's manifests are not known, as the file that lists them cannot be read"
+    else:
+        read = f"{problems.get('read', 0):,} of {known:,} manifests have been read"
     rows = [
         [group["severity"], group["code"], item.get("where") or "", item["text"], group["advice"]]
         for group in groups

@@ -66,6 +66,22 @@ def test_nothing_is_wrong_in_what_has_been_read(show: Any) -> None:
     assert widget.busy == ""
 
 
+def test_a_missing_manifest_list_is_told_at_once(folder: Path, show: Any) -> None:
+    """Listing the problems reads the list: what that meets is among them."""
+    snapshot = ix.open(folder).snapshot
+    assert snapshot is not None
+    file_of(folder, str(snapshot.root_location)).unlink()
+    widget = show(Problems, ix.open(folder))
+    assert widget.problems["counts"]["error"] == 1
+    assert (widget.problems["read"], widget.problems["manifests"]) == (0, None)
+    [item] = items(widget)
+    assert item["actions"][0]["selection"]["node"] == f"root:{snapshot.snapshot_id}"
+    assert "cannot be read" in widget._repr_mimebundle_()[0]["text/html"]
+    widget.read_all += 1
+    assert widget.settle(60)
+    assert items(widget) == [item]
+
+
 def test_a_missing_manifest_has_its_node(folder: Path, show: Any) -> None:
     gone = manifests(ix.open(folder))[1]
     file_of(folder, gone).unlink()

@@ -39,7 +39,7 @@ export function problemsView(model) {
     );
     if (held >= 0) sums.children[held]?.focus();
     const left = manifests - read;
-    covered.textContent = read === undefined ? "" : manifests ? `${read.toLocaleString("en")} of ${count(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
+    covered.textContent = read === undefined ? "" : manifests === null ? "which manifests this snapshot has cannot be read" : manifests ? `${read.toLocaleString("en")} of ${count(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
     all.hidden = !(left > 0);
     all.disabled = model.get("busy") !== "";
     all.textContent = read ? `Read the other ${left === 1 ? "one" : left.toLocaleString("en")}` : `Read ${manifests === 1 ? "it" : "all"}`;
