@@ -21,8 +21,8 @@ def read_zips_once(cls: Any = zipimport.zipimporter) -> None:
 
     PySpark's worker invalidates them before each task, and has a dozen importers of zips: PySpark itself, one for each
     of its packages, Spark's core, and what ``--packages`` brought, of which Iceberg's runtime has 26,000 names. Up to
-    Python 3.11 each of them reads all names anew, in Python: half a second a task. From 3.12 on nothing is read before
-    something is looked for (CPython's gh-103200).
+    Python 3.11 each of them reads all names anew, in Python: a quarter to half a second of each task
+    (``benchmarks/results/scan.md``). From 3.12 on nothing is read before something is looked for (CPython's gh-103200).
     """
     plain = cls.invalidate_caches
     known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
