@@ -143,8 +143,10 @@ def _clustered(session: Any, frame: Any, keys: Keys, state: TableState) -> Any:
     schema = t.StructType([*frame.schema.fields, t.StructField(keys.name, t.LongType(), True)])
     keyed = frame.mapInArrow(keys, schema)
     if state.metadata.properties.get("write.distribution-mode", "hash").lower() != "none":
-        # Rebalancing cuts large partitions and joins small ones, but is nothing without adaptive execution.
+        # Rebalancing cuts large partitions and joins small ones, but is nothing without adaptive execution; before
+        # Spark 4.0 its hint takes no names of columns.
         adaptive = str(session.conf.get("spark.sql.adaptive.enabled", "true")).lower() == "true"
+        adaptive = adaptive and SessionInfo.of(session).version >= (4, 0)
         keyed = keyed.hint("rebalance", keys.name) if adaptive else keyed.repartition(keys.name)
     return keyed.sortWithinPartitions(keys.name)
 

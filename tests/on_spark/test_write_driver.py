@@ -176,3 +176,13 @@ def test_streams_are_refused(session: Any, tmp_path: Path) -> None:
     stream.isStreaming = True
     with pytest.raises(OptionError, match="stream"):
         write_files(session, stream, lab_of(tmp_path).state)
+
+
+def test_before_spark_4_rebalancing_takes_no_names(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = SimpleNamespace(local=True, connect=False, version=(3, 5))
+    monkeypatch.setattr(SessionInfo, "of", lambda _: older)
+    frame = Frame([ROWS.slice(0, 10), ROWS.slice(10)])
+    made = write_files(session, frame, lab_of(tmp_path, partition_by="kind").state)
+    assert frame.asked == ["repartition"] and len(made) == 4
