@@ -37,7 +37,10 @@ NEW = """
 import json, sys
 import iceexplore as ix
 assert "pyspark" not in sys.modules
-s = ix.spark("mine", config={"spark.sql.shuffle.partitions": 3, "spark.master": "local[1]"})
+# Workers that nobody else reaches: a kernel's ZeroMQ that looks for its old port, and finds the workers' there, makes
+# PySpark print an error ("read length must be non-negative").
+own = {"spark.python.unix.domain.socket.enabled": "true"}
+s = ix.spark("mine", config={"spark.sql.shuffle.partitions": 3, "spark.master": "local[1]", **own})
 from iceexplore.on_spark import SessionInfo
 info = SessionInfo.of(s)
 get = s.sparkContext.getConf().get
