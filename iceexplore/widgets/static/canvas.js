@@ -196,7 +196,10 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     c.lineWidth = 2 / scale;
     for (const row of map.rows) if (row.id === state.selected || state.hits.has(row.id)) c.strokeRect(row.x - least, row.y - least, row.w + 2 * least, SIZE.height + 2 * least);
   }
-  const mainMark = (node) => ["problem", "removed", "added"].filter((mark) => node.marks?.includes(mark)).map((mark) => "mark:" + mark)[0];
+  const mainMark = ({ marks = [] }) => {
+    const main = marks.length ? ["problem", "removed", "added"].find((mark) => marks.includes(mark)) : undefined;
+    return main && "mark:" + main;
+  };
 
   function card(c, row, scale) {
     const { id, node, x, y, w } = row;
@@ -323,8 +326,13 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
       mini.height = Math.max(28, map.height * k + 8);
       overview = el("canvas", { width: mini.width, height: mini.height });
       const o = overview.getContext("2d");
+      const last = new Map(); // by column: of cards that would cover each other, alike, the first is drawn
       for (const { node, x, y, w } of map.rows) {
-        o.fillStyle = tint(mainMark(node) ?? node.kind);
+        const colour = tint(mainMark(node) ?? node.kind);
+        const before = last.get(x);
+        if (before?.colour === colour && (y - before.y) * k < 0.5 && y >= before.y) continue;
+        last.set(x, { colour, y });
+        o.fillStyle = colour;
         o.fillRect(4 + x * k, 4 + y * k, Math.max(1, w * k), Math.max(1, (SIZE.height - 8) * k));
       }
       dirty = false;

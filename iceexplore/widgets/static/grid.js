@@ -8,6 +8,10 @@ const DELAY = 300; // ms without a key until what is typed filters
 const PATIENCE = 120_000; // ms to wait for what is to be copied
 const MANY = 200_000; // rows that are not filtered before Enter
 const FEW = 6; // columns that need no menu
+const LEAST = 20; // px that a row is high at least
+const SOME = 20; // rows out of view that are drawn in a frame
+const PAUSE = 500; // ms after which they are
+const ROOM = 250; // px of text in a cell, which has 260; a browser takes long over a thousand cells that clip what they hold
 
 const count = (n) => n.toLocaleString("en");
 const needsText = (op) => op !== "null" && op !== "not null";
@@ -34,11 +38,16 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
   let timer = null;
   let drawn = {}; // the page that is shown
+  let tall = 400; // px that are in view
+  let rest = null; // draws rows that are not in view
+  let pause = null;
+  let font = null; // to measure text
   const wants = new Map(); // what waits for whole text, by its number
 
   const page = () => model.get("pages")[grid] ?? {};
   const current = () => asked ?? page();
   const body = () => page().rows ?? [];
+  const chosen = () => model.get("selection").node;
 
   function ask(change) {
     const now = current();
@@ -137,6 +146,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const { scrollLeft } = panel;
     const turned = moved || drawn.page !== now.page || !same(drawn.sort, now.sort) || !same(drawn.filters, now.filters);
     drawn = now;
+    later(null);
     if (moved) drawColumns();
     drawMenu();
     if (now.text !== undefined) return drawText(held);
@@ -154,42 +164,70 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         ),
       );
     });
-    const chosen = model.get("selection").node;
     const link = Math.max(0, shown.findIndex(({ right }) => !right)); // text tells more of a row than a number
     // Rows are copies of one: a page has a thousand cells and more, and is drawn in one frame.
     const pattern = el("tr", { role: "row" }, ...shown.map(({ right, place }, i) =>
       el(i === 0 ? "th" : "td", { role: i === 0 ? "rowheader" : "gridcell", tabindex: -1, "aria-colindex": place + 1, class: right ? "ice-right" : null })));
-    const rows = now.rows.map((row, at) => {
+    const rowOf = (row, at) => {
       const node = now.nodes?.[at];
       const line = pattern.cloneNode(true);
       line.setAttribute("aria-rowindex", now.page * now.size + at + 2);
       if (node) {
         line.className = "ice-goes";
         line.dataset.node = node;
-        line.setAttribute("aria-selected", node === chosen);
+        line.setAttribute("aria-selected", node === chosen());
       }
       let cell = line.firstChild;
       row.forEach((value, i) => {
         const words = value === null ? "null" : tail(value);
         if (value === null) cell.classList.add("ice-null");
         else if (words !== value) cell.title = value;
+        if (widthOf(words) > ROOM) cell.classList.add("ice-long");
         cell.append(i === link && node ? el("span", { class: "ice-open" }, words) : words);
         cell = cell.nextSibling;
       });
       return line;
-    });
+    };
+    const rows = el("tbody", { role: "rowgroup" });
     const content = el(
       "table",
       { class: "ice-table", role: "grid", "aria-label": label, "aria-rowcount": now.total + 1, "aria-colcount": now.columns.length },
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
-      el("tbody", { role: "rowgroup" }, ...rows),
+      rows,
+      el("tfoot", { class: "ice-widths", "aria-hidden": "true" }, rowOf(now.shown.map((_, i) => widest(now.rows, i)), -1)),
     );
+    const more = (count) => {
+      const from = rows.childElementCount;
+      rows.append(...now.rows.slice(from, from + count).map((row, i) => rowOf(row, from + i)));
+      if (rows.childElementCount === now.rows.length) later(null);
+    };
+    later(more);
+    more(turned ? Math.ceil(tall / LEAST) : Infinity);
     panel.replaceChildren(content, ...(now.total ? [] : [drawEmpty(now)]));
     panel.scrollLeft = moved ? 0 : scrollLeft;
+    tall = panel.clientHeight;
     if (turned) panel.scrollTop = 0;
     focus = [Math.min(focus[0], body().length - 1), focus[1]];
     stop(held);
     reveal();
+  }
+  // What is in view is drawn at once; the rows below it when somebody goes there or pauses, so that no frame has all of a
+  // page's cells to lay out, and who clicks through a tree never waits for what is out of sight.
+  function later(more) {
+    clearTimeout(pause);
+    rest = more;
+    const next = () => rest && (rest(SOME), requestAnimationFrame(next));
+    if (more) pause = setTimeout(next, PAUSE);
+  }
+  const finish = () => rest?.(Infinity);
+  function widthOf(words) {
+    font ??= Object.assign(document.createElement("canvas").getContext("2d"), { font: `12px ${getComputedStyle(box).fontFamily}` });
+    return font.measureText(words.slice(0, 100)).width;
+  }
+  // The value of a column that needs most room: columns have their width before the last row is drawn.
+  function widest(rows, place) {
+    const widths = rows.map((row) => widthOf(row[place] === null ? "null" : tail(row[place])));
+    return rows[widths.indexOf(Math.max(...widths))]?.[place] ?? null;
   }
 
   function drawText(held) {
@@ -291,10 +329,12 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
 
   // Cells to walk ------------------------------------------------------------------------------------------------------
 
-  const line = (row) => {
-    const found = panel.querySelectorAll("tr")[row + 1];
-    return row < 0 ? [...(found?.querySelectorAll("button") ?? [])] : [...(found?.children ?? [])];
+  const rowAt = (place) => {
+    const { rows = [] } = panel.querySelector("tbody") ?? {};
+    if (place >= rows.length) finish();
+    return rows[place];
   };
+  const line = (row) => (row < 0 ? [...panel.querySelectorAll("thead button")] : [...(rowAt(row)?.children ?? [])]);
   const at = ([row, place]) => {
     const cells = line(row);
     return cells[Math.min(Math.max(place, 0), cells.length - 1)];
@@ -325,7 +365,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
   // The row of what is selected comes into sight, without moving the notebook.
   function reveal() {
-    const row = panel.querySelector("tr[aria-selected=true]");
+    const row = rowAt(page().nodes?.indexOf(chosen()));
     if (!row) return;
     const top = row.offsetTop - panel.querySelector("thead").offsetHeight;
     const bottom = row.offsetTop + row.offsetHeight + 6 - panel.clientHeight;
@@ -333,11 +373,12 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     else if (bottom > panel.scrollTop) panel.scrollTop = bottom;
   }
   function drawSelection() {
-    const chosen = model.get("selection").node;
-    for (const row of panel.querySelectorAll("tr[data-node]")) row.setAttribute("aria-selected", row.dataset.node === chosen);
+    for (const row of panel.querySelectorAll("tr[data-node]")) row.setAttribute("aria-selected", row.dataset.node === chosen());
     reveal();
   }
 
+  // The first column stays in sight beside what is scrolled to; until then its cells are like all others, to be drawn at once.
+  panel.addEventListener("scroll", () => (panel.classList.toggle("ice-across", panel.scrollLeft > 0), panel.scrollTop > 0 && finish()), { passive: true });
   panel.addEventListener("click", (event) => {
     const found = place(event.target);
     if (!found) return;
@@ -450,6 +491,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     show,
     end: () => {
       clearTimeout(timer);
+      later(null);
       model.off("msg:custom", heard);
       ends.forEach((end) => end());
     },

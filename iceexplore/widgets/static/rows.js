@@ -29,12 +29,15 @@ export function rowsView({ styles, label, on }) {
 
   function draw() {
     const had = document.activeElement?.parentElement === sheet;
-    sheet.style.height = `${rows.length * ROW}px`;
     let [first, last] = [0, rows.length];
     if (rows.length > ALL) {
-      first = Math.max(0, Math.floor(box.scrollTop / ROW) - 10);
-      last = Math.min(rows.length, Math.ceil((box.scrollTop + (box.clientHeight || 400)) / ROW) + 10);
+      const tall = box.clientHeight || 400; // asked before anything changes: the browser need not lay out twice
+      const top = Math.max(0, Math.min(box.scrollTop, rows.length * ROW - tall));
+      first = Math.max(0, Math.floor(top / ROW) - 10);
+      last = Math.min(rows.length, Math.ceil((top + tall) / ROW) + 10);
     }
+    const height = `${rows.length * ROW}px`;
+    if (sheet.style.height !== height) sheet.style.height = height;
     const wanted = new Set();
     for (let i = first; i < last; i++) wanted.add(i);
     if (at.has(focus)) wanted.add(at.get(focus));
@@ -61,10 +64,12 @@ export function rowsView({ styles, label, on }) {
     let one = drawn.get(id);
     if (!one) drawn.set(id, (one = { element: el("div", { role: "treeitem", "data-id": id }) }));
     const { element } = one;
-    if (one.key !== key) element.replaceChildren(...words(node));
-    one.key = key;
     const marks = node.marks ?? [];
     const busy = open && !node.children;
+    const how = [i, level, index, of, open, busy, id === focus, id === state.selected, state.hits.has(id), node.tooltip].join();
+    if (one.key === key && one.how === how) return element;
+    if (one.key !== key) element.replaceChildren(...words(node));
+    Object.assign(one, { key, how });
     element.className = "ice-row" + (node.kind === "more" ? " ice-more" : "") + (marks.includes("carried") || marks.includes("pruned") ? " ice-carried" : "") + (state.hits.has(id) ? " ice-hit" : "");
     element.style.cssText = `--level:${level - 1};top:${i * ROW}px`;
     element.tabIndex = id === focus ? 0 : -1;
