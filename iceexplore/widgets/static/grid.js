@@ -205,7 +205,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     more(turned ? Math.ceil(tall / LEAST) : Infinity);
     panel.replaceChildren(content, ...(now.total ? [] : [drawEmpty(now)]));
     panel.scrollLeft = moved ? 0 : scrollLeft;
-    tall = panel.clientHeight;
+    tall = panel.clientHeight || tall;
     if (turned) panel.scrollTop = 0;
     focus = [Math.min(focus[0], body().length - 1), focus[1]];
     stop(held);

@@ -1,0 +1,111 @@
+"""A table's page of 50 rows: what is out of view is drawn late, and nobody sees that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer
+from tests.browser.bare import BarePage, bare_page
+
+pytestmark = pytest.mark.browser
+
+ROWS = ".ice-detail .ice-table tbody tr"
+# as soon as the table of a node is drawn: how many rows it has, and the columns' widths
+FIRST = """of => new Promise((done) => {
+  const look = () => {
+    const table = document.querySelector(".ice-detail .ice-table");
+    if (window.ice.state.pages.detail.of !== of || !table) return requestAnimationFrame(look);
+    const widths = [...table.tHead.rows[0].cells].map((cell) => cell.getBoundingClientRect().width);
+    done([table.tBodies[0].rows.length, widths]);
+  };
+  look();
+})"""
+WIDTHS = """() => [...document.querySelectorAll(".ice-detail .ice-table thead th")]
+  .map((cell) => cell.getBoundingClientRect().width)"""
+
+
+def table() -> ix.Table:
+    s = ix.empty({"id": "long", "text": "string"}, format_version=2)
+    files = [
+        {
+            # fewer letters need more room
+            "location": f"/w/{'i' * 14 if i < 40 else 'W' * 13}{i}",
+            "record_count": 10**i if i < 15 else i,
+            "file_size_in_bytes": 1000,
+            "lower_bounds": {"id": i, "text": "a"},
+            "upper_bounds": {"id": i + 1, "text": "z" * (1 + i % 50)},
+        }
+        for i in range(60)
+    ]
+    s.append(files)
+    return s.table
+
+
+def leaf(widget: Explorer) -> str:
+    return next(i for i in widget.nodes if i.startswith("manifest:"))
+
+
+def choose(bare: BarePage, node: str) -> None:
+    bare.page.evaluate(
+        """node => {
+            window.ice.model.set("selection", { ...window.ice.state.selection, node });
+            window.ice.model.save_changes();
+        }""",
+        node,
+    )
+
+
+def opened(bare: BarePage, widget: Explorer) -> tuple[int, list[float]]:
+    """The manifest's table as it is at first."""
+    node = leaf(widget)
+    bare.page.evaluate(f"of => {{ ({FIRST})(of).then((found) => {{ window.first = found }}) }}", node)
+    choose(bare, node)
+    bare.page.wait_for_function("window.first")
+    rows, widths = bare.page.evaluate("window.first")
+    return int(rows), list(widths)
+
+
+def test_rows_out_of_view_come_with_a_pause(browser: Any) -> None:
+    widget = Explorer(table())
+    with bare_page(browser, widget, width=1000) as bare:
+        rows, widths = opened(bare, widget)
+        assert 5 < rows < 40
+        bare.page.wait_for_function(f"document.querySelectorAll('{ROWS}').length === 50")
+        assert bare.page.evaluate(WIDTHS) == pytest.approx(widths, abs=0.5), "a column jumps"
+        places = bare.page.locator(ROWS).evaluate_all("rows => rows.map((row) => Number(row.ariaRowIndex))")
+        assert places == list(range(2, 52))
+
+
+@pytest.mark.parametrize("how", ["End", "wheel", "select"])
+def test_rows_out_of_view_come_when_somebody_goes_there(browser: Any, how: str) -> None:
+    widget = Explorer(table())
+    with bare_page(browser, widget, width=1000) as bare:
+        bare.page.evaluate(
+            """() => {
+                const { setTimeout } = window;
+                // no pause ends
+                window.setTimeout = (run, ms, ...more) => (ms === 500 ? 0 : setTimeout(run, ms, ...more));
+            }"""
+        )
+        rows, _ = opened(bare, widget)
+        bare.page.wait_for_timeout(700)
+        assert bare.page.locator(ROWS).count() == rows < 40
+        if how == "End":
+            bare.page.locator(f"{ROWS} > *").first.click()
+            bare.page.keyboard.press("Control+End")
+            there = "document.activeElement.closest('tr')?.ariaRowIndex === '51'"
+        elif how == "wheel":
+            bare.page.locator(".ice-detail .ice-panel").hover()
+            bare.page.mouse.wheel(0, 50)
+            there = f"document.querySelectorAll('{ROWS}').length === 50"
+        else:  # a card of the tree whose row is far below
+            bare.page.evaluate(
+                "node => window.ice.model.set('selection', { ...window.ice.state.selection, node })",
+                widget.pages["detail"]["nodes"][45],
+            )
+            there = f"document.querySelector('{ROWS}[aria-selected=true]')?.ariaRowIndex === '47'"
+        bare.page.wait_for_function(there)
+        assert bare.errors == []
