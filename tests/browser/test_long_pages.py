@@ -109,3 +109,23 @@ def test_rows_out_of_view_come_when_somebody_goes_there(browser: Any, how: str) 
             there = f"document.querySelector('{ROWS}[aria-selected=true]')?.ariaRowIndex === '47'"
         bare.page.wait_for_function(there)
         assert bare.errors == []
+
+
+def test_the_menu_of_columns_by_keys(browser: Any) -> None:
+    widget = Explorer(table())
+    with bare_page(browser, widget, width=1000) as bare:
+        opened(bare, widget)
+        assert bare.page.locator(".ice-menu-list").count() == 0  # made when it is looked at
+        bare.page.locator(".ice-detail .ice-menu summary").focus()
+        bare.page.keyboard.press("Enter")
+        bare.page.locator(".ice-menu-list input").first.wait_for()
+        assert bare.page.evaluate("document.activeElement.tagName") == "SUMMARY"
+        columns = len(widget.pages["detail"]["shown"])
+        bare.page.keyboard.press("Tab")
+        bare.page.keyboard.press("Space")
+        bare.page.wait_for_function(f"window.ice.state.pages.detail.shown.length === {columns - 1}")
+        assert bare.page.evaluate("document.activeElement.dataset.place") == "0"
+        bare.page.keyboard.press("Escape")
+        assert not bare.page.locator(".ice-detail .ice-menu").evaluate("menu => menu.open")
+        assert bare.page.evaluate("document.activeElement.tagName") == "SUMMARY"
+        assert bare.errors == []

@@ -196,9 +196,10 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     c.lineWidth = 2 / scale;
     for (const row of map.rows) if (row.id === state.selected || state.hits.has(row.id)) c.strokeRect(row.x - least, row.y - least, row.w + 2 * least, SIZE.height + 2 * least);
   }
-  const mainMark = ({ marks = [] }) => {
-    const main = marks.length ? ["problem", "removed", "added"].find((mark) => marks.includes(mark)) : undefined;
-    return main && "mark:" + main;
+  const tones = new WeakMap(); // of a node: the name of its colour
+  const mainMark = (node) => {
+    if (!tones.has(node)) tones.set(node, ["problem", "removed", "added"].find((mark) => node.marks?.includes(mark)));
+    return tones.get(node) && "mark:" + tones.get(node);
   };
 
   function card(c, row, scale) {
@@ -326,13 +327,12 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
       mini.height = Math.max(28, map.height * k + 8);
       overview = el("canvas", { width: mini.width, height: mini.height });
       const o = overview.getContext("2d");
-      const last = new Map(); // by column: of cards that would cover each other, alike, the first is drawn
+      let [at, lowest, name] = [0, 0, null];
       for (const { node, x, y, w } of map.rows) {
-        const colour = tint(mainMark(node) ?? node.kind);
-        const before = last.get(x);
-        if (before?.colour === colour && (y - before.y) * k < 0.5 && y >= before.y) continue;
-        last.set(x, { colour, y });
-        o.fillStyle = colour;
+        const next = mainMark(node) ?? node.kind;
+        if (next === name && x === at && y >= lowest && (y - lowest) * k < 0.5) continue; // the card above, alike, covers it
+        [at, lowest, name] = [x, y, next];
+        o.fillStyle = tint(name);
         o.fillRect(4 + x * k, 4 + y * k, Math.max(1, w * k), Math.max(1, (SIZE.height - 8) * k));
       }
       dirty = false;

@@ -25,7 +25,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   const operator = el("select", { class: "ice-select", "aria-label": "How to compare", onchange: () => (drawFilter(), typed()) });
   const text = el("input", { class: "ice-input", type: "search", "aria-label": `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
   const add = el("button", { type: "button", class: "ice-button", "aria-label": "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
-  const menu = el("details", { class: "ice-menu", onkeydown: (event) => event.key === "Escape" && ((menu.open = false), menu.firstChild.focus(), event.stopPropagation()) });
+  const summary = el("summary", { class: "ice-button" });
+  const menu = el("details", { class: "ice-menu", ontoggle: () => drawMenu(), onkeydown: (event) => event.key === "Escape" && ((menu.open = false), summary.focus(), event.stopPropagation()) }, summary);
   const chips = el("div", { class: "ice-chips" });
   const bar = el("div", { class: "ice-grid-bar" }, column, operator, text, add, menu);
   const panel = el("div", { class: "ice-panel" });
@@ -252,6 +253,9 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   function drawMenu() {
     const { columns = [], shown = [] } = page();
     menu.hidden = columns.length <= FEW || page().text !== undefined;
+    summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
+    const old = menu.querySelector(".ice-menu-list");
+    if (!menu.open) return old?.remove(); // it is made when it is looked at
     const toggle = (place, on) => {
       const columns = on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place);
       if (columns.length) ask({ columns, page: page().page });
@@ -263,10 +267,9 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       ),
     );
     const held = menu.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
-    const { scrollTop = 0 } = menu.lastElementChild ?? {};
-    const summary = menu.querySelector("summary") ?? el("summary", { class: "ice-button" });
-    summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
-    menu.replaceChildren(summary, list);
+    const { scrollTop = 0 } = old ?? {};
+    old?.remove();
+    menu.append(list);
     if (scrollTop) list.scrollTop = scrollTop;
     if (held !== undefined) list.querySelector(`[data-place="${held}"]`)?.focus({ preventScroll: true });
   }

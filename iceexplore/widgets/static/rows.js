@@ -4,6 +4,7 @@
 import { colour, el, icon } from "./dom.js";
 
 const ROW = 36; // px, as in the style sheet
+const BEYOND = 5; // so many rows above and below what is in view are in the page too
 const ALL = 200; // so many rows are in the page without further ado
 const SPEAK = { added: "added", removed: "removed", carried: "carried over", problem: "problem", pruned: "skipped" };
 
@@ -33,8 +34,8 @@ export function rowsView({ styles, label, on }) {
     if (rows.length > ALL) {
       const tall = box.clientHeight || 400; // asked before anything changes: the browser need not lay out twice
       const top = Math.max(0, Math.min(box.scrollTop, rows.length * ROW - tall));
-      first = Math.max(0, Math.floor(top / ROW) - 10);
-      last = Math.min(rows.length, Math.ceil((top + tall) / ROW) + 10);
+      first = Math.max(0, Math.floor(top / ROW) - BEYOND);
+      last = Math.min(rows.length, Math.ceil((top + tall) / ROW) + BEYOND);
     }
     const height = `${rows.length * ROW}px`;
     if (sheet.style.height !== height) sheet.style.height = height;
@@ -50,12 +51,12 @@ export function rowsView({ styles, label, on }) {
       if (there !== element) sheet.insertBefore(element, there);
       before = element;
     }
+    if (had) drawn.get(focus)?.element.focus({ preventScroll: true }); // before the row that has it goes
     for (const [id, { element }] of drawn)
       if (!keep.has(id)) {
         element.remove();
         drawn.delete(id);
       }
-    if (had) drawn.get(focus)?.element.focus({ preventScroll: true });
   }
 
   function drawRow(row, i) {
