@@ -12,6 +12,7 @@ export function detailView(model) {
   const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "Tables" });
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
   const box = el("section", { class: "ice-detail", "aria-label": "Details" }, head, tabs, tables.element);
+  let turning = 0; // the frame in which the tab comes into sight
   let chosen = null; // the tab that was asked for last, until its page comes
 
   // The table stays, as its row is what is selected now.
@@ -58,6 +59,7 @@ export function detailView(model) {
   function drawHead() {
     const detail = model.get("detail");
     if (detail.id === undefined) return head.replaceChildren();
+    head.scrollTop = 0; // first: afterwards it would take a layout of its own
     const problems = (detail.problems ?? []).map((problem) =>
       el(
         "div",
@@ -82,7 +84,6 @@ export function detailView(model) {
       list(detail.facts ?? []),
       more.length ? el("details", { class: "ice-rest" }, el("summary", {}, `${more.length} more field${more.length > 1 ? "s" : ""}`), list(more)) : "",
     );
-    head.scrollTop = 0;
   }
 
   const names = () => (model.get("detail").tables ?? []).map((tab) => ({ of: model.get("detail").id, ...tab }));
@@ -115,7 +116,8 @@ export function detailView(model) {
     );
     const current = tabs.querySelector("[aria-selected=true]");
     if (held) current?.focus();
-    if (current) tabs.scrollLeft = Math.min(current.offsetLeft, Math.max(tabs.scrollLeft, current.offsetLeft + current.offsetWidth - tabs.clientWidth));
+    cancelAnimationFrame(turning);
+    if (current) turning = requestAnimationFrame(() => (tabs.scrollLeft = Math.min(current.offsetLeft, Math.max(tabs.scrollLeft, current.offsetLeft + current.offsetWidth - tabs.clientWidth))));
   }
 
   tabs.addEventListener("keydown", (event) => {
@@ -128,7 +130,7 @@ export function detailView(model) {
     tabs.children[to].click();
   });
 
-  const ends = [tables.end, listen(model, ["cancelled"], () => ((chosen = null), drawTabs())), listen(model, ["detail"], () => (drawHead(), drawTabs())), listen(model, ["pages"], drawTabs)];
+  const ends = [tables.end, () => cancelAnimationFrame(turning), listen(model, ["cancelled"], () => ((chosen = null), drawTabs())), listen(model, ["detail"], () => (drawHead(), drawTabs())), listen(model, ["pages"], drawTabs)];
   drawHead();
   drawTabs();
   return { element: box, end: () => ends.forEach((end) => end()) };

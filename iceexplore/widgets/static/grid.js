@@ -39,7 +39,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
   let timer = null;
   let drawn = {}; // the page that is shown
-  let tall = 400; // px that are in view
+  let tall = 400; // px that are in view; this and how far it is scrolled are heard of: to ask takes a layout
+  let [across, down] = [0, 0];
   let rest = null; // draws rows that are not in view
   let pause = null;
   let font = null; // to measure text
@@ -144,7 +145,6 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const now = page();
     const held = panel.contains(document.activeElement);
     const moved = drawn.of !== now.of || drawn.table !== now.table;
-    const { scrollLeft } = panel;
     const turned = moved || drawn.page !== now.page || !same(drawn.sort, now.sort) || !same(drawn.filters, now.filters);
     drawn = now;
     later(null);
@@ -205,9 +205,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     later(more);
     more(turned ? Math.ceil(tall / LEAST) : Infinity);
     panel.replaceChildren(content, ...(now.total ? [] : [drawEmpty(now)]));
-    panel.scrollLeft = moved ? 0 : scrollLeft;
-    tall = panel.clientHeight || tall;
-    if (turned) panel.scrollTop = 0;
+    if (across) panel.scrollLeft = moved ? 0 : across;
+    if (down && turned) panel.scrollTop = 0;
     focus = [Math.min(focus[0], body().length - 1), focus[1]];
     stop(held);
     reveal();
@@ -381,7 +380,14 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
 
   // The first column stays in sight beside what is scrolled to; until then its cells are like all others, to be drawn at once.
-  panel.addEventListener("scroll", () => (panel.classList.toggle("ice-across", panel.scrollLeft > 0), panel.scrollTop > 0 && finish()), { passive: true });
+  panel.addEventListener("scroll", scrolled, { passive: true });
+  function scrolled() {
+    [across, down] = [panel.scrollLeft, panel.scrollTop];
+    panel.classList.toggle("ice-across", across > 0);
+    if (down) finish();
+  }
+  const sized = new ResizeObserver(([{ contentRect }]) => (tall = contentRect.height || tall));
+  sized.observe(panel);
   panel.addEventListener("click", (event) => {
     const found = place(event.target);
     if (!found) return;
@@ -495,6 +501,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     end: () => {
       clearTimeout(timer);
       later(null);
+      sized.disconnect();
       model.off("msg:custom", heard);
       ends.forEach((end) => end());
     },
