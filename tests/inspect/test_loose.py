@@ -274,9 +274,10 @@ def test_damage_raises_only_our_errors(
 
 
 @pytest.mark.corpus
-def test_every_real_file_is_shown(corpus: Path) -> None:
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_every_real_file_is_shown(corpus: Path, half: int) -> None:
     counts: dict[str, int] = {}
-    for path in sorted(corpus.rglob("*")):
+    for path in sorted(corpus.rglob("*"))[half::2]:
         if (
             path.suffix not in (".avro", ".json", ".puffin", ".stats", ".parquet", ".parq", ".orc")
             or not path.is_file()
@@ -297,10 +298,10 @@ def test_every_real_file_is_shown(corpus: Path) -> None:
                 continue
             if file.kind.startswith("manifest"):
                 assert file.content_entries().num_rows == rows, path
-    assert counts["manifest"] > 250
-    assert counts["manifest list"] > 250
-    assert counts["puffin"] > 40
-    assert counts["refused"] < 40, counts
+    assert counts["manifest"] > 125
+    assert counts["manifest list"] > 125
+    assert counts["puffin"] > 10
+    assert counts["refused"] < 20, counts
 
 
 def test_face(trips: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def changelog(spark: Spark, name: str, start: int | None, end: int, **arguments:
     return spark.sql("SELECT * FROM seen").toArrow()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [pytest.param(1, marks=pytest.mark.long), 2, 3])  # 1 is written as 2 is
 def test_copy_on_write_as_spark_has_it(warehouse: Warehouse, version: int) -> None:
     spark, name = Spark(warehouse.session), f"changes_cow_v{version}"
     write(spark, name, version, **COPY_ON_WRITE)
