@@ -129,3 +129,33 @@ def test_the_menu_of_columns_by_keys(browser: Any) -> None:
         assert not bare.page.locator(".ice-detail .ice-menu").evaluate("menu => menu.open")
         assert bare.page.evaluate("document.activeElement.tagName") == "SUMMARY"
         assert bare.errors == []
+
+
+def test_what_is_too_long_or_leaves_its_line_is_clipped(browser: Any) -> None:
+    widget = Explorer(table())
+    with bare_page(browser, widget, width=1000) as bare:
+        opened(bare, widget)
+        bare.page.evaluate(
+            """([long, stacked]) => {
+                const { pages } = window.ice.state;
+                const { columns, rows, ...more } = pages.detail;
+                const names = columns.map((column, i) => ({ ...column, name: [long, stacked][i] ?? column.name }));
+                const texts = rows.map((row, i) => (i < 3 ? ["W".repeat(100), stacked, ...row.slice(2)] : row));
+                window.ice.update({ pages: { ...pages, detail: { ...more, of: "x", columns: names, rows: texts } } });
+            }""",
+            ["a_rather_long_name_of_a_column_" * 9, "Z" + "\u0301\u0323" * 40],
+        )
+        bare.page.wait_for_function(f"document.querySelectorAll('{ROWS}').length === 50")
+        cells = bare.page.locator(".ice-detail .ice-table :is(thead, tbody) :is(th, td)").evaluate_all(
+            """cells => cells.map((cell) => {
+                const range = document.createRange();
+                range.selectNodeContents(cell);
+                const inside = range.getBoundingClientRect();
+                const box = cell.getBoundingClientRect();
+                const fits = inside.left >= box.left - 1 && inside.right <= box.right + 1;
+                const plain = /^[ -~]*$/.test(cell.textContent.replace(/[↑↓]/g, ""));
+                return [cell.textContent.slice(0, 20), (fits && plain) || getComputedStyle(cell).overflow === "hidden"];
+            })"""
+        )
+        assert [text for text, fine in cells if not fine] == []
+        assert bare.page.locator(".ice-detail .ice-table .ice-long").count() == 2 + 2 * 3 + 1  # and one of widths

@@ -11,7 +11,9 @@ const FEW = 6; // columns that need no menu
 const LEAST = 20; // px that a row is high at least
 const SOME = 20; // rows out of view that are drawn in a frame
 const PAUSE = 500; // ms after which they are
-const ROOM = 250; // px of text in a cell, which has 260; a browser takes long over a thousand cells that clip what they hold
+const ROOM = 250; // px of text in a cell, which has 260
+const ROOM_OF_NAME = 200; // in a header, beside its two buttons
+const PLAIN = /^[ -~]*$/; // letters that stay where they are put, and take room each
 
 const count = (n) => n.toLocaleString("en");
 const needsText = (op) => op !== "null" && op !== "not null";
@@ -158,7 +160,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       const filtered = now.filters.some((filter) => filter.column === place);
       return el(
         "th",
-        { scope: "col", role: "columnheader", "aria-colindex": place + 1, class: right ? "ice-right" : null, "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
+        { scope: "col", role: "columnheader", "aria-colindex": place + 1, class: (right ? "ice-right" : "") + (spills(name, ROOM_OF_NAME) ? " ice-long" : ""), "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
         el("div", { class: "ice-th" },
           el("button", { type: "button", class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
           el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filterBy(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
@@ -166,7 +168,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       );
     });
     const link = Math.max(0, shown.findIndex(({ right }) => !right)); // text tells more of a row than a number
-    // Rows are copies of one: a page has a thousand cells and more, and is drawn in one frame.
+    // Rows are copies of one: a page has a thousand cells and more.
     const pattern = el("tr", { role: "row" }, ...shown.map(({ right, place }, i) =>
       el(i === 0 ? "th" : "td", { role: i === 0 ? "rowheader" : "gridcell", tabindex: -1, "aria-colindex": place + 1, class: right ? "ice-right" : null })));
     const rowOf = (row, at) => {
@@ -183,7 +185,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         const words = value === null ? "null" : tail(value);
         if (value === null) cell.classList.add("ice-null");
         else if (words !== value) cell.title = value;
-        if (widthOf(words) > ROOM) cell.classList.add("ice-long");
+        if (spills(words, ROOM)) cell.classList.add("ice-long");
         cell.append(i === link && node ? el("span", { class: "ice-open" }, words) : words);
         cell = cell.nextSibling;
       });
@@ -224,6 +226,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     font ??= Object.assign(document.createElement("canvas").getContext("2d"), { font: `12px ${getComputedStyle(box).fontFamily}` });
     return font.measureText(words.slice(0, 100)).width;
   }
+  // Whether a text may leave its cell. Only such cells clip: a browser takes long over a thousand that do.
+  const spills = (words, room) => !PLAIN.test(words) || widthOf(words) > room;
   // The value of a column that needs most room: columns have their width before the last row is drawn.
   function widest(rows, place) {
     const widths = rows.map((row) => widthOf(row[place] === null ? "null" : tail(row[place])));
