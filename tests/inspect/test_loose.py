@@ -277,7 +277,7 @@ def test_damage_raises_only_our_errors(
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_every_real_file_is_shown(corpus: Path, half: int) -> None:
     counts: dict[str, int] = {}
-    for path in sorted(corpus.rglob("*"))[half::2]:
+    for path in sorted(corpus.rglob("*"), key=lambda p: (p.suffix, "snap-" in p.name, p))[half::2]:  # half of each kind
         if (
             path.suffix not in (".avro", ".json", ".puffin", ".stats", ".parquet", ".parq", ".orc")
             or not path.is_file()
@@ -300,7 +300,7 @@ def test_every_real_file_is_shown(corpus: Path, half: int) -> None:
                 assert file.content_entries().num_rows == rows, path
     assert counts["manifest"] > 125
     assert counts["manifest list"] > 125
-    assert counts["puffin"] > 10
+    assert counts["puffin"] >= 20
     assert counts["refused"] < 20, counts
 
 
