@@ -153,9 +153,7 @@ def _some(change: ChangeFiles, rows: list[int]) -> ChangeFiles:
     return replace(change, files=files, sides=sides)
 
 
-def _read(
-    session: Any, state: TableState, shares: list[bytes], rows: SparkColumns, condition: Expression
-) -> DataFrame:
+def _read(session: Any, state: TableState, shares: list[bytes], rows: SparkColumns, condition: Expression) -> DataFrame:
     from pyspark.sql import types as t
 
     kinds = {"string": t.StringType(), "int32": t.IntegerType(), "int64": t.LongType()}

@@ -1,6 +1,6 @@
 """A group of Parquet or ORC files of one physical schema, read by plain Spark: columns by name, deletes applied.
 
-What was tried for deletes by position, and what it costs, stands in ``benchmarks/results/scan.md``. Their bits are one
+What was tried for deletes, and what it costs, stands in ``benchmarks/results/scan.md``. Bits of deleted rows are one
 flat array of longs, and a row finds its bit by its index in the file, which Spark's reader gives as a column of the
 schema that is read (``_metadata.row_index`` is slower), plus where the file's bits begin, a partition value.
 """
@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, StructType
-from iceexplore.on_spark._scan_equality import without_equal
+from iceexplore.on_spark._scan_bits import kept_by_place
+from iceexplore.on_spark._scan_equality import EqualityScan
 from iceexplore.on_spark._scan_frames import (
     FILE_COLUMN,
     READ_OPTIONS,
@@ -102,7 +103,8 @@ class _GroupScan:
         kept = None
         if group.words:
             flat = np.concatenate([group.words[row] for row in group.rows])
-            kept = _kept(self.lookups.array(pa.array(flat), t.LongType()), self._number(_BEGIN))
+            words = self.lookups.array(pa.array(flat), t.LongType())
+            kept = kept_by_place(words, self._number(_BEGIN), f.col(ROW_INDEX))
         frame = self.lookups.join(self._read(needs_index))
         if kept is not None:
             frame = frame.filter(kept)
@@ -116,9 +118,10 @@ class _GroupScan:
         if asked != ALWAYS and not whole:
             frame = frame.filter(condition_column(asked, self._by_id, self.info.version))
         if masks is not None:
-            frame = without_equal(
-                self.session, self.info, self.reader, self.parts.paths, masks, frame, f.col(_SET), self._by_path
+            deletes = EqualityScan(
+                self.session, self.info, self.reader, self.parts.paths, masks, f.col(_SET), self._by_path
             )
+            frame = deletes.without(frame)
         return frame.select(*[self._by_path(o.path).alias(o.name) for o in outputs])
 
     # Reading ----------------------------------------------------------------------------------------------------------
@@ -284,16 +287,6 @@ class _GroupScan:
         self.numbers[_SET] = own
         deletes = {n for s in sets for n in s}
         return {n: [int(n in s) for s in sets] for n in deletes}
-
-
-def _kept(words: Column, begin: Column) -> Column:
-    """Whether a row's bit is not set."""
-    from pyspark.sql import functions as f
-
-    index = f.col(ROW_INDEX)
-    word = f.get(words, begin + f.shiftright(index, 6))
-    bit = index.bitwiseAND(f.lit(63).cast("bigint")).cast("int")
-    return f.call_function("shiftright", word, bit).bitwiseAND(f.lit(1).cast("bigint")) == f.lit(0).cast("bigint")
 
 
 def _name(number: int) -> str:

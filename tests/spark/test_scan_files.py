@@ -217,6 +217,58 @@ def test_equality_deletes_of_every_kind(warehouse: Warehouse, tmp_path: Path) ->
         same(frame, own(s))
 
 
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "held", "first", "second"),
+    [
+        ("long", [None, LEAST, LEAST + 1, LEAST + 64, -1, 0, 63, 64, MOST], [LEAST + 1, LEAST + 64], [LEAST]),
+        ("long", [None, LEAST, MOST, MOST - 1, MOST - 64, -65, 0], [MOST], [MOST - 64]),
+        ("long", [None, -130, -129, -128, -65, -64, -63, -1, 0, 1, MOST], [-129, -64, 0], [-128, 1]),
+        ("int", [None, *range(-200, 200)], list(range(-150, 150, 7)), list(range(-151, 151, 11))),
+        ("int", [None, -(2**31), 2**31 - 1, 5], [2**31 - 1], [2**31 - 1, 2**31 - 64]),
+        (
+            "date",
+            [None, *map(dt.date.fromordinal, range(719_100, 719_300))],
+            [dt.date(1970, 1, 1)],
+            [dt.date(1969, 12, 30)],
+        ),
+    ],
+)
+def test_equality_deletes_of_numbers_close_together_are_bits(
+    warehouse: Warehouse, tmp_path: Path, kind: str, held: list[Any], first: list[Any], second: list[Any]
+) -> None:
+    types = {"long": pa.int64(), "int": pa.int32(), "date": pa.date32()}
+    file = rows([stored(1, "k", types[kind]), stored(2, "n", pa.int64())], held, list(range(len(held))))
+    s = table(tmp_path, [field(1, "k", kind), field(2, "n", "long")], {"a.parquet": file})
+    s.row_delta(equality={"k": first})
+    for name in ("b.parquet", "c.parquet"):  # the files have different sets of deletes
+        s.append([_entry(tmp_path, file, name)])
+    s.row_delta(equality={"k": second})
+    s.append([_entry(tmp_path, file, "d.parquet")])
+    frame = s.scan(warehouse.session, columns=["n", "_file"])
+    native(frame)
+    assert "LeftAnti" not in plan_of(frame)
+    same(frame, own(s, columns=["n", "_file"]))
+    # The first delete is of file a alone, the second of all but d: what is left by counting.
+    a, all_but_d = (len(set(held) - set(gone)) for gone in ([*first, *second], second))
+    assert own(s).num_rows == a + 2 * all_but_d + len(held)
+
+
+@pytest.mark.parametrize("key", [{"k": [LEAST, MOST]}, {"k": [None, 0]}, {"k": [0], "n": [4]}])
+def test_equality_deletes_that_bits_cannot_hold_are_joined(
+    warehouse: Warehouse, tmp_path: Path, key: dict[str, list[Any]]
+) -> None:
+    file = rows([stored(1, "k", pa.int64()), stored(2, "n", pa.int64())], [None, LEAST, -1, MOST, 0], list(range(5)))
+    s = table(tmp_path, [field(1, "k", "long"), field(2, "n", "long")], {"a.parquet": file, "b.parquet": file})
+    s.row_delta(equality=key)
+    s.row_delta(equality={"k": [-1]})
+    frame = s.scan(warehouse.session)
+    native(frame)
+    same(frame, own(s))
+
+
 def _entry(folder: Path, file: pa.Table, name: str) -> dict[str, Any]:
     location = put(folder, file, name)
     return {
