@@ -12,7 +12,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["KeyBits", "key_bits", "kept_by_key", "kept_by_place"]
+__all__ = ["KeyBits", "kept_by_key", "kept_by_place", "key_bits"]
 
 #: Words of keys' bits that are worth it however few the keys are: 1 MiB.
 _SMALL = 1 << 17
