@@ -5,7 +5,7 @@ process, in turn, seven times after a first round that is not counted; both must
 column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
 its own. CPU is the median of what a run takes of it, in all of Spark's processes: of a machine that is busy with other
 things it says more than time. Memory is the most that Spark's Java and Python processes held (Linux: ``VmHWM``), in a
-process that reads one way only, the median of three. Results go to ``results/scan.md``, where each case has its place.
+process that reads one way only, the median of five. Results go to ``results/scan.md``, where each case has its place.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CASES = {
 FILES = {"many": 2_000}
 #: Runs at most: opening thousands of files takes a while.
 MOST_RUNS = {"many": 3}
-MEMORY_RUNS = 3
+MEMORY_RUNS = 5
 READS = ("sum", "all")
 WANTED = {"plain": 0.95, "vectors": 0.8, "positions": 0.8, "equality": 1.0}
 MODES = ", ".join(f"'write.{what}.mode'='merge-on-read'" for what in ("delete", "update", "merge"))
