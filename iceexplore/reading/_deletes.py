@@ -77,19 +77,28 @@ def _load(state: TableState, location: str, file_format: str | None) -> Position
     encoded = table["file_path"].unify_dictionaries().combine_chunks()
     distinct = encoded.dictionary.dictionary_encode()  # a file's own dictionary may say a path twice
     positions = table["pos"].to_numpy()
-    codes = np.asarray(distinct.indices, dtype=np.int64)[np.asarray(encoded.indices)]
-    real = positions >= 0
-    codes, positions = codes[real], positions[real]
+    codes = np.asarray(distinct.indices)[np.asarray(encoded.indices)]
+    del table, encoded
+    if len(positions) and positions.min() < 0:
+        codes, positions = codes[positions >= 0], positions[positions >= 0]
     # Files are sorted by path and position (spec, "Position Delete Files"), mostly.
-    order = np.lexsort((positions, codes))
-    codes, positions = codes[order], positions[order]
-    fresh = np.ones(len(codes), dtype=bool)
-    fresh[1:] = (codes[1:] != codes[:-1]) | (positions[1:] != positions[:-1])
-    codes, positions = codes[fresh], positions[fresh]
+    if not _ascending(codes, positions):
+        order = np.lexsort((positions, codes))
+        codes, positions = codes[order], positions[order]
+        fresh = np.ones(len(codes), dtype=bool)
+        fresh[1:] = (codes[1:] != codes[:-1]) | (positions[1:] != positions[:-1])
+        codes, positions = codes[fresh], positions[fresh]
     paths = distinct.dictionary.to_pylist()
     edges = np.searchsorted(codes, np.arange(len(paths) + 1))
     found = {p: positions[a:b] for p, a, b in zip(paths, edges[:-1].tolist(), edges[1:].tolist(), strict=True) if a < b}
     return PositionIndex(tuple(found), tuple(found.values()))
+
+
+def _ascending(codes: npt.NDArray[Any], positions: Positions) -> bool:
+    """Whether positions come by file, in order, each once."""
+    more = codes[1:] > codes[:-1]
+    more |= (codes[1:] == codes[:-1]) & (positions[1:] > positions[:-1])
+    return bool(more.all())
 
 
 def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:

@@ -17,7 +17,9 @@ ROWS = ".ice-detail .ice-table tbody tr"
 FIRST = """of => new Promise((done) => {
   const look = () => {
     const table = document.querySelector(".ice-detail .ice-table");
-    if (window.ice.state.pages.detail.of !== of || !table) return requestAnimationFrame(look);
+    const { of: shown, total } = window.ice.state.pages.detail;
+    // it is drawn in the frame after its page came
+    if (shown !== of || Number(table?.ariaRowCount) !== total + 1) return requestAnimationFrame(look);
     const widths = [...table.tHead.rows[0].cells].map((cell) => cell.getBoundingClientRect().width);
     done([table.tBodies[0].rows.length, widths]);
   };

@@ -45,6 +45,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   let [across, down] = [0, 0];
   let rest = null; // draws rows that are not in view
   let pause = null;
+  let turning = 0; // the frame in which another table is drawn
   let font = null; // to measure text
   const wants = new Map(); // what waits for whole text, by its number
 
@@ -324,7 +325,18 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     drawn = {};
   }
 
+  // Another table is drawn a frame later than what else the same answer tells: two short frames, not a long one.
+  function turn() {
+    const { of, table } = page();
+    const other = drawn.of !== undefined && (drawn.of !== of || drawn.table !== table);
+    if (!other) draw();
+    else if (!turning) turning = requestAnimationFrame(draw);
+  }
+  const settle = () => turning && draw();
+
   function draw() {
+    cancelAnimationFrame(turning);
+    turning = 0;
     if (asked && (page().n ?? 0) < asked.n) return; // an answer to what was asked before
     asked = null;
     if (draft && !(page().filters ?? []).some((filter) => same(filter, draft))) draft = null;
@@ -379,6 +391,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     else if (bottom > panel.scrollTop) panel.scrollTop = bottom;
   }
   function drawSelection() {
+    if (turning) return;
     for (const row of panel.querySelectorAll("tr[data-node]")) row.setAttribute("aria-selected", row.dataset.node === chosen());
     reveal();
   }
@@ -414,7 +427,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       return copyCell();
     }
     if (event.altKey || event.shiftKey || (far && !["Home", "End"].includes(event.key))) return;
-    const turn = (to) => to >= 0 && to < page().pages && ask({ page: to });
+    const leaf = (to) => to >= 0 && to < page().pages && ask({ page: to });
     const act = {
       ArrowDown: () => walk(row + 1, cell),
       ArrowUp: () => walk(row - 1, cell),
@@ -422,8 +435,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       ArrowLeft: () => walk(row, cell - 1),
       Home: () => walk(far ? 0 : row, 0),
       End: () => walk(far ? body().length - 1 : row, Infinity),
-      PageDown: () => turn(page().page + 1),
-      PageUp: () => turn(page().page - 1),
+      PageDown: () => leaf(page().page + 1),
+      PageUp: () => leaf(page().page - 1),
       Enter: row >= 0 ? () => open(row) : null,
     }[event.key];
     if (!act) return;
@@ -494,8 +507,9 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       if (row === null) say("Saved; what a spreadsheet would calculate has ' before it");
     });
 
+  for (const kind of ["pointerdown", "keydown", "focusin"]) box.addEventListener(kind, settle, true);
   model.on("msg:custom", heard);
-  const ends = [listen(model, ["pages"], draw), listen(model, ["selection"], drawSelection), listen(model, ["error"], () => asked && model.get("error").text && missed("This could not be read.")), listen(model, ["cancelled"], () => asked && missed("Cancelled."))];
+  const ends = [listen(model, ["pages"], turn), listen(model, ["selection"], drawSelection), listen(model, ["error"], () => asked && model.get("error").text && missed("This could not be read.")), listen(model, ["cancelled"], () => asked && missed("Cancelled."))];
   draw();
   if (table !== undefined && page().table === undefined) show(of ?? "", table);
   return {
@@ -504,6 +518,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     show,
     end: () => {
       clearTimeout(timer);
+      cancelAnimationFrame(turning);
       later(null);
       sized.disconnect();
       model.off("msg:custom", heard);
