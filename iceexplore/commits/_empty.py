@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from iceexplore.commits._new_document import new_table_document
+from iceexplore.commits._records import refuse_half_characters
 from iceexplore.commits._schema_evolution import evolve_schema
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
 from iceexplore.errors import OptionError
@@ -49,8 +50,9 @@ def empty_state(
     Raises
     ------
     OptionError, RuleError
-        The schema or the spec makes no sense.
+        The schema, the spec or the location makes no sense.
     """
+    refuse_half_characters(location, "location")
     document = new_table(
         schema,
         partition_by=partition_by,

@@ -15,7 +15,7 @@ from iceexplore.manifests import ContentType, EntryBatch
 from iceexplore.planning import nearest, partition_columns, tuples_of, typed_values
 from iceexplore.storage import canonical
 
-__all__ = ["RECORD_KEYS", "files_of_records", "refuse_twice"]
+__all__ = ["RECORD_KEYS", "files_of_records", "refuse_half_characters", "refuse_twice"]
 
 _REQUIRED = ("location", "record_count", "file_size_in_bytes")
 _BY_COLUMN = {
@@ -87,6 +87,20 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
     return EntryBatch.of_rows(rows, stats=stats, partition=partition)
 
 
+def refuse_half_characters(text: str, what: str) -> None:
+    """Refuse a text that no file of metadata can hold.
+
+    Raises
+    ------
+    OptionError
+        It has a lone surrogate.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"{what} {text!r} has half a character (a lone surrogate)") from None
+
+
 def refuse_twice(locations: Sequence[str]) -> None:
     """Refuse a list that names a file twice, however it is spelled.
 
@@ -114,6 +128,7 @@ def _check(record: Any, where: str) -> None:
             raise OptionError(f"{where} lacks {key!r}; {', '.join(_REQUIRED)} are needed")
     if not isinstance(record["location"], str) or not record["location"]:
         raise OptionError(f"{where}: location {record['location']!r} is no text")
+    refuse_half_characters(record["location"], f"{where}: location")
     for key in ("record_count", "file_size_in_bytes", "sort_order_id"):
         if (value := record.get(key)) is not None:
             _count(value, f"{where}: {key}")

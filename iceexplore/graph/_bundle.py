@@ -226,7 +226,8 @@ class _Collector:
             except IceexploreError as e:
                 self.missing[location] = f"cannot be redacted: {e}"
                 continue
-            text = json.dumps(self._blanked(document), ensure_ascii=False, indent=1).encode()
+            plain = json.dumps(self._blanked(document), ensure_ascii=False, indent=1)
+            text = plain.encode("utf-8", "backslashreplace")  # of a lone surrogate that is JSON's own escape
             yield location, gzip.compress(text, mtime=0) if data[:2] == b"\x1f\x8b" else text
 
     def _blanked(self, value: Any, key: str = "") -> Any:

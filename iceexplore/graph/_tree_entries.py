@@ -98,7 +98,9 @@ class EntryNodes:
         """Which rows have problems: of their own, or of the file that they name."""
         entries = manifest.entries
         own = pc.is_in(entries["ordinal"], value_set=pa.array(problems.ordinals(manifest.location), pa.int64()))
-        return bools(pc.or_(own, pc.is_in(entries["location"], value_set=pa.array(problems.files, pa.string()))))
+        # A location with a lone surrogate is in no manifest: Arrow has none, and metadata files can.
+        files = [name for name in problems.files if name.encode("utf-8", "ignore").decode() == name]
+        return bools(pc.or_(own, pc.is_in(entries["location"], value_set=pa.array(files, pa.string()))))
 
     def nodes(
         self,

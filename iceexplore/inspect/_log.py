@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, json_safe
 from iceexplore.inspect._shown import micros_of
 from iceexplore.metadata import TableMetadata
 
@@ -76,15 +76,27 @@ def rows_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(values, kind)
-    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a damaged number: only it is left out
-        return pa.concat_arrays([_one(value, kind) for value in values])
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.concat_arrays([_one(_text(value), kind) for value in values])
 
 
 def _one(value: Any, kind: pa.DataType) -> pa.Array:
     try:
         return pa.array([value], kind)
-    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):
+    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a damaged number: only it is left out
         return pa.nulls(1, kind)
+
+
+def _text(value: Any) -> Any:
+    """A lone surrogate, which JSON can hold and Arrow cannot, as its escape."""
+    match value:
+        case str():
+            return json_safe(value)
+        case list() | tuple():
+            return type(value)(map(_text, value))
+        case dict():
+            return {_text(k): _text(v) for k, v in value.items()}
+    return value
 
 
 def build_snapshots(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:

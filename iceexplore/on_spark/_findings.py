@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, Problem, Problems, Severity, problem
+from iceexplore.graph import json_safe
 from iceexplore.storage import path_only
 
 __all__ = ["CHECKED_SCHEMA", "Checked", "FINDING_SCHEMA", "Place", "Role"]
@@ -118,7 +119,11 @@ class Checked:
 
     def table(self) -> pa.Table:
         """All of it."""
-        return pa.Table.from_pylist(self.rows, schema=CHECKED_SCHEMA)
+        try:
+            return pa.Table.from_pylist(self.rows, schema=CHECKED_SCHEMA)
+        except UnicodeEncodeError:  # a location of the metadata file with a lone surrogate, which Arrow cannot hold
+            rows = [{k: json_safe(v) if isinstance(v, str) else v for k, v in row.items()} for row in self.rows]
+            return pa.Table.from_pylist(rows, schema=CHECKED_SCHEMA)
 
 
 def _columns(place: Place) -> dict[str, Any]:

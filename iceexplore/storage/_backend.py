@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat as modes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,7 +52,8 @@ class LocalBackend:
     def read(self, real: str, offset: int, length: int | None) -> bytes:
         """Read a regular file. Its size decides what is allocated, never a length that a damaged file names."""
         # O_NONBLOCK: opening a named pipe would wait for its writer for ever.
-        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with _possible(real):
+            descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
             status = os.fstat(descriptor)
             if modes.S_ISDIR(status.st_mode):
@@ -74,8 +78,8 @@ class LocalBackend:
 
     def stat(self, real: str) -> Entry:
         """Size, and an etag of modification time and size."""
-        status = os.stat(real)
-        return _entry(real, status)
+        with _possible(real):
+            return _entry(real, os.stat(real))
 
     def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
         """The folder's entries; links to folders are named but not entered."""
@@ -83,7 +87,7 @@ class LocalBackend:
         waiting = [real]
         while waiting:
             folder = waiting.pop()
-            with os.scandir(folder) as entries:
+            with _possible(folder), os.scandir(folder) as entries:
                 for item in entries:
                     try:
                         is_folder = item.is_dir(follow_symlinks=False)
@@ -98,6 +102,17 @@ class LocalBackend:
                     except FileNotFoundError:
                         continue  # gone since, or a link to nowhere
         return sorted(found, key=lambda e: e.real)
+
+
+@contextmanager
+def _possible(real: str) -> Iterator[None]:
+    """A name that no file can have, with a NUL, a lone surrogate or too many letters, is one that is not there."""
+    try:
+        yield
+    except (ValueError, OSError) as e:
+        if isinstance(e, OSError) and e.errno != errno.ENAMETOOLONG:
+            raise
+        raise FileNotFoundError(errno.ENOENT, "no file can have this name", real) from e
 
 
 def _entry(real: str, status: os.stat_result) -> Entry:

@@ -122,7 +122,10 @@ def _same_place(prefix: str, real: str) -> bool:
         return True
     if not (is_local(prefix) and is_local(real)):
         return False
-    return os.path.realpath(prefix) == os.path.realpath(real)
+    try:
+        return os.path.realpath(prefix) == os.path.realpath(real)
+    except (OSError, ValueError):  # no name that a file can have: a NUL, a lone surrogate
+        return False
 
 
 def root_properties(document: Mapping[str, Any]) -> dict[str, str]:
