@@ -5,6 +5,7 @@ from __future__ import annotations
 from iceexplore.inspect._by_leaf import DIRECT, ROOT, ByLeaf, LeafPlace
 from iceexplore.inspect._docs import COLUMN_DOCS
 from iceexplore.inspect._inspect import DEFINITIONS, Inspect
+from iceexplore.inspect._leaf_rows import LeafRows
 from iceexplore.inspect._loose import LooseFile, open_file
 from iceexplore.inspect._metadata_table import Definition, MetadataTable
 from iceexplore.inspect._partitions import PARTITION_ROWS, partition_rows_schema
@@ -17,6 +18,7 @@ __all__ = [
     "Definition",
     "Inspect",
     "LeafPlace",
+    "LeafRows",
     "LooseFile",
     "MetadataTable",
     "PARTITION_ROWS",

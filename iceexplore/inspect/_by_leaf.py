@@ -15,10 +15,13 @@ from iceexplore.inspect._source import ALL, reachable_leaves, reachable_rows, sn
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import Snapshot
 
-__all__ = ["ByLeaf", "DIRECT", "LeafMaker", "LeafPlace", "ROOT"]
+__all__ = ["ByLeaf", "DIRECT", "LeafCount", "LeafMaker", "LeafPlace", "ROOT"]
 
 #: Makes rows of a leaf; given its root and the leaf.
 LeafMaker: TypeAlias = Callable[[Manifest, Manifest], Iterable[pa.Table]]
+
+#: How many rows that makes.
+LeafCount: TypeAlias = Callable[[Manifest, Manifest], int]
 
 #: Instead of a row of a root: the files that stand in the root itself, and the root as a whole.
 DIRECT, ROOT = -1, -2
@@ -51,6 +54,8 @@ class ByLeaf:
         The root has rows of its own: the maker is given it as a leaf, first.
     statistics
         Columns that need the part ``stats``, where the maker can leave out columns; else it makes all.
+    count
+        How many rows it makes of a leaf of which only the part ``entries`` is decoded; None: that cannot be told.
     """
 
     maker: Callable[[TableState, pa.Schema], LeafMaker]
@@ -59,6 +64,7 @@ class ByLeaf:
     parts: tuple[str, ...] = ("entries", "partition", "stats")
     root: bool = False
     statistics: frozenset[str] = frozenset()
+    count: LeafCount | None = None
 
     def narrowed(self, schema: pa.Schema, columns: Collection[str]) -> tuple[ByLeaf, pa.Schema]:
         """What makes these columns alone, and the schema to give to its maker; that may be of more than these."""
@@ -71,12 +77,15 @@ class ByLeaf:
     def build(self, state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
         """All of it, in this process."""
         make = self.maker(state, schema)
+        for above, leaf in self.leaves(state, self.parts):
+            yield from make(above, leaf)
+
+    def leaves(self, state: TableState, parts: Collection[str]) -> Iterator[tuple[Manifest, Manifest]]:
+        """The manifests that it is made of, each with its root; where the root has rows of its own, it comes first."""
         root = state.root() if self.root else None
         if root is not None:
-            yield from make(root, root)
-        leaves = reachable_leaves if self.every else snapshot_leaves
-        for above, leaf in leaves(state, self.contents, self.parts):
-            yield from make(above, leaf)
+            yield root, root
+        yield from (reachable_leaves if self.every else snapshot_leaves)(state, self.contents, parts)
 
     def places(self, state: TableState) -> list[LeafPlace]:
         """The manifests that it is made of, in order: roots are read, no leaf is."""

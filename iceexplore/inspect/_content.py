@@ -23,6 +23,7 @@ __all__ = [
     "column_stats_maker",
     "content_entries_maker",
     "content_entries_schema",
+    "count_content_entries",
     "deletion_vectors_maker",
     "deletion_vectors_schema",
 ]
@@ -65,9 +66,9 @@ def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     """
     union = partition_union(state.metadata)
 
-    def make(_root: Manifest, manifest: Manifest) -> Iterator[pa.Table]:
-        if not manifest.is_root and manifest.root_row is None:
-            return  # the root's own files were among its rows
+    def make(root: Manifest, manifest: Manifest) -> Iterator[pa.Table]:
+        if not count_content_entries(root, manifest):
+            return
         place = pa.repeat(pa.scalar(manifest.location, pa.string()), len(manifest))
         own = [manifest.entries.column(f.name) for f in ENTRY_SCHEMA]
         if union:
@@ -75,6 +76,11 @@ def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
         yield pa.Table.from_arrays([place, *own], schema=schema)
 
     return make
+
+
+def count_content_entries(_root: Manifest, manifest: Manifest) -> int:
+    """How many rows `content_entries_maker` makes: none of the root's own files, which are among the root's rows."""
+    return len(manifest) if manifest.is_root or manifest.root_row is not None else 0
 
 
 def _own_partition(state: TableState, root: Manifest, union: PartitionUnion) -> pa.StructArray:

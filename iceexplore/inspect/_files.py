@@ -19,6 +19,8 @@ __all__ = [
     "ENTRIES",
     "FILES",
     "STATISTICS",
+    "count_entries",
+    "count_files",
     "entries_maker",
     "entries_schema",
     "files_maker",
@@ -167,6 +169,17 @@ def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) 
         yield made if mask is None else made.filter(mask)
 
     return make
+
+
+def count_files(_root: Manifest, leaf: Manifest, contents: frozenset[int]) -> int:
+    """How many rows `files_maker` makes."""
+    mask = live_rows(leaf, contents)
+    return len(leaf) if mask is None else int(pc.sum(mask).as_py() or 0)
+
+
+def count_entries(_root: Manifest, leaf: Manifest) -> int:
+    """How many rows `entries_maker` makes."""
+    return len(leaf)
 
 
 def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:

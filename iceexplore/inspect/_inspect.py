@@ -38,12 +38,19 @@ def _by_leaf(name: str, doc: str, schema: Any, made: ByLeaf, *, spark: bool = Tr
 
 def _files_table(name: str, doc: str) -> Definition:
     every, contents = _files.FILES[name]
-    made = ByLeaf(partial(_files.files_maker, contents=contents), every, contents, statistics=_files.STATISTICS)
+    made = ByLeaf(
+        partial(_files.files_maker, contents=contents),
+        every,
+        contents,
+        statistics=_files.STATISTICS,
+        count=partial(_files.count_files, contents=contents),
+    )
     return _by_leaf(name, doc, _files.files_schema, made)
 
 
 def _entries_table(name: str, doc: str) -> Definition:
-    return _by_leaf(name, doc, _files.entries_schema, ByLeaf(_files.entries_maker, _files.ENTRIES[name]))
+    made = ByLeaf(_files.entries_maker, _files.ENTRIES[name], count=_files.count_entries)
+    return _by_leaf(name, doc, _files.entries_schema, made)
 
 
 _ALL_DOC = "live in a manifest of any snapshot; one may be there twice."
@@ -97,7 +104,12 @@ DEFINITIONS: dict[str, Definition] = {
             "content_entries",
             "Every row of the snapshot's root and manifests in the one shape of all format versions.",
             _content.content_entries_schema,
-            ByLeaf(_content.content_entries_maker, parts=("entries", "partition"), root=True),
+            ByLeaf(
+                _content.content_entries_maker,
+                parts=("entries", "partition"),
+                root=True,
+                count=_content.count_content_entries,
+            ),
             spark=False,
         ),
         _by_leaf(

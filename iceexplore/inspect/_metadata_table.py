@@ -12,6 +12,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import ByLeaf
 from iceexplore.inspect._docs import COLUMN_DOCS
+from iceexplore.inspect._leaf_rows import LeafRows
 from iceexplore.render import html_table
 
 if TYPE_CHECKING:
@@ -94,6 +95,17 @@ class MetadataTable:
         while flat and any(pa.types.is_struct(f.type) for f in table.schema):
             table = table.flatten()
         return table
+
+    def by_leaf(self) -> LeafRows | None:
+        """The table with its rows made when they are looked at; None where it is not made manifest by manifest.
+
+        Raises
+        ------
+        IceexploreError
+            As `arrow`.
+        """
+        made = self._definition.by_leaf
+        return None if made is None or made.count is None or made.every else LeafRows(self._state, made, self.schema)
 
     @overload
     def __call__(self, *, flat: bool = ..., spark: None = ...) -> pd.DataFrame: ...

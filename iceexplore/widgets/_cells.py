@@ -1,4 +1,4 @@
-"""A page of a data frame as text, for a table in the browser."""
+"""A page of a table as text, for the browser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from iceexplore.widgets._grid_query import MAX_COLUMNS
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import pandas as pd
+
+    from iceexplore.widgets._grid_table import GridTable
 
 __all__ = ["PAGE_SIZE", "cell", "nested_value", "page_of", "safe_text", "text_of"]
 
@@ -53,7 +54,7 @@ def safe_text(text: str) -> str:
 
 
 def page_of(
-    frame: pd.DataFrame,
+    table: GridTable,
     page: int,
     size: int = PAGE_SIZE,
     *,
@@ -61,7 +62,7 @@ def page_of(
     columns: Sequence[int] | None = None,
     docs: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """One page of a frame, JSON-safe.
+    """One page of a table, JSON-safe.
 
     Parameters
     ----------
@@ -77,23 +78,21 @@ def page_of(
     Returns
     -------
     dict
-        ``columns`` (name, right: aligned so, doc) of the whole frame up to a thousand, ``shown`` the places of those
+        ``columns`` (name, right: aligned so, doc) of the whole table up to a thousand, ``shown`` the places of those
         that the page has, ``rows`` their text or null, ``page``, ``pages``, ``size``, ``total`` rows and ``whole``
         (rows without a filter).
     """
-    import pandas as pd
-
-    total = len(frame) if rows is None else len(rows)
+    total = len(table) if rows is None else len(rows)
     pages = max(1, -(-total // size))
     page = min(max(page, 0), pages - 1)
     at = slice(page * size, (page + 1) * size)
-    part = frame.iloc[at] if rows is None else frame.iloc[rows[at]]
-    count = frame.shape[1]
+    part = table.rows(at if rows is None else rows[at])
+    count = len(table.names)
     shown = [c for c in (range(count) if columns is None else columns) if c < count][:MAX_COLUMNS]
-    names = []
-    for name, kind in list(zip(frame.columns, frame.dtypes, strict=True))[:_MAX_NAMES]:
-        right = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
-        names.append({"name": cell(str(name)) or "", "right": bool(right), "doc": (docs or {}).get(str(name), "")})
+    names = [
+        {"name": cell(name) or "", "right": right, "doc": (docs or {}).get(name, "")}
+        for name, right in list(zip(table.names, table.right, strict=True))[:_MAX_NAMES]
+    ]
     values = [[cell(v) for v in part.iloc[:, i].tolist()] for i in shown]
     return {
         "columns": names,
@@ -103,7 +102,7 @@ def page_of(
         "pages": pages,
         "size": size,
         "total": total,
-        "whole": len(frame),
+        "whole": len(table),
     }
 
 

@@ -18,6 +18,8 @@ from iceexplore.widgets._grid_part import GridPart
 if TYPE_CHECKING:
     import pandas as pd
 
+    from iceexplore.widgets._grid_table import GridTable
+
 __all__ = ["CommitShown"]
 
 _GRID = "commit"
@@ -170,7 +172,7 @@ class CommitShown(GridPart):
 
         self._do(f"commit:{side}", "Reading", lambda: tree.grow(wanted), show)
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
         if grid != _GRID:
             return super()._grid_frame(grid, of, table)
         if of not in self._reports:

@@ -11,6 +11,7 @@ from iceexplore.graph import TreeNode
 from iceexplore.widgets._detail import detail_of
 from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._grid_query import GridQuery
+from iceexplore.widgets._grid_table import GridTable
 from iceexplore.widgets._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets._node_tables import JSON, Tab, load_table, parent_table, table_docs, tables_of, tabs_of
 from iceexplore.widgets._static import detail_html
@@ -132,7 +133,7 @@ class DetailPart(TreePart, GridPart):
 
     # The grid ---------------------------------------------------------------------------------------------------------
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
         if grid == _GRID:
             return load_table(self._state, self._forest.node(of), table)
         return super()._grid_frame(grid, of, table)
@@ -146,14 +147,13 @@ class DetailPart(TreePart, GridPart):
 
     def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         if grid == _GRID:
-            frame = self._frame(grid, of, table)
-            return nodes_of_rows(self._state, self._forest.node(of), table, frame, rows)
+            return nodes_of_rows(self._state, self._forest.node(of), table, self._grid_table(grid, of, table), rows)
         return super()._grid_nodes(grid, of, table, rows)
 
     def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
         if grid == _GRID:
-            frame = self._frame(grid, of, table)
-            return row_of_node(self._state, self._forest.node(of), table, frame, self._forest.node(node))
+            shown = self._grid_table(grid, of, table)
+            return row_of_node(self._state, self._forest.node(of), table, shown, self._forest.node(node))
         return super()._grid_row(grid, of, table, node)
 
     def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:

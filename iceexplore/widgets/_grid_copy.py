@@ -14,7 +14,8 @@ from iceexplore.widgets._cells import nested_value, safe_text, text_of
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import pandas as pd
+
+    from iceexplore.widgets._grid_table import GridTable
 
 __all__ = ["MAX_CSV", "MAX_TEXT", "cell_text", "csv_chunk", "row_json"]
 
@@ -29,14 +30,13 @@ _STEP = 2000
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
-def cell_text(frame: pd.DataFrame, row: int, column: int) -> str:
+def cell_text(table: GridTable, row: int, column: int) -> str:
     """A cell's whole text, empty for null; of more than a million characters the first million."""
-    _check(frame, row, column)
-    text = text_of(frame.iloc[:, column].iloc[row]) or ""
+    text = text_of(_row(table, row, column).iloc[0, column]) or ""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
-def row_json(frame: pd.DataFrame, row: int) -> str:
+def row_json(table: GridTable, row: int) -> str:
     """A row as JSON, every integer with all its digits.
 
     Raises
@@ -44,32 +44,30 @@ def row_json(frame: pd.DataFrame, row: int) -> str:
     OptionError
         There is no such row, or its text is beyond a million characters.
     """
-    _check(frame, row, 0)
-    record = {
-        str(name): nested_value(frame.iloc[:, i].iloc[row], key=str(name)) for i, name in enumerate(frame.columns)
-    }
+    frame = _row(table, row, 0)
+    record = {name: nested_value(frame.iloc[:, i].iloc[0], key=name) for i, name in enumerate(table.names)}
     text = safe_text(json.dumps(record, ensure_ascii=False, indent=2, default=str))
     if len(text) > MAX_TEXT:
         raise OptionError(f"the row has {len(text):,} characters of JSON; no more than {MAX_TEXT:,} are copied")
     return text
 
 
-def csv_chunk(frame: pd.DataFrame, rows: npt.NDArray[np.int64] | None, start: int) -> tuple[str, int | None]:
+def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) -> tuple[str, int | None]:
     """Rows as CSV from one on, the header first, at most 1.5 million characters or one row; and where to go on.
 
     Text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage
     return) gets an apostrophe before it. Null is empty. A cell has at most 32,767 characters.
     """
-    total = len(frame) if rows is None else len(rows)
+    total = len(table) if rows is None else len(rows)
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\r\n").writerow  # RFC 4180
     if start == 0:
-        write([_escaped(safe_text(str(name))) for name in frame.columns])
+        write([_escaped(safe_text(name)) for name in table.names])
     at = max(0, start)
     while at < total:
         span = slice(at, min(at + _STEP, total))
-        part = frame.iloc[span] if rows is None else frame.iloc[rows[span]]
-        columns = [_column(part.iloc[:, i]) for i in range(frame.shape[1])]
+        part = table.rows(span if rows is None else rows[span])
+        columns = [_column(part.iloc[:, i]) for i in range(part.shape[1])]
         for record in zip(*columns, strict=True):
             write(record)
             at += 1
@@ -91,6 +89,9 @@ def _escaped(text: str) -> str:
     return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
 
 
-def _check(frame: pd.DataFrame, row: int, column: int) -> None:
-    if not (0 <= row < len(frame) and 0 <= column < max(1, frame.shape[1])):
-        raise OptionError(f"the table has {len(frame):,} rows and {frame.shape[1]} columns: no cell {row}, {column}")
+def _row(table: GridTable, row: int, column: int) -> Any:
+    """A frame of one row."""
+    width = len(table.names)
+    if not (0 <= row < len(table) and 0 <= column < max(1, width)):
+        raise OptionError(f"the table has {len(table):,} rows and {width} columns: no cell {row}, {column}")
+    return table.rows(slice(row, row + 1))

@@ -1,4 +1,4 @@
-"""Tables in a widget: pages of data frames, sorted and filtered in Python."""
+"""Tables in a widget: their pages, sorted and filtered in Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from iceexplore.widgets._cells import PAGE_SIZE, page_of, safe_text
 from iceexplore.widgets._face import Face, shown
 from iceexplore.widgets._grid_copy import MAX_CSV, cell_text, csv_chunk, row_json
 from iceexplore.widgets._grid_query import GridQuery, Order
-from iceexplore.widgets._grid_rows import nbytes, rows_in_order
+from iceexplore.widgets._grid_rows import rows_in_order
+from iceexplore.widgets._grid_table import FrameTable, GridTable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GridPart"]
 
-#: Bytes of frames that are kept, besides the newest.
+#: Bytes of tables that are kept, besides the newest.
 _KEPT_BYTES = 256 * 1024 * 1024
 
 
@@ -61,7 +62,7 @@ class GridPart(Face):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._frames: OrderedDict[tuple[str, str, str], pd.DataFrame] = OrderedDict()
+        self._grid_tables: OrderedDict[tuple[str, str, str], GridTable] = OrderedDict()
         self._orders: dict[str, tuple[tuple[str, str, Order], npt.NDArray[np.int64] | None]] = {}
         self._lock = threading.RLock()
 
@@ -73,13 +74,13 @@ class GridPart(Face):
     def close(self) -> None:
         """Take the widget away, with the tables that it kept: a notebook's ``Out`` still has the widget itself."""
         super().close()
-        if hasattr(self, "_frames"):
-            self._frames.clear()
+        if hasattr(self, "_grid_tables"):
+            self._grid_tables.clear()
             self._orders.clear()
 
     # What a part answers ----------------------------------------------------------------------------------------------
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
         """A whole table. A part answers for its own grids, and leaves others to the next; runs in the worker.
 
         Raises
@@ -94,11 +95,11 @@ class GridPart(Face):
         return None
 
     def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        """The nodes of the tree that rows of a frame, by their places, stand for; None for a row that is none."""
+        """The nodes of the tree that rows of a table, by their places, stand for; None for a row that is none."""
         return [None] * len(rows)
 
     def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
-        """The place in the frame of the row that stands for a node; None: there is none."""
+        """The place in the table of the row that stands for a node; None: there is none."""
         return None
 
     def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
@@ -108,31 +109,36 @@ class GridPart(Face):
     # Answers ----------------------------------------------------------------------------------------------------------
 
     def _frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+        """A table as a data frame, all of it."""
+        return self._grid_table(grid, of, table).frame()
+
+    def _grid_table(self, grid: str, of: str, table: str) -> GridTable:
         """A table; what was shown last is kept, up to 256 MiB besides the newest."""
         at = (grid, of, table)
         with self._lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
-            if at not in self._frames:
-                self._frames[at] = self._grid_frame(grid, of, table)
-            self._frames.move_to_end(at)
-            sizes = [nbytes(frame) for frame in self._frames.values()]
+            if at not in self._grid_tables:
+                made = self._grid_frame(grid, of, table)
+                self._grid_tables[at] = made if isinstance(made, GridTable) else FrameTable(made)
+            self._grid_tables.move_to_end(at)
+            sizes = [one.nbytes for one in self._grid_tables.values()]
             while len(sizes) > 1 and sum(sizes[:-1]) > _KEPT_BYTES:
-                self._frames.popitem(last=False)
+                self._grid_tables.popitem(last=False)
                 sizes.pop(0)
-            return self._frames[at]
+            return self._grid_tables[at]
 
     def _forget(self, grid: str) -> None:
         """A grid's tables are others now: they are made again when they are asked for."""
         with self._lock:
-            for at in [at for at in self._frames if at[0] == grid]:
-                del self._frames[at]
+            for at in [at for at in self._grid_tables if at[0] == grid]:
+                del self._grid_tables[at]
             self._orders.pop(grid, None)
 
-    def _rows(self, grid: str, query: GridQuery, frame: pd.DataFrame) -> npt.NDArray[np.int64] | None:
+    def _rows(self, grid: str, query: GridQuery, table: GridTable) -> npt.NDArray[np.int64] | None:
         at = (query.of, query.table, query.order)
         with self._lock:
             found = self._orders.get(grid)
             if found is None or found[0] != at:
-                found = self._orders[grid] = (at, rows_in_order(frame, query.order))
+                found = self._orders[grid] = (at, rows_in_order(table, query.order))
             return found[1]
 
     def _page(self, grid: str, query: GridQuery) -> dict[str, Any]:
@@ -140,14 +146,14 @@ class GridPart(Face):
         text = self._grid_text(grid, query.of, query.table)
         if text is not None:
             return {**query.sent(), **text}
-        frame = self._frame(grid, query.of, query.table)
-        rows = self._rows(grid, query, frame)
+        table = self._grid_table(grid, query.of, query.table)
+        rows = self._rows(grid, query, table)
         page = query.page
         if query.node is not None:
             place = _position(self._grid_row(grid, query.of, query.table, query.node), rows)
             page = page if place is None else place // PAGE_SIZE
         docs = self._grid_docs(grid, query.of, query.table)
-        made = page_of(frame, page, rows=rows, columns=query.columns, docs=docs)
+        made = page_of(table, page, rows=rows, columns=query.columns, docs=docs)
         first = made["page"] * made["size"]
         places = range(first, first + len(made["rows"]))
         shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()
@@ -189,26 +195,26 @@ class GridPart(Face):
         column = content.get("column", 0)
         if not isinstance(grid, str) or type(at) is not int or type(column) is not int:
             raise OptionError("a grid is named by text, row and column are whole numbers")
-        frame = self._frame(grid, query.of, query.table)
-        rows = self._rows(grid, query, frame)
+        table = self._grid_table(grid, query.of, query.table)
+        rows = self._rows(grid, query, table)
         if want == "csv":
-            text, following = csv_chunk(frame, rows, at)
+            text, following = csv_chunk(table, rows, at)
             return {
                 "text": text,
                 "next": following,
-                "total": len(frame) if rows is None else len(rows),
+                "total": len(table) if rows is None else len(rows),
                 "most": MAX_CSV,
             }
         place = at if rows is None else int(rows[at]) if 0 <= at < len(rows) else -1
         if want == "cell":
-            return {"text": cell_text(frame, place, column)}
+            return {"text": cell_text(table, place, column)}
         if want == "row":
-            return {"text": row_json(frame, place)}
+            return {"text": row_json(table, place)}
         raise OptionError(f"a table gives a cell, a row or csv, not {str(want)[:40]!r}")
 
 
 def _position(place: int | None, rows: npt.NDArray[np.int64] | None) -> int | None:
-    """Where a row of a frame stands in the order shown; None where it is not shown."""
+    """Where a row of a table stands in the order shown; None where it is not shown."""
     if place is None or rows is None:
         return place
     found = np.flatnonzero(rows == place)

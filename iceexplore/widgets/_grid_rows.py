@@ -1,12 +1,12 @@
-"""Which rows of a table are shown, and in which order: by Arrow on whole columns, not value by value."""
+"""Which rows of a table are shown, and in which order: by Arrow on columns, not value by value."""
 
 from __future__ import annotations
 
 import math
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,9 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.widgets._cells import text_of
 from iceexplore.widgets._grid_query import Filter, Order
+from iceexplore.widgets._grid_table import Columns, GridTable
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["arrow_column", "nbytes", "rows_in_order"]
+__all__ = ["rows_in_order"]
 
 #: Elements by which lists are sorted.
 _SORTED_ELEMENTS = 4
@@ -30,7 +28,7 @@ _SAMPLE = 10_000  # numbers by which is told whether many are the same
 _COMPARE = {"=": pc.equal, "<": pc.less, ">": pc.greater}
 
 
-def rows_in_order(frame: pd.DataFrame, order: Order) -> npt.NDArray[np.int64] | None:
+def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | None:
     """The places of the rows that pass all filters, sorted; None for every row as it stands.
 
     Sorting is stable; NaN and then nulls come last either way. Structs are sorted field by field, lists by their first
@@ -43,70 +41,55 @@ def rows_in_order(frame: pd.DataFrame, order: Order) -> npt.NDArray[np.int64] | 
     """
     rows: npt.NDArray[np.int64] | None = None
     if order.filters:
-        mask = np.ones(len(frame), dtype=np.bool_)
-        for one in order.filters:
-            mask &= np.asarray(pc.fill_null(_mask(frame, one), False).to_numpy(zero_copy_only=False))
-        rows = np.flatnonzero(mask).astype(np.int64)
+        rows = np.flatnonzero(_passing(table, order.filters)).astype(np.int64)
     if order.sort is None:
         return rows
     place, direction = order.sort
-    column = arrow_column(frame, place)
+    column = table.column(place)
     if rows is not None:
         column = column.take(pa.array(rows))
     keys = list(_sort_keys(column))
     if not keys:
         return rows
-    table = pa.table({str(i): key for i, key in enumerate(keys)})
-    ways = [(name, "ascending" if direction == "asc" else "descending") for name in table.column_names]
-    places: npt.NDArray[np.int64] = pc.sort_indices(table, sort_keys=ways).to_numpy().astype(np.int64)
+    sorted_by = pa.table({str(i): key for i, key in enumerate(keys)})
+    ways = [(name, "ascending" if direction == "asc" else "descending") for name in sorted_by.column_names]
+    places: npt.NDArray[np.int64] = pc.sort_indices(sorted_by, sort_keys=ways).to_numpy().astype(np.int64)
     return places if rows is None else rows[places]
-
-
-def arrow_column(frame: pd.DataFrame, place: int) -> pa.Array:
-    """A column as one Arrow array; objects of several types as their text.
-
-    Raises
-    ------
-    OptionError
-        There is no such column.
-    """
-    if not 0 <= place < frame.shape[1]:
-        raise OptionError(f"the table has {frame.shape[1]} columns, none at {place}")
-    series = frame.iloc[:, place]
-    try:
-        made = pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError):
-        made = pa.array([text_of(v) for v in series.tolist()], pa.string())
-    if isinstance(made, pa.ChunkedArray):
-        made = made.combine_chunks()
-    if pa.types.is_dictionary(made.type):
-        made = made.dictionary_decode()
-    return made.storage if isinstance(made, pa.ExtensionArray) else made
-
-
-def nbytes(frame: pd.DataFrame) -> int:
-    """About how much memory a frame takes, in bytes; Python objects by a rough size each."""
-    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-    return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
 
 
 # Filters --------------------------------------------------------------------------------------------------------------
 
 
-def _mask(frame: pd.DataFrame, one: Filter) -> pa.BooleanArray:
+def _passing(table: GridTable, filters: Sequence[Filter]) -> npt.NDArray[np.bool_]:
+    """Which rows pass all filters."""
+    everywhere = any(one.column is None for one in filters)
+    wanted = range(len(table.names)) if everywhere else {one.column for one in filters if one.column is not None}
+    for place in wanted:
+        if not 0 <= place < len(table.names):
+            raise OptionError(f"the table has {len(table.names)} columns, none at {place}")
+    masks = [np.zeros(0, dtype=np.bool_)]
+    for part in table.parts(wanted):
+        mask = np.ones(len(part), dtype=np.bool_)
+        for one in filters:
+            mask &= np.asarray(pc.fill_null(_mask(part, one), False).to_numpy(zero_copy_only=False))
+        masks.append(mask)
+    return np.concatenate(masks)
+
+
+def _mask(part: Columns, one: Filter) -> pa.BooleanArray:
     if one.column is None:
-        mask = pa.array(np.zeros(len(frame), dtype=np.bool_))
-        for place in range(frame.shape[1]):
-            mask = pc.or_(mask, pc.fill_null(_contains(arrow_column(frame, place), one.value), False))
+        mask = pa.array(np.zeros(len(part), dtype=np.bool_))
+        for place in range(len(part.names)):
+            mask = pc.or_(mask, pc.fill_null(_contains(part.column(place), one.value), False))
         return mask
-    column = arrow_column(frame, one.column)
+    column = part.column(one.column)
     if one.op == "null":
         return column.is_null()
     if one.op == "not null":
         return column.is_valid()
     if one.op == "contains":
         return _contains(column, one.value)
-    return _compared(column, one, str(frame.columns[one.column]))
+    return _compared(column, one, part.names[one.column])
 
 
 def _contains(column: pa.Array, text: str) -> pa.BooleanArray:

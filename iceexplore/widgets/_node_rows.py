@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import TableState, TreeNode, live_manifests
 from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, whole
-from iceexplore.widgets._grid_rows import arrow_column
+from iceexplore.widgets._grid_table import Columns, FrameTable, GridTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +23,9 @@ _MANIFESTS = {CONTENT_NAMES[k] for k in (ContentType.DATA_MANIFEST, ContentType.
 
 
 def nodes_of_rows(
-    state: TableState, node: TreeNode, key: str, frame: pd.DataFrame, rows: Sequence[int]
+    state: TableState, node: TreeNode, key: str, table: GridTable, rows: Sequence[int]
 ) -> list[str | None]:
-    """The nodes that rows of a node's table stand for, by their places in the frame; None for what is no node.
+    """The nodes that rows of a node's table stand for, by their places in the table; None for what is no node.
 
     Files of a whole snapshot are found by their location in its manifests, so only data files are.
     """
@@ -34,14 +34,15 @@ def nodes_of_rows(
     if key == "leaf":
         if kind == "manifest":
             return [f"file:{rest}:{row}" for row in rows]
-        content = frame["content"]
-        return [f"{'manifest' if content.iloc[row] in _MANIFESTS else 'file'}:{rest}:{row}" for row in rows]
+        content = _some(table, rows)["content"]
+        return [
+            f"{'manifest' if c in _MANIFESTS else 'file'}:{rest}:{row}" for c, row in zip(content, rows, strict=True)
+        ]
     if key in ("snapshots", "history"):
         known = {s.snapshot_id for s in state.metadata.snapshots}
-        ids = [frame["snapshot_id"].iloc[row] for row in rows]
-        return [f"snapshot:{int(i)}" if i in known else None for i in ids]
+        return [f"snapshot:{int(i)}" if i in known else None for i in _some(table, rows)["snapshot_id"]]
     if key == "refs":
-        return [_ref(str(frame["name"].iloc[row])) for row in rows]
+        return [_ref(str(name)) for name in _some(table, rows)["name"]]
     if key == "metadata_log_entries":
         earlier = len(state.metadata.metadata_log)
         return [f"metadata:{row}" if row < earlier else "metadata" for row in rows]
@@ -53,29 +54,27 @@ def nodes_of_rows(
     if key == "manifests":
         places = live_manifests(root)
         return [f"manifest:{rest}:{places[row]}" if row < len(places) else None for row in rows]
-    paths = _paths(frame, key)
-    if paths is None:
+    if key not in _PATHS or not len(rows):
         return none
-    wanted = paths.take(pa.array(rows, pa.int64()))
-    return _files(state, root, rest, wanted, rows[0] / len(frame) if len(rows) else 0)
+    return _files(state, root, rest, _paths(FrameTable(_some(table, rows)), key), rows[0] / len(table))
 
 
-def row_of_node(state: TableState, node: TreeNode, key: str, frame: pd.DataFrame, wanted: TreeNode) -> int | None:
-    """The place, in the frame, of the row that stands for a node; None where the table has none."""
+def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, wanted: TreeNode) -> int | None:
+    """The place, in the table, of the row that stands for a node; None where the table has none."""
     kind, _, rest = node.id.partition(":")
     name, _, own = wanted.id.partition(":")
     if key == "leaf":
         inside = f"file:{rest}:" if kind == "manifest" else None
         if wanted.parent != node.id or (inside and not wanted.id.startswith(inside)):
             return None
-        return _within(int(own.rsplit(":", 1)[1]), frame)
+        return _within(int(own.rsplit(":", 1)[1]), table)
     if key in ("snapshots", "history") and name == "snapshot":
-        return _first(pc.equal(_column(frame, "snapshot_id"), int(own)))
+        return _first(pc.equal(_column(table, "snapshot_id"), int(own)))
     if key == "refs" and name == "ref":
-        names = [_ref(str(n)) for n in frame["name"].tolist()]
+        names = [_ref(str(n)) for n in table.frame()["name"].tolist()]
         return names.index(wanted.id) if wanted.id in names else None
     if key == "metadata_log_entries" and name == "metadata":
-        return _within(int(own) if own else len(state.metadata.metadata_log), frame)
+        return _within(int(own) if own else len(state.metadata.metadata_log), table)
     if kind not in ("snapshot", "root") or not own.startswith(f"{rest}:"):
         return None
     if key == "manifests" and name == "manifest":
@@ -83,26 +82,39 @@ def row_of_node(state: TableState, node: TreeNode, key: str, frame: pd.DataFrame
         places = [] if root is None else live_manifests(root)
         row = int(own.rsplit(":", 1)[1])
         return places.index(row) if row in places else None
-    paths = _paths(frame, key) if name == "file" and wanted.kind == "data-file" else None
-    return None if paths is None else _first(pc.equal(paths, wanted.location))
-
-
-def _column(frame: pd.DataFrame, name: str) -> pa.Array:
-    return arrow_column(frame, list(frame.columns).index(name))
-
-
-def _paths(frame: pd.DataFrame, key: str) -> pa.Array | None:
-    """The locations of a table's data files, null for other rows; None for a table of something else."""
-    if key == "entries":
-        files = _column(frame, "data_file")
-        content, paths = pc.struct_field(files, "content"), pc.struct_field(files, "file_path")
-    elif key == "files":
-        content, paths = (_column(frame, name) for name in ("content", "file_path"))
-    elif key == "content_entries":
-        content, paths = (_column(frame, name) for name in ("content_type", "location"))
-    else:
+    if key not in _PATHS or name != "file" or wanted.kind != "data-file":
         return None
-    return pc.if_else(pc.equal(content, 0), paths, pa.scalar(None, pa.string()))
+    begin = 0
+    for part in table.parts([table.names.index(column) for column in _PATHS[key]]):
+        found = _first(pc.equal(_paths(part, key), wanted.location))
+        if found is not None:
+            return begin + found
+        begin += len(part)
+    return None
+
+
+#: Columns that have the content and the location of files, by table; or one column that has both.
+_PATHS = {
+    "entries": ("data_file",),
+    "files": ("content", "file_path"),
+    "content_entries": ("content_type", "location"),
+}
+
+
+def _some(table: GridTable, rows: Sequence[int]) -> pd.DataFrame:
+    return table.rows(np.asarray(rows, dtype=np.int64))
+
+
+def _column(part: Columns, name: str) -> pa.Array:
+    return part.column(part.names.index(name))
+
+
+def _paths(part: Columns, key: str) -> pa.Array:
+    """The locations of data files, null for other rows."""
+    columns = [_column(part, name) for name in _PATHS[key]]
+    if key == "entries":
+        columns = [pc.struct_field(columns[0], name) for name in ("content", "file_path")]
+    return pc.if_else(pc.equal(columns[0], 0), columns[1], pa.scalar(None, pa.string()))
 
 
 def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array, about: float) -> list[str | None]:
@@ -146,8 +158,8 @@ def _ref(name: str) -> str:
     return "ref:" + quote(name, safe="", errors="surrogatepass")
 
 
-def _within(row: int, frame: pd.DataFrame) -> int | None:
-    return row if 0 <= row < len(frame) else None
+def _within(row: int, table: GridTable) -> int | None:
+    return row if 0 <= row < len(table) else None
 
 
 def _first(mask: pa.BooleanArray) -> int | None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, travel
+from iceexplore.widgets._grid_table import FrameTable, GridTable, LeafTable
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["JSON", "MANY_ROWS", "Tab", "TableKey", "load_table", "parent_table", "table_docs", "tables_of", "tabs_of"]
 
-__all__ = ["JSON", "Tab", "TableKey", "load_table", "parent_table", "table_docs", "tables_of", "tabs_of"]
-
+#: Rows of a snapshot's manifests that are made all at once; of more only those that are looked at, for they take 1 to
+#: 3 kB each.
+MANY_ROWS = 50_000
 #: The key of the tab that has a node's raw JSON.
 JSON = "json"
 
@@ -122,8 +122,8 @@ def tabs_of(node: TreeNode, beside: Tab | None = None) -> list[Tab]:
     return [*own, *([beside] if beside else []), *raw]
 
 
-def load_table(state: TableState, node: TreeNode, key: str) -> pd.DataFrame:
-    """A table of a node as a data frame.
+def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
+    """A table of a node. Of many rows that stand in manifests only those are made that are looked at.
 
     Raises
     ------
@@ -135,19 +135,20 @@ def load_table(state: TableState, node: TreeNode, key: str) -> pd.DataFrame:
     if key == "leaf":
         from iceexplore.widgets._leaf import leaf_table
 
-        return leaf_table(state, node)
+        return FrameTable(leaf_table(state, node))
     if key == "removed":
         from iceexplore.widgets._leaf import removed_table
 
-        return removed_table(state, node)
+        return FrameTable(removed_table(state, node))
     if key == "columns":
         from iceexplore.widgets._leaf import column_table
 
-        return column_table(state, node)
+        return FrameTable(column_table(state, node))
     from iceexplore.inspect import Inspect
 
-    frame: pd.DataFrame = Inspect(_state_at(state, node))[key]()
-    return frame
+    table = Inspect(_state_at(state, node))[key]
+    rows = table.by_leaf()
+    return FrameTable(table()) if rows is None or len(rows) <= MANY_ROWS else LeafTable(table, rows)
 
 
 def table_docs(state: TableState, node: TreeNode, key: str) -> dict[str, str]:

@@ -107,7 +107,7 @@ class SavedPart(TimelinePart, DetailPart):
         text = self._grid_text("detail", of, key)
         if text is not None:
             return text
-        page = page_of(self._frame("detail", of, key), 0, rows)
+        page = page_of(self._grid_table("detail", of, key), 0, rows)
         nodes = list(self._grid_nodes("detail", of, key, range(len(page["rows"]))))
         self._forget("detail")
         columns = [{"name": c["name"], "right": c["right"]} for c in (page["columns"][i] for i in page["shown"])]

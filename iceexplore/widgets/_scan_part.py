@@ -21,6 +21,8 @@ from iceexplore.widgets._scan_words import Block, advice_sent, evidence_sent, pl
 if TYPE_CHECKING:
     import pandas as pd
 
+    from iceexplore.widgets._grid_table import GridTable
+
 __all__ = ["ScanLab", "ScanPart"]
 
 _GRID = "scan"
@@ -279,7 +281,7 @@ class ScanPart(ScanTyping):
             raise OptionError("this plan is no longer shown: plan again")
         return found
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
         if grid != _GRID:
             return super()._grid_frame(grid, of, table)
         found = self._numbered(of)

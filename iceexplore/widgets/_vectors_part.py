@@ -23,6 +23,8 @@ from iceexplore.widgets._vectors import MAX_LISTED, containers, encodings, group
 if TYPE_CHECKING:
     import pandas as pd
 
+    from iceexplore.widgets._grid_table import GridTable
+
 __all__ = ["DeletionVectors", "VectorsPart"]
 
 _POSITIONS = "positions"
@@ -142,7 +144,7 @@ class VectorsPart(GridPart):
 
     # The tables -------------------------------------------------------------------------------------------------------
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
         if grid == _POSITIONS:
             node, _, path = of.partition("\n")
             if self._deletes is None or self._deletes[0] != (node, path):

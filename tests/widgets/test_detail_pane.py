@@ -124,17 +124,18 @@ def test_rows_lead_to_nodes_and_back(which: str, request: pytest.FixtureRequest)
     met = set()
     for node in one_of_each_kind(table):
         for key in (t.key for t in tables_of(node)):
-            frame = load_table(state, node, key)
+            shown = load_table(state, node, key)
+            frame = shown.frame()
             assert set(table_docs(state, node, key)) <= set(frame.columns) | set(table_docs(state, node, key))
             rows = list(range(min(len(frame), 60)))
-            for row, found in zip(rows, nodes_of_rows(state, node, key, frame, rows), strict=True):
+            for row, found in zip(rows, nodes_of_rows(state, node, key, shown, rows), strict=True):
                 if found is None:
                     continue
                 met.add(key)
                 there = tree.node(found)
-                again = row_of_node(state, node, key, frame, there)
+                again = row_of_node(state, node, key, shown, there)
                 assert again is not None
-                assert nodes_of_rows(state, node, key, frame, [again]) == [found]
+                assert nodes_of_rows(state, node, key, shown, [again]) == [found]
                 if key in ("leaf", "manifests", "snapshots", "refs"):
                     assert again == row
                 if key == "leaf":

@@ -16,6 +16,7 @@ from iceexplore.widgets import Explorer, explore
 from iceexplore.widgets._assets import script, style_sheet
 from iceexplore.widgets._cells import cell, page_of
 from iceexplore.widgets._forest import short
+from iceexplore.widgets._grid_table import FrameTable
 from iceexplore.widgets._work import Work
 
 SYNCED = (
@@ -285,7 +286,7 @@ def test_cells_lose_nothing() -> None:
             "text": pd.Series(["\ud800<b>", ""], dtype=object),
         }
     )
-    page = page_of(frame, 0)
+    page = page_of(FrameTable(frame), 0)
     assert page["rows"] == [
         [str(2**63 - 1), "2024-01-01 00:00:00+00:00", "0x00ff", f'{{"a": [1, "{2**60}"]}}', "\\ud800<b>"],
         [None, None, None, None, ""],
@@ -296,10 +297,10 @@ def test_cells_lose_nothing() -> None:
 
 def test_pages() -> None:
     frame = pd.DataFrame({"n": range(120)})
-    assert [page_of(frame, p, 50)["rows"][0] for p in (0, 1, 2)] == [["0"], ["50"], ["100"]]
-    assert page_of(frame, 99, 50)["page"] == 2
-    assert page_of(frame, -1, 50)["page"] == 0
-    assert page_of(frame.head(0), 0)["pages"] == 1
+    assert [page_of(FrameTable(frame), p, 50)["rows"][0] for p in (0, 1, 2)] == [["0"], ["50"], ["100"]]
+    assert page_of(FrameTable(frame), 99, 50)["page"] == 2
+    assert page_of(FrameTable(frame), -1, 50)["page"] == 0
+    assert page_of(FrameTable(frame.head(0)), 0)["pages"] == 1
     assert cell("x" * 1000) == "x" * 299 + "…"
 
 

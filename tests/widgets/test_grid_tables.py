@@ -22,13 +22,14 @@ from iceexplore.widgets._face import Face
 from iceexplore.widgets._grid_copy import MAX_TEXT, cell_text, csv_chunk, row_json
 from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._grid_query import Filter, GridQuery, Order
-from iceexplore.widgets._grid_rows import nbytes, rows_in_order
+from iceexplore.widgets._grid_rows import rows_in_order
+from iceexplore.widgets._grid_table import FrameTable, GridTable
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e</script>"
 
 
 def rows(frame: pd.DataFrame, *filters: Filter, sort: Any = None) -> list[int]:
-    found = rows_in_order(frame, Order(sort, filters))
+    found = rows_in_order(FrameTable(frame), Order(sort, filters))
     return list(range(len(frame))) if found is None else found.tolist()
 
 
@@ -209,7 +210,7 @@ def test_nonsense_is_no_query(raw: Any) -> None:
 def test_csv_reads_back_and_holds_no_formula() -> None:
     nasty = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "plain", 'quo"te, and\r\nlines', HOSTILE, "\r=1"]
     frame = frame_of(**{"=cmd|' /C calc'!A0": pa.array(nasty), "n": pa.array([-1, *range(8)], pa.int64())})
-    text, following = csv_chunk(frame, None, 0)
+    text, following = csv_chunk(FrameTable(frame), None, 0)
     assert following is None
     read = list(csv.reader(io.StringIO(text, newline="")))
     assert read[0] == ["'=cmd|' /C calc'!A0", "n"]
@@ -219,11 +220,11 @@ def test_csv_reads_back_and_holds_no_formula() -> None:
 
 def test_csv_comes_in_parts_that_make_the_whole() -> None:
     frame = frame_of(text=pa.array([f"{i:05d}" + "x" * 400 for i in range(10_000)]), i=pa.array(range(10_000)))
-    order = rows_in_order(frame, Order((1, "desc")))
+    order = rows_in_order(FrameTable(frame), Order((1, "desc")))
     parts: list[str] = []
     at: int | None = 0
     while at is not None:
-        text, at = csv_chunk(frame, order, at)
+        text, at = csv_chunk(FrameTable(frame), order, at)
         assert len(text.encode()) < 5_000_000
         parts.append(text)
     assert len(parts) > 2
@@ -232,7 +233,7 @@ def test_csv_comes_in_parts_that_make_the_whole() -> None:
 
 
 def test_csv_of_nothing_is_its_header() -> None:
-    assert csv_chunk(EVERY.head(0), None, 0)[0].startswith("number,real,text")
+    assert csv_chunk(FrameTable(EVERY.head(0)), None, 0)[0].startswith("number,real,text")
 
 
 def test_cells_and_rows_are_copied_whole() -> None:
@@ -242,20 +243,20 @@ def test_cells_and_rows_are_copied_whole() -> None:
         raw=pa.array([b"\x00" * 400, None]),
         nested=pa.array([{"ids": [2**60]}, None]),
     )
-    assert cell_text(frame, 0, 0) == "x" * 5000
-    assert cell_text(frame, 1, 0) == ""
-    record = json.loads(row_json(frame, 0))
+    assert cell_text(FrameTable(frame), 0, 0) == "x" * 5000
+    assert cell_text(FrameTable(frame), 1, 0) == ""
+    record = json.loads(row_json(FrameTable(frame), 0))
     assert record["snapshot_id"] == str(2**63 - 1)
     assert record["raw"] == "0x" + "00" * 400
     assert record["nested"] == {"ids": [str(2**60)]}
-    assert json.loads(row_json(frame, 1))["nested"] is None
+    assert json.loads(row_json(FrameTable(frame), 1))["nested"] is None
     huge = pd.DataFrame({"a": ["y" * (MAX_TEXT + 5)]})
-    assert len(cell_text(huge, 0, 0)) == MAX_TEXT
+    assert len(cell_text(FrameTable(huge), 0, 0)) == MAX_TEXT
     with pytest.raises(ix.OptionError, match="no more than"):
-        row_json(huge, 0)
+        row_json(FrameTable(huge), 0)
     for row, column in ((-1, 0), (2, 0), (0, 4)):
         with pytest.raises(ix.OptionError, match="no cell"):
-            cell_text(frame, row, column)
+            cell_text(FrameTable(frame), row, column)
 
 
 # A widget with a table ------------------------------------------------------------------------------------------------
@@ -266,7 +267,7 @@ class Shelf(GridPart):
 
     made: list[str]
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
         if grid == "shelf" and table == "numbers":
             self.made.append(of)
             return frame_of(n=pa.array(range(1000)), text=pa.array([f"{HOSTILE}{i}" for i in range(1000)]))
@@ -381,16 +382,16 @@ def test_nonsense_in_a_message_gets_an_answer(shelf: Any, message: dict[str, Any
 
 
 def test_frames_are_kept_by_their_size(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = nbytes(shelf._frame("shelf", "a", "numbers"))
+    size = shelf._grid_table("shelf", "a", "numbers").nbytes
     monkeypatch.setattr("iceexplore.widgets._grid_part._KEPT_BYTES", size * 3)
     for of in "bcdefg":
         shelf._frame("shelf", of, "numbers")
-    assert [at[1] for at in shelf._frames] == ["d", "e", "f", "g"]
+    assert [at[1] for at in shelf._grid_tables] == ["d", "e", "f", "g"]
     monkeypatch.setattr("iceexplore.widgets._grid_part._KEPT_BYTES", 0)
     shelf._frame("shelf", "h", "numbers")
-    assert [at[1] for at in shelf._frames] == ["h"], "the newest stays, however large"
+    assert [at[1] for at in shelf._grid_tables] == ["h"], "the newest stays, however large"
     shelf._forget("shelf")
-    assert not shelf._frames
+    assert not shelf._grid_tables
 
 
 def test_a_part_without_tables_says_so() -> None:

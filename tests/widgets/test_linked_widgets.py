@@ -122,9 +122,9 @@ def test_what_is_closed_holds_nothing(table: ix.Table) -> None:
 def test_what_is_closed_keeps_no_tables(table: ix.Table) -> None:
     explorer = Explorer(table)
     assert explorer.settle(60)
-    assert explorer._frames
+    assert explorer._grid_tables
     explorer.close()
-    assert not explorer._frames
+    assert not explorer._grid_tables
 
 
 def test_no_thread_stays_when_nothing_is_read(table: ix.Table, made: Any) -> None:

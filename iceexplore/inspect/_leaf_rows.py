@@ -1,0 +1,103 @@
+"""A metadata table whose rows are made when they are looked at: millions of them would not fit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.errors import FormatError
+from iceexplore.graph import TableState
+from iceexplore.inspect._by_leaf import ByLeaf
+from iceexplore.inspect._source import in_parallel
+
+__all__ = ["LeafRows"]
+
+#: Bytes of rows that are kept, besides those of the manifest that was read last.
+_KEPT_BYTES = 64 << 20
+
+
+class LeafRows:
+    """The rows of a metadata table, by their places; entries are read once to count them, statistics are not.
+
+    Attributes
+    ----------
+    schema
+        The columns.
+    """
+
+    def __init__(self, state: TableState, made: ByLeaf, schema: pa.Schema) -> None:
+        assert made.count is not None
+        self.schema = schema
+        self._state = state
+        self._by_leaf = made
+        self._places = made.places(state)
+        counts = [made.count(root, leaf) for root, leaf in made.leaves(state, ("entries",))]
+        self._begins = np.cumsum([0, *counts])
+        self._kept: OrderedDict[int, pa.Table] = OrderedDict()
+
+    def __len__(self) -> int:
+        return int(self._begins[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the rows that are kept."""
+        return sum(table.nbytes for table in self._kept.values())
+
+    def to_make(self, rows: npt.NDArray[np.int64]) -> int:
+        """How many rows `take` has to make for these: all of each manifest that is not kept."""
+        leaves = set(np.unique(np.searchsorted(self._begins, rows, side="right") - 1).tolist()) - self._kept.keys()
+        return sum(int(self._begins[leaf + 1] - self._begins[leaf]) for leaf in leaves)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+        """Rows by their places, in that order; only their manifests are read.
+
+        Raises
+        ------
+        IndexError
+            There is no such row.
+        FormatError, FileMissingError
+            A manifest is damaged now, and problems are strict; or it has other rows than before.
+        """
+        if len(rows) and not (rows.min() >= 0 and rows.max() < len(self)):
+            raise IndexError(f"rows {rows.min()} to {rows.max()} of {len(self)}")
+        leaves = np.searchsorted(self._begins, rows, side="right") - 1
+        parts, places = [self.schema.empty_table()], [np.zeros(0, dtype=np.int64)]
+        for leaf, made in self._made(np.unique(leaves).tolist()):
+            mine = np.flatnonzero(leaves == leaf)
+            parts.append(made.take(pa.array(rows[mine] - self._begins[leaf])))
+            places.append(mine)
+        return pa.concat_tables(parts).take(pa.array(np.argsort(np.concatenate(places))))
+
+    def parts(self, columns: Collection[str]) -> Iterator[pa.Table]:
+        """All rows, a manifest at a time, of these columns alone. Closing it ends the reading."""
+        made, schema = self._by_leaf.narrowed(self.schema, columns)
+        wanted = [name for name in self.schema.names if name in columns]
+        for table in made.build(self._state, schema):
+            yield table.select(wanted)
+
+    def _made(self, leaves: list[int]) -> Iterator[tuple[int, pa.Table]]:
+        """The rows of some manifests; those that are not kept are made in threads."""
+        there = [(leaf, self._kept[leaf]) for leaf in leaves if leaf in self._kept]
+        yield from there
+        kept = {leaf for leaf, _ in there}
+        fresh = [leaf for leaf in leaves if leaf not in kept]
+        for leaf, made in zip(fresh, in_parallel(self._make, fresh), strict=True):
+            self._kept[leaf] = made
+            while len(self._kept) > 1 and self.nbytes > _KEPT_BYTES:
+                self._kept.popitem(last=False)
+            yield leaf, made
+
+    def _make(self, number: int) -> pa.Table:
+        """The rows of one manifest."""
+        place = self._places[number]
+        root, leaf = self._by_leaf.read(self._state, place.snapshot, place.row)
+        make = self._by_leaf.maker(self._state, self.schema)
+        made = pa.concat_tables([self.schema.empty_table(), *make(root, leaf)]).combine_chunks()
+        before = int(self._begins[number + 1] - self._begins[number])
+        if made.num_rows != before:
+            raise FormatError(f"it had {before:,} rows, and has {made.num_rows:,} now", location=leaf.location)
+        return made

@@ -1,0 +1,227 @@
+"""What a grid shows: a data frame, or rows of manifests that are made when they are looked at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets._cells import text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.inspect import LeafRows, MetadataTable
+
+__all__ = ["Columns", "FrameTable", "GridTable", "LeafTable"]
+
+#: Columns at most that are kept when they were asked for together: who filters or sorts by some does it again.
+_FEW = 4
+#: Rows that are made at most for some that are looked at; beyond, all are, once.
+_MOST_MADE = 100_000
+#: Bytes of columns that are kept, besides those asked for last.
+_KEPT_BYTES = 256 << 20
+
+
+class Columns(ABC):
+    """Rows, of which whole columns can be had.
+
+    Attributes
+    ----------
+    names
+        Of the columns.
+    """
+
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows."""
+
+    @abstractmethod
+    def _column(self, place: int) -> pa.Array: ...
+
+    def column(self, place: int) -> pa.Array:
+        """A column as one Arrow array; objects of several types as their text.
+
+        Raises
+        ------
+        OptionError
+            There is no such column.
+        """
+        if not 0 <= place < len(self.names):
+            raise OptionError(f"the table has {len(self.names)} columns, none at {place}")
+        return self._column(place)
+
+
+class GridTable(Columns):
+    """A table of a grid.
+
+    Attributes
+    ----------
+    right
+        Whether each column has numbers.
+    """
+
+    right: tuple[bool, ...]
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """About how much memory it takes now, in bytes."""
+
+    @abstractmethod
+    def rows(self, places: npt.NDArray[np.int64] | slice) -> pd.DataFrame:
+        """Some rows, with all columns."""
+
+    @abstractmethod
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """All rows, some after another, with at least these columns."""
+
+    @abstractmethod
+    def frame(self) -> pd.DataFrame:
+        """All of it, however much."""
+
+
+class FrameTable(GridTable):
+    """A data frame."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self.names = tuple(map(str, frame.columns))
+        self.right = _numbers(frame.dtypes)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    @property
+    def nbytes(self) -> int:
+        """Python objects count a rough size each."""
+        columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]
+        return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
+
+    def _column(self, place: int) -> pa.Array:
+        series = self._frame.iloc[:, place]
+        try:
+            made = pa.array(series, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError):
+            made = pa.array([text_of(v) for v in series.tolist()], pa.string())
+        return _plain(made)
+
+    def rows(self, places: npt.NDArray[np.int64] | slice) -> pd.DataFrame:
+        """Some rows."""
+        return self._frame.iloc[places]
+
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """It is one."""
+        yield self
+
+    def frame(self) -> pd.DataFrame:
+        """It is that."""
+        return self._frame
+
+
+class LeafTable(GridTable):
+    """A metadata table, made manifest by manifest; as a whole, which is then kept, only where that is less work."""
+
+    def __init__(self, table: MetadataTable, rows: LeafRows) -> None:
+        import pandas as pd
+
+        self._table = table
+        self._rows = rows
+        self._whole: FrameTable | None = None
+        self._columns: dict[int, pa.Array] = {}
+        self.names = tuple(rows.schema.names)
+        self.right = _numbers(pd.ArrowDtype(kind) for kind in rows.schema.types)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The rows and columns that are kept."""
+        columns: int = sum(column.nbytes for column in self._columns.values())
+        return self._rows.nbytes + columns + (self._whole.nbytes if self._whole else 0)
+
+    def _column(self, place: int) -> pa.Array:
+        return next(self.parts([place])).column(place)
+
+    def rows(self, places: npt.NDArray[np.int64] | slice) -> pd.DataFrame:
+        """Some rows."""
+        import pandas as pd
+
+        if self._whole is not None:
+            return self._whole.rows(places)
+        if isinstance(places, slice):
+            places = np.arange(len(self), dtype=np.int64)[places]
+        if self._rows.to_make(places) > _MOST_MADE:  # sorted, a page has rows of all manifests, and so has the next
+            return self.frame().iloc[places]
+        made: pd.DataFrame = self._rows.take(places).to_pandas(types_mapper=pd.ArrowDtype)
+        return made
+
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """A manifest after another."""
+        if self._whole is not None:
+            yield self._whole
+            return
+        if len(columns) <= _FEW:
+            yield _Part(self.names, self._kept(columns), len(self))
+            return
+        for table in self._rows.parts([self.names[place] for place in columns]):
+            found = {place: _plain(table.column(self.names[place])) for place in columns}
+            yield _Part(self.names, found, int(table.num_rows))
+
+    def _kept(self, places: Collection[int]) -> dict[int, pa.Array]:
+        """Whole columns."""
+        missing = [place for place in places if place not in self._columns]
+        if missing:
+            names = [self.names[place] for place in missing]
+            made = pa.concat_tables([self._rows.schema.empty_table().select(names), *self._rows.parts(names)])
+            self._columns |= {place: _plain(made.column(name)) for place, name in zip(missing, names, strict=True)}
+        found = {place: self._columns.pop(place) for place in places}
+        while self._columns and sum(column.nbytes for column in self._columns.values()) > _KEPT_BYTES:
+            del self._columns[next(iter(self._columns))]
+        self._columns |= found  # the newest last
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """All of it: from now on it is kept."""
+        if self._whole is None:
+            self._whole = FrameTable(self._table())
+            self._columns.clear()
+        return self._whole.frame()
+
+
+class _Part(Columns):
+    """Some columns of some rows, by their places."""
+
+    def __init__(self, names: tuple[str, ...], columns: dict[int, pa.Array], count: int) -> None:
+        self.names = names
+        self._columns = columns
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _column(self, place: int) -> pa.Array:
+        return self._columns[place]
+
+
+def _plain(made: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One array, of what is stored."""
+    if isinstance(made, pa.ChunkedArray):
+        made = made.combine_chunks()
+    if pa.types.is_dictionary(made.type):
+        made = made.dictionary_decode()
+    return made.storage if isinstance(made, pa.ExtensionArray) else made
+
+
+def _numbers(kinds: Iterable[Any]) -> tuple[bool, ...]:
+    import pandas as pd
+
+    return tuple(bool(pd.api.types.is_numeric_dtype(k) and not pd.api.types.is_bool_dtype(k)) for k in kinds)
