@@ -64,9 +64,7 @@ def _passing(table: GridTable, filters: Sequence[Filter]) -> npt.NDArray[np.bool
     """Which rows pass all filters."""
     everywhere = any(one.column is None for one in filters)
     wanted = range(len(table.names)) if everywhere else {one.column for one in filters if one.column is not None}
-    for place in wanted:
-        if not 0 <= place < len(table.names):
-            raise OptionError(f"the table has {len(table.names)} columns, none at {place}")
+    table.check(wanted)
     masks = [np.zeros(0, dtype=np.bool_)]
     for part in table.parts(wanted):
         mask = np.ones(len(part), dtype=np.bool_)

@@ -54,9 +54,14 @@ class Columns(ABC):
         OptionError
             There is no such column.
         """
-        if not 0 <= place < len(self.names):
-            raise OptionError(f"the table has {len(self.names)} columns, none at {place}")
+        self.check([place])
         return self._column(place)
+
+    def check(self, places: Iterable[int]) -> None:
+        """Raise an `OptionError` where there is no such column."""
+        for place in places:
+            if not 0 <= place < len(self.names):
+                raise OptionError(f"the table has {len(self.names)} columns, none at {place}")
 
 
 class GridTable(Columns):
