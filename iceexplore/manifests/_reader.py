@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import IceexploreError, OptionError, Problem, Problems, problem
+from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
 from iceexplore.manifests._checks import count_problems, length_problems
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.manifests._inherit import Parent, inherit, replace
@@ -188,7 +188,7 @@ class ManifestReader:
         )
         source = Source(self.storage, location, kind="manifest", version=row["file_size_in_bytes"])
         try:
-            got = source.parts(parts | {"entries"})
+            got, problems = _parts(source, parts)
         except IceexploreError as error:
             return Manifest.empty(location, (_problem_of(error, location),), root_row=index)
         part = got["entries"]
@@ -197,7 +197,7 @@ class ManifestReader:
             what = "root manifest" if head.dialect in V4_DIALECTS else "manifest list"
             item = problem("file-corrupt", location, f"A {what} stands where a manifest should.")
             return Manifest.empty(location, (item,), root_row=index)
-        problems = list(part.problems)
+        problems += part.problems
         problems += length_problems(location, row["file_size_in_bytes"], head.length)
         if head.whole:
             problems += count_problems(location, row["manifest_stats"], part.table, head.dialect)
@@ -230,6 +230,16 @@ class ManifestReader:
             root_row=index,
             stored=head.rows,
         )
+
+
+def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list[Problem]]:
+    """The parts of a leaf; of a damaged one its entries at least, and what is wrong with the rest."""
+    try:
+        return source.parts(names | {"entries"}), []
+    except FormatError as error:
+        if names <= {"entries"}:
+            raise
+        return source.parts({"entries"}), [_problem_of(error, source.location)]
 
 
 def _manifest_rows(root: Manifest) -> list[int]:

@@ -6,6 +6,7 @@ stored) and "stats" (the six maps). Each is kept in the cache by itself; what se
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,7 +94,7 @@ class Source:
 
         def load(name: str) -> Part:
             if name not in fresh:
-                fresh.update(self._decode({n for n in wanted if n not in out} | {name}))
+                fresh.update(self._decode({n for n in wanted if n not in out} | {name}, name))
             return fresh[name]
 
         def kept(name: str) -> Part:
@@ -106,10 +107,28 @@ class Source:
             kept(name)
         return out
 
-    def _decode(self, names: set[str]) -> dict[str, Part]:
+    def _decode(self, names: set[str], least: str) -> dict[str, Part]:
+        """The parts, or of a damaged file those that can be read; with one of them, at least."""
         data = self.storage.read(self.location, kind=self.kind)
         if len(data) < BULK_BYTES:
             names = set(PARTS)  # a small file's parts cost no more together than one of them
+        try:
+            together = self._decoded(data, names)
+        except IceexploreError:
+            together = {}
+        if together and all(part.head.whole for part in together.values()):
+            return together
+        # Damage in one part may cost another one nothing, where it is decoded alone.
+        alone = {least: self._decoded(data, {least})[least]}
+        if together and together[least].head.rows >= alone[least].head.rows:
+            return together
+        for name in sorted(names - {least}):
+            with contextlib.suppress(IceexploreError):
+                alone |= self._decoded(data, {name})
+        return alone
+
+    def _decoded(self, data: bytes, names: set[str]) -> dict[str, Part]:
+        """The parts, decoded together."""
         file: AvroHeader | ParquetManifest
         keys: Mapping[str, str]
         if data[:4] == PARQUET_MAGIC:

@@ -10,14 +10,16 @@ from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
+import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import read_header
 from iceexplore.manifests import Manifest, ManifestReader, encode_manifest_dv, open_manifest
-from iceexplore.manifests._decode import decode
+from iceexplore.manifests._decode import BULK_BYTES, decode
 from iceexplore.manifests._layout import layout_of
+from iceexplore.manifests._source import PARTS
 from iceexplore.storage import CACHE
 from tests.manifests import v4_files as v4
 from tests.manifests.test_v4_draft import manifest as draft_manifest
@@ -163,3 +165,38 @@ def test_text_that_is_no_utf8_is_a_problem(tmp_path: Path) -> None:
     assert [p.code for p in made.problems] == ["value-undecodable"]
     assert made.stats(2).lower_damaged.to_pylist() == [True]
     assert made.stats(2).lower_raw.to_pylist() == [b"\xff"]
+
+
+@pytest.mark.parametrize("count", [200, 20_000])
+@pytest.mark.parametrize("parts", [{"entries"}, {"entries", "partition", "stats"}], ids=["entries", "all"])
+@pytest.mark.parametrize("damaged", ["stats", "entries"])
+def test_damaged_statistics_cost_no_entry(tmp_path: Path, count: int, parts: set[str], damaged: str) -> None:
+    table = Table(tmp_path, "parquet")
+    rows = [stats_row(i, LOW, partition_spec_id=0) for i in range(count)]
+    leaf, length = table.write("a", v4.proposal(STATS), rows, "data")
+    assert (length < BULK_BYTES) == (count == 200), "one that is decoded at once, and one that is not"
+    reader = table.root([v4.manifest_row(leaf, length, count)])
+    whole = reader.leaf(root_of(reader), 0, PARTS)
+    path = table.folder / "metadata" / "a"
+    data = bytearray(path.read_bytes())
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    named = next(c for name, c in columns.items() if name.endswith("lower_bound" if damaged == "stats" else "location"))
+    at = named.dictionary_page_offset or named.data_page_offset
+    data[at : at + named.total_compressed_size] = b"\xff" * named.total_compressed_size
+    path.write_bytes(data)
+    CACHE.clear()
+    reader = table.reader()
+    made = reader.leaf(root_of(reader), 0, parts)
+    if damaged == "entries":
+        assert len(made) == 0
+    else:
+        assert made.entries.equals(whole.entries)
+        assert len(whole.stats(1).lower_raw.drop_null()) == count
+        assert len(made.stats(1).lower_raw.drop_null()) == 0
+        _show(made)
+    assert [p.code for p in reader.problems] == ["file-corrupt"]
+    assert "Parquet page" in next(iter(reader.problems)).text
+    CACHE.clear()
+    with pytest.raises(IceexploreError, match="Parquet page"):
+        _show(table.reader(strict=True).leaf(root_of(table.reader()), 0, parts))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
@@ -167,3 +168,25 @@ def test_a_missing_manifest_has_no_rows_and_a_problem(tmp_path: Path) -> None:
     assert [p.code for p in t.problems] == ["file-missing"]
     assert len(made.rows(slice(0, 10))) == 4
     assert json.loads(row_json(made, 3))["record_count"] == 10
+
+
+def test_a_manifest_whose_statistics_are_damaged_keeps_its_rows(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long", "kind": "string"}, format_version=4, partition_by="kind", flush_data_files=0)
+    for _ in range(2):
+        s.append(files=20, rows=10)
+    s.save(tmp_path / "t")
+    saved = tmp_path / "t"
+    leaf = ix.open(saved).inspect.manifests()["path"][0]
+    path = Path(leaf.removeprefix("file://"))
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    bounds = [c for i in range(group.num_columns) if (c := group.column(i)).path_in_schema.endswith("lower_bound")]
+    data = bytearray(path.read_bytes())
+    for chunk in bounds:
+        at = chunk.dictionary_page_offset or chunk.data_page_offset
+        data[at : at + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    path.write_bytes(data)
+    damaged = ix.open(saved)
+    made, frame = both(damaged, "files")
+    assert len(made) == len(frame) == 40
+    pd.testing.assert_frame_equal(made.rows(slice(None)), frame.frame())
+    assert "Parquet page" in " ".join(p.text for p in damaged.problems)
