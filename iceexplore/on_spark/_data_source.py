@@ -7,6 +7,7 @@ workers: iceexplore must be installed for all of them. This module is imported w
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -29,6 +30,8 @@ __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
 _TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 _OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size")
+#: A column in ``columns``: in backquotes or not.
+_NAME = re.compile(r"\s*(?:(`(?:[^`]|``)*`)\s*(?:,|$)|([^,]*)(?:,|$))")
 
 
 class IceexploreSource(DataSource):
@@ -67,8 +70,14 @@ class IceexploreSource(DataSource):
 
     def _columns(self, state: graph.TableState) -> SparkColumns:
         given = self.options.get("columns")
-        names = None if given is None else [n.strip() for n in given.split(",") if n.strip()]
+        names = None if given is None else _names_in(given)
         return SparkColumns(outputs_of(state, names), version_of(pyspark.__version__))
+
+
+def _names_in(given: str) -> list[str]:
+    """Names between commas; one in backquotes, doubled inside of it, may have commas itself."""
+    found = [(quoted, plain.strip()) for quoted, plain in _NAME.findall(given)]
+    return [quoted[1:-1].replace("``", "`") if quoted else plain for quoted, plain in found if quoted or plain]
 
 
 def state_of_options(options: Mapping[str, str]) -> graph.TableState:

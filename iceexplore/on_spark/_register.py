@@ -14,8 +14,9 @@ def register(session: Any) -> None:
 
     ``load`` takes a table's folder or metadata file, as `iceexplore.open` does. Options: ``snapshot-id``,
     ``as-of-timestamp`` (milliseconds, or text like ``2024-05-01 12:00``; without zone UTC), ``branch`` or ``tag``;
-    ``columns`` (names with commas between them; Spark itself does not tell which columns it needs, so naming them
-    spares reading the others; metadata columns too), ``filter`` (as for `iceexplore.Table.plan`), ``split-size``
+    ``columns`` (names with commas between them, one in backquotes may have commas itself; Spark itself does not tell
+    which columns it needs, so naming them spares reading the others; metadata columns too), ``filter`` (as for
+    `iceexplore.Table.plan`), ``split-size``
     (bytes). Options with a dot in them are properties of the storage (``s3.endpoint``). Deletes of every kind are
     applied. With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in a session that `iceexplore.spark` made)
     comparisons of ``where`` prune as ``filter`` does.

@@ -20,7 +20,7 @@ from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import check_reach
 from iceexplore.on_spark._types import SparkColumns
 from iceexplore.planning import FileTasks, ScanPlan, SplitOptions, plan_scan
-from iceexplore.reading import POS, Output, TaskReader, outputs_of
+from iceexplore.reading import POS, Output, TaskReader, no_ids_problem, outputs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,7 +81,9 @@ def scan(
         return iceberg_rows(session, info, state, plan, outputs, refusal)
     parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict)
-    if engine == "auto" and parts.workers and not parts.lost and refusal is None and info.iceberg:
+    # Without field ids Iceberg takes columns of Parquet by their order: an order that nothing vouches for.
+    alike = not parts.lost and not parts.unnamed and refusal is None
+    if engine == "auto" and parts.workers and alike and info.iceberg:
         with suppress(UnsupportedError):
             return iceberg_rows(session, info, state, plan, outputs, None)
     return _united(session, info, state, reader, parts, outputs, plan.options)
@@ -148,7 +150,10 @@ def _incomplete(plan: ScanPlan, strict: bool) -> None:
 
 
 def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool) -> None:
-    """What is left out: with ``strict`` an error, otherwise problems and one warning."""
+    """What is left out: with ``strict`` an error, otherwise problems and one warning. Files without ids: problems."""
+    locations = reader.tasks.files.entries["location"]
+    for row in parts.unnamed:
+        state.problems.add(no_ids_problem(locations[row].as_py()))
     if not parts.lost:
         return
     if strict:

@@ -109,6 +109,8 @@ class ScanParts:
         Tasks that Python workers read.
     lost
         What cannot be read: where, and why. Tasks that need it are left out.
+    unnamed
+        Tasks whose files, as far as they were looked at, have no field ids, in a table without a name mapping.
     """
 
     fields: list[NestedField]
@@ -116,6 +118,7 @@ class ScanParts:
     groups: list[Group]
     workers: list[int]
     lost: list[tuple[str, IceexploreError]]
+    unnamed: list[int]
 
 
 def scan_parts(
@@ -196,7 +199,7 @@ def scan_parts(
     groups.sort(key=lambda g: -len(g.rows))
     for group in groups[_MOST_GROUPS:]:
         workers += group.rows
-    return ScanParts(fields, paths, groups[:_MOST_GROUPS], sorted(workers), lost)
+    return ScanParts(fields, paths, groups[:_MOST_GROUPS], sorted(workers), lost, sorting.unnamed)
 
 
 def _cut(group: Group, most: int) -> list[Group]:
@@ -282,6 +285,8 @@ class _Sorting:
         asks = tasks.residuals[0] if tasks.residuals else ALWAYS
         self._speaks = speaks(asks)
         self._clear = not names_collide(state.schema.fields)
+        self._nameless: set[Any] = set()
+        self.unnamed: list[int] = []
 
     def given(self, group: Group) -> bool:
         """Whether partitions give values of columns that the files lack."""
@@ -353,7 +358,11 @@ class _Sorting:
         """Put a task into its group, or leave it to the workers."""
         if footer.nodes not in self._known:
             self._known[footer.nodes] = self._projected(footer.nodes or ())
+            if self._without_ids(footer.nodes or ()):
+                self._nameless.add(footer.nodes)
         found = self._known[footer.nodes]
+        if footer.nodes in self._nameless:
+            self.unnamed.append(row)
         unmarked = words is None and self._reader.positions.any(row)
         if found is None or unmarked or (keys is None and self._reader.equality.numbers(row)):
             workers.append(row)
@@ -365,11 +374,15 @@ class _Sorting:
         if marked:
             group.words[row] = words
 
+    def _without_ids(self, nodes: tuple[Node, ...]) -> bool:
+        """Whether columns can be told by their names alone, which the workers do."""
+        return not self._naming.given and bool(nodes) and not has_ids([n.field() for n in nodes])
+
     def _projected(self, nodes: tuple[Node, ...]) -> tuple[_Found, dict[int, Projection | None]] | None:
         """The columns that are needed as these files have them, and how they are made."""
+        if self._without_ids(nodes):
+            return None
         fields = [n.field() for n in nodes]
-        if not self._naming.given and fields and not has_ids(fields):
-            return None  # reading says what is wrong with them
         mine = identified_nodes(nodes, identified(fields, self._naming))
         there = {n.number for n in walked(mine)}
         columns: dict[int, Projection | None] = {}

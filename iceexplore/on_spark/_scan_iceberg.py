@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import UnsupportedError
 from iceexplore.graph import TableState
-from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
+from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, schema_at, type_base
 from iceexplore.on_spark._scan_frames import hadoop_path
 from iceexplore.on_spark._scan_values import condition_column, speaks
 from iceexplore.on_spark._session_info import SessionInfo
-from iceexplore.planning import ALWAYS, ScanPlan
+from iceexplore.planning import ALWAYS, ScanPlan, predicates
 from iceexplore.reading import LAST_UPDATED, ROW_ID, Output, with_ancestors
 from iceexplore.storage import OverlayStorage, canonical
 
@@ -45,9 +45,46 @@ def why_not_iceberg(state: TableState, info: SessionInfo, plan: ScanPlan, output
         return "its metadata is damaged"
     if any(len(o.path) > 1 for o in outputs) or not speaks(plan.filter.expression):
         return "it is asked for fields inside structs, or for a filter that Spark has no words for"
+    if _shown(state) != state.schema.fields:
+        return "Iceberg would show it with another schema"
+    if "#" in real:
+        return "Iceberg takes what follows a # in a path for the name of a metadata table"
+    asked = [_names(state.schema, p.field_id) for p in predicates(plan.filter.expression)]
+    if any(names is None or len(names) > 1 for names in asked):
+        return "it is filtered by a field inside a struct, by whose counts Iceberg leaves out files that have such rows"
+    current = [_names(state.metadata.schema(), p.field_id) for p in predicates(plan.filter.expression)]
+    if asked != current:  # of Iceberg 1.11
+        return "it is filtered by a column that the current schema names otherwise, where Iceberg looks it up"
     if any(_refused(f.type) for f in state.schema.fields):
         return "it has types that Iceberg's runtime for Spark does not read"
     return None
+
+
+def _version(state: TableState) -> str | None:
+    """Which version Iceberg is asked for: with a snapshot's id comes that snapshot's schema, with a branch the current
+    one (Java: ``SnapshotUtil.schemaFor``)."""
+    if state.snapshot is None or state.travel is None:
+        return None
+    ref = state.metadata.refs.get(state.ref) if state.ref is not None else None
+    if ref is not None and ref.type == "branch" and not ref.name.isdigit():
+        return ref.name
+    current = state.metadata.current_snapshot_id == state.snapshot.snapshot_id
+    if current and state.schema.fields == state.metadata.schema().fields:
+        return None
+    return str(state.snapshot.snapshot_id)
+
+
+def _shown(state: TableState) -> Sequence[NestedField]:
+    """The columns that Iceberg shows of it."""
+    version = _version(state)
+    if version is None or state.snapshot is None or version != str(state.snapshot.snapshot_id):
+        return state.metadata.schema().fields
+    return schema_at(state.metadata, state.snapshot).fields
+
+
+def _names(schema: Schema, number: int) -> list[str] | None:
+    path = with_ancestors(schema.fields, number)
+    return None if path is None else [f.name for f in path]
 
 
 def _refused(kind: Type) -> bool:
@@ -83,14 +120,22 @@ def iceberg_rows(
             "engine='iceberg' needs Iceberg's runtime in the Spark session: ix.spark(iceberg=True) makes one with it; "
             "or use engine='spark'"
         )
+    from pyspark.errors import PySparkException
+
     reader = session.read.format("iceberg")
-    if state.snapshot is not None and state.travel is not None:  # else the schema would be the snapshot's, too
-        reader = reader.option("versionAsOf", str(state.snapshot.snapshot_id))
-    frame: DataFrame = reader.load(hadoop_path(session, state.storage.resolve(state.metadata_location)))
+    version = _version(state)
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    try:
+        frame: DataFrame = reader.load(hadoop_path(session, state.storage.resolve(state.metadata_location)))
+        shown = frame.columns
+    except PySparkException as error:
+        reason = str(error).strip().split("\n")[0]
+        raise UnsupportedError(f"{state.name}: Iceberg's runtime does not load it: {reason}") from error
     names = [f.name for f in state.schema.fields]
-    if frame.columns != names:
+    if shown != names:
         raise UnsupportedError(
-            f"{state.name}: Iceberg's runtime shows the columns {frame.columns} where this state has {names}: use "
+            f"{state.name}: Iceberg's runtime shows the columns {shown} where this state has {names}: use "
             "engine='spark'"
         )
     if plan.filter.expression != ALWAYS:

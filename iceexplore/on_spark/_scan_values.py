@@ -7,6 +7,7 @@ words, quotes).
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -78,12 +79,16 @@ def condition_column(expression: Expression, column: Callable[[int], Column], ve
             return f.lit(value)
         case And(children) | Or(children):
             parts = [condition_column(c, column, version) for c in children]
-            made = parts[0]
-            for part in parts[1:]:
-                made = made & part if isinstance(expression, And) else made | part
-            return made
+            return _joined(parts, and_ if isinstance(expression, And) else or_)
     assert isinstance(expression, Predicate)
     return _predicate(expression, column(expression.field_id), version)
+
+
+def _joined(parts: list[Column], join: Callable[[Column, Column], Column]) -> Column:
+    """All of them, as a tree of little depth: Spark walks it by recursion."""
+    while len(parts) > 1:
+        parts = [join(*parts[at : at + 2]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)]
+    return parts[0]
 
 
 def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from iceexplore.on_spark._findings import Checked, Place
 from iceexplore.on_spark._verify_footers import quiet
 from iceexplore.on_spark._verify_order import OrderCheck, sort_columns
 from iceexplore.planning import PartitionColumn, comparable, partition_columns
-from iceexplore.reading import read_data_file
+from iceexplore.reading import read_data_file, with_ancestors
 
 __all__ = ["check_values"]
 
@@ -174,8 +174,12 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
     """The top columns to read, and the leaves of them that are wanted."""
     fields = list(state.metadata.schema().fields)
     known = {f.field_id for _, f in state.metadata.schema().walk()}
-    # a partition may be made of a column that was dropped since
-    fields += [f for i, (_, f) in state.metadata.all_fields().items() if i in wanted - known]
+    newest = sorted(state.metadata.schemas, key=lambda s: -s.schema_id)
+    for number in sorted(wanted - known):  # dropped since; a partition may be made of it
+        paths = (with_ancestors(schema.fields, number) for schema in newest)
+        path = next((p for p in paths if p is not None), None)
+        if path is not None:
+            fields = _with(fields, path)
     tops: list[NestedField] = []
     leaves: list[Leaf] = []
     for top in fields:
@@ -184,6 +188,17 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
             tops.append(top)
             leaves += mine
     return tops, leaves
+
+
+def _with(fields: Sequence[NestedField], path: Sequence[NestedField]) -> list[NestedField]:
+    """The fields and, where they lack it, what is at the end of a path."""
+    first, *rest = path
+    mine = next((f for f in fields if f.field_id == first.field_id), None)
+    if mine is None or not isinstance(mine.type, StructType):
+        inner = StructType(tuple(_with([], rest))) if rest else first.type
+        return [*fields, replace(first, type=inner)]
+    inside = replace(mine, type=StructType(tuple(_with(mine.type.fields, rest))))
+    return [inside if f is mine else f for f in fields]
 
 
 def _walk(found: NestedField, name: str, top: int, steps: tuple[int, ...]) -> Iterator[Leaf]:

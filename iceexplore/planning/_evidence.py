@@ -4,6 +4,9 @@ Three sources say it: statistics of files (spec, "Data File Fields"; V4: ``conte
 partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). What is not said is unknown, and
 proves nothing. Bounds need not be values of the column (V4 says with ``tight_bounds`` where they are): no rule here
 takes one for a value unless both are equal, and then every value is what they are.
+
+Of bounds that have crossed neither is believed. Healthy tables have some: Java's ``UUID.compareTo`` takes both halves
+for signed, so that for Iceberg 1.11 the UUIDs from 8 to f lie below those from 0 to 7.
 """
 
 from __future__ import annotations
@@ -110,6 +113,7 @@ class Evidence:
             lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
         if not use.all():
             lower, upper = _without(lower, ~use), _without(upper, ~use)
+        lower, upper = _uncrossed(lower, upper)
         return cls(lower, upper, no_null, all_null, no_nan, all_nan, nothing, False, values, nulls)
 
     @classmethod
@@ -144,6 +148,7 @@ class Evidence:
         nothing = unbounded & (null | ~no_nan)
         if floating:
             lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
+        lower, upper = _uncrossed(lower, upper)
         return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
     def take(self, rows: Any) -> Evidence:
@@ -180,6 +185,14 @@ def known(mask: pa.Array | pa.ChunkedArray) -> Mask:
 
 def _without(values: pa.Array, gone: Mask) -> pa.Array:
     return pc.if_else(pa.array(gone), pa.scalar(None, values.type), values) if gone.any() else values
+
+
+def _uncrossed(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds, without those of which the lower one is above the upper one."""
+    if pa.types.is_null(lower.type) or pa.types.is_nested(lower.type):
+        return lower, upper
+    crossed = known(pc.greater(comparable(lower), comparable(upper)))
+    return _without(lower, crossed), _without(upper, crossed)
 
 
 def comparable(values: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ from iceexplore.reading._columns import (
     with_ancestors,
 )
 from iceexplore.reading._columns_convert import arrow_field, arrow_fields
-from iceexplore.reading._columns_ids import has_ids, identified, naming_of
+from iceexplore.reading._columns_ids import has_ids, identified, naming_of, no_ids_problem
 from iceexplore.reading._count import RowCount, count_rows
 from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file
 from iceexplore.reading._deletes import (
@@ -81,6 +81,7 @@ __all__ = [
     "identified",
     "is_made_up",
     "naming_of",
+    "no_ids_problem",
     "net_of",
     "outputs_of",
     "position_index",

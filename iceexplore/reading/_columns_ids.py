@@ -8,15 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.errors import problem
+from iceexplore.errors import Problem, problem
 from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, name_mapping
 
-__all__ = ["NAME_MAPPING", "Naming", "children_of", "has_all", "has_ids", "identified", "naming_of"]
+__all__ = ["Naming", "children_of", "has_all", "has_ids", "identified", "naming_of", "no_ids_problem"]
 
 Mapping = dict[str, Any]
-NAME_MAPPING = "schema.name-mapping.default"
+_NAME_MAPPING = "schema.name-mapping.default"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def naming_of(state: TableState) -> Naming:
         text = "The name mapping contradicts the schema: files without field ids are read by the schema's names."
         state.problems.add(
             problem(
-                "metadata-invalid", state.metadata_location, text, field=NAME_MAPPING, found=wrong, severity="warning"
+                "metadata-invalid", state.metadata_location, text, field=_NAME_MAPPING, found=wrong, severity="warning"
             )
         )
     return Naming(_mapping_of(state.schema.fields), given=False)
@@ -113,6 +113,12 @@ def children_of(kind: pa.DataType) -> list[pa.Field]:
 def has_ids(fields: Iterable[pa.Field]) -> bool:
     """Whether any field, at any depth, has an id."""
     return any(field_id(f) is not None or has_ids(children_of(f.type)) for f in fields)
+
+
+def no_ids_problem(location: str) -> Problem:
+    """What is noted of a file without ids, of a table without a name mapping."""
+    text = "The data file has no field ids, and the table no name mapping: columns are read by their names."
+    return problem("data-no-field-ids", location, text, field=_NAME_MAPPING)
 
 
 def has_all(found: pa.Field, wanted: NestedField) -> bool:

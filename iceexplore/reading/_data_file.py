@@ -17,7 +17,7 @@ from iceexplore.metadata import NestedField, StructType
 from iceexplore.planning import partition_columns
 from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
 from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
-from iceexplore.reading._columns_ids import NAME_MAPPING, Naming, has_all, has_ids, identified, naming_of
+from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, naming_of, no_ids_problem
 from iceexplore.reading._parquet import BATCH_ROWS, ParquetRows
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
@@ -166,8 +166,7 @@ class _Columns:
             self._naming = naming_of(self.state)
         stands_in = len(fields) == 1 and not fields[0].name  # rows of which no column is needed
         if not self._naming.given and fields and not stands_in and not has_ids(fields):
-            text = "The data file has no field ids, and the table no name mapping: columns are read by their names."
-            self.state.problems.add(problem("data-no-field-ids", self.entry["location"], text, field=NAME_MAPPING))
+            self.state.problems.add(no_ids_problem(self.entry["location"]))
         return identified(fields, self._naming)
 
     def of(self, batch: pa.RecordBatch, start: int) -> pa.Table:

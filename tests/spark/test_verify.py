@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 import iceexplore as ix
+from iceexplore.errors import UnsupportedError
 from iceexplore.on_spark import verify_here
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
-from tests.spark.session import TABLES
+from tests.spark.session import TABLES, Spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
 
@@ -70,3 +71,30 @@ def test_a_simulation_of_v4(warehouse: Warehouse) -> None:
     s.delete_files(paths[:2])
     s.row_delta(deletes={paths[5]: [0, 1]})
     assert s.verify(warehouse.session, level="data").collect() == []
+
+
+def test_fields_that_were_dropped_from_structs(warehouse: Warehouse) -> None:
+    spark = Spark(warehouse.session)
+    spark.create("dropped_inside", "id int, st struct<d: double, i: int, deep: struct<x: int>>")
+    spark.sql(
+        "INSERT INTO cat.db.dropped_inside SELECT /*+ COALESCE(1) */ * FROM VALUES "
+        "(1, named_struct('d', 1.5D, 'i', 1, 'deep', named_struct('x', 2))), (2, null)"
+    )
+    for change in ("DROP COLUMN st.d", "DROP COLUMN st.deep.x", "ADD COLUMN st.n int", "DROP COLUMN st"):
+        if change == "DROP COLUMN st.deep.x":
+            spark.alter("dropped_inside", "ADD COLUMN st.deep.y int")
+        spark.alter("dropped_inside", change)
+        t = ix.open(warehouse.path("dropped_inside"))
+        assert t.verify(level="data").empty, change
+        assert not t.verify(warehouse.session, level="data").collect(), change
+
+
+def test_orc_timestamps_that_arrow_has_no_room_for(warehouse: Warehouse) -> None:
+    spark = Spark(warehouse.session)
+    spark.create("old_orc", "id int, at timestamp_ntz", write__format__default="orc")
+    spark.insert("old_orc", "(1, timestamp_ntz'1500-01-01 00:00:00')")
+    t = ix.open(warehouse.path("old_orc"))
+    assert t.verify(level="data")["code"].tolist() == ["unsupported"]
+    with pytest.raises(UnsupportedError, match="nanosecond"):
+        t.to_arrow()
+    assert t.scan(warehouse.session).count() == 1, "Iceberg reads it"
