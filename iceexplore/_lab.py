@@ -153,7 +153,7 @@ class Lab(CommittedTable):
         Raises
         ------
         OptionError
-            The filter makes no sense.
+            There is no filter, or it makes no sense.
         UnsupportedError, StorageError
             As `append`; or more rows than this process should hold.
         """
@@ -173,8 +173,9 @@ class Lab(CommittedTable):
         Parameters
         ----------
         set
-            By column a value, an array of as many as rows match, or a function of the rows (an Arrow table) that gives
-            one: ``{"price": lambda rows: pc.multiply(rows["price"], 2)}``. It is called for some rows at a time.
+            By column a value, or a function of the rows (an Arrow table) that gives one, or an array with one for each:
+            ``{"price": lambda rows: pc.multiply(rows["price"], 2)}``. It is called for some rows at a time. Values that
+            are there already go to their rows by `merge`.
             With ``spark`` a value, a Spark Column (``{"price": F.col("price") * 2}``), or a function of the rows (a
             data frame) that gives one.
         spark
@@ -224,9 +225,8 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As `delete`.
         """
-        keys = [on] if isinstance(on, str) else list(on)
         return self._rows(
-            lambda w: labs.merge_rows(w.base, w, rows, keys, matched=matched, not_matched=not_matched, where=where), ref
+            lambda w: labs.merge_rows(w.base, w, rows, on, matched=matched, not_matched=not_matched, where=where), ref
         )
 
     def overwrite(self, rows: Any, where: Any = None, *, ref: str = "main") -> Snapshot:
@@ -263,11 +263,13 @@ class Lab(CommittedTable):
         Raises
         ------
         OptionError
-            Nothing to do; or, without ``spark``, more than 2 GiB to be read.
+            Nothing to do, or an argument makes no sense; or, without ``spark``, more than 2 GiB to be read.
         UnsupportedError, StorageError
             As `delete`.
         """
+        commits.known_arguments("compact", how, commits.compact, ("state", "writer", "where", "rewrite"))
         if spark is not None:
+            labs.engine_of(spark)
             return self._files(lambda w: labs.compact_on_spark(spark, w.base, w, where=where, **how), ref)
         return self._files(lambda w: commits.compact(w.base, w, where=where, **how), ref)
 

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from iceexplore.commits._applied_deletes import scoped_to
+from iceexplore.commits._arguments import (
+    known_arguments,
+    mapping_of,
+    text_of,
+    texts_of,
+    version_of,
+    whole_number_of,
+    whole_numbers_of,
+)
 from iceexplore.commits._bent import BENT_RULES, BentLeaf, bent_commit, bent_dv, root_rows
 from iceexplore.commits._change import Applied, Change, Isolation, Operation
 from iceexplore.commits._check_rules import check_rules, checked_rules
@@ -36,6 +45,7 @@ from iceexplore.commits._refs import (
 )
 from iceexplore.commits._replay import replay
 from iceexplore.commits._replay_result import Replay, ReplayedSnapshot, Side
+from iceexplore.commits._reserved_names import refuse_reserved_columns
 from iceexplore.commits._rewrites import cherry_pick, rewrite_manifests, rewrite_position_deletes
 from iceexplore.commits._row_delta import row_delta
 from iceexplore.commits._rules import RULES, Rule, rule
@@ -120,7 +130,9 @@ __all__ = [
     "files_of_frame",
     "fit_columns",
     "is_made_up",
+    "known_arguments",
     "locate",
+    "mapping_of",
     "new_files",
     "new_table",
     "new_table_document",
@@ -133,6 +145,7 @@ __all__ = [
     "plan_cost",
     "publish_by_rename",
     "publish_by_swap",
+    "refuse_reserved_columns",
     "remove_ref",
     "replay",
     "retained",
@@ -154,5 +167,10 @@ __all__ = [
     "start_sandbox",
     "summary_of",
     "target_bytes",
+    "text_of",
+    "texts_of",
     "upgrade",
+    "version_of",
+    "whole_number_of",
+    "whole_numbers_of",
 ]

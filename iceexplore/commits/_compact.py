@@ -12,12 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._applied_deletes import applied_deletes, position_files
+from iceexplore.commits._arguments import whole_number_of
 from iceexplore.commits._change import Change
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
 from iceexplore.commits._frames import columns_at
 from iceexplore.commits._live import find_files, find_named, live_files, locations_of, must_be_live
 from iceexplore.commits._merge_made_up import merged_files
 from iceexplore.commits._operations import base_id
+from iceexplore.commits._reserved_names import refuse_reserved_columns
 from iceexplore.commits._selection import select
 from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._writer import CommitWriter
@@ -91,13 +93,12 @@ def compact(
     Raises
     ------
     OptionError
-        Nothing to do, or more than 2 GiB to be read.
+        Nothing to do, or more than 2 GiB to be read; or a column has a name that Iceberg reserves.
     RuleError
         ``files-exist``.
     """
-    given: Any = files
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise OptionError(f"files={files!r}: a whole number from 1")
+    files = whole_number_of("files", files, 1)
+    small_than = None if small_than is None else whole_number_of("small_than", small_than)
     if rewrite is not None and read is False:
         raise OptionError("read=False puts metadata together, and has nothing rewritten: leave out spark= or rewrite=")
     chosen, named = _chosen(state, paths, where, partition, small_than)
@@ -108,7 +109,7 @@ def compact(
     groups = _places(chosen)
     sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
     if rewrite is not None:
-        _refuse_variants(state)
+        _refuse_columns(state)
         added = rewrite([_tasks(chosen.take(rows), matched.take(pa.array(rows))) for rows in groups], files, sequence)
         return _change(state, matched, chosen, added)
     positions = deleted_positions(state, chosen, matched)
@@ -253,7 +254,7 @@ def _read(
     state: TableState, one: EntryBatch, deletes: EqualityDeletes, numbers: tuple[int, ...], *, lineage: bool
 ) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
     """All rows of a data file as they are stored, and which of them equality deletes remove."""
-    _refuse_variants(state)
+    _refuse_columns(state)
     fields, to = list(state.schema.fields), list(file_schema(state.schema))
     if lineage:
         fields += [ROW_ID, LAST_UPDATED]
@@ -262,14 +263,17 @@ def _read(
     paths = equality_fields(state, deletes.ids(numbers))
     extra = [path[0] for path in paths.values()]
     fields, to = fields + extra, to + arrow_fields(extra)
-    tables, masks = [pa.schema(to[:wanted]).empty_table()], [np.zeros(0, dtype=bool)]
+    # pa.Schema.empty_table has no extension types inside of others
+    empty = pa.Table.from_arrays([pa.nulls(0, f.type) for f in to[:wanted]], schema=pa.schema(to[:wanted]))
+    tables, masks = [empty], [np.zeros(0, dtype=bool)]
     for table in read_data_file(state, one, fields, to=to):
         tables.append(table.select(range(wanted)))
         masks.append(deletes.mask(numbers, table.select(range(wanted, table.num_columns)), paths))
     return pa.concat_tables(tables), np.concatenate(masks)
 
 
-def _refuse_variants(state: TableState) -> None:
+def _refuse_columns(state: TableState) -> None:
+    refuse_reserved_columns(state)
     for name, f in state.schema.walk():
         if type_base(f.type) == "variant":
             raise UnsupportedError(f"column {name!r} is a variant, and data with such columns is not rewritten here")

@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._file_rows import file_rows
+from iceexplore.commits._required import pairs_of
 from iceexplore.commits._statistics import StatColumn, bounds_of, stat_columns, stats_arrays
 from iceexplore.commits._summary import partition_path
 from iceexplore.commits._writer import CommitWriter
@@ -75,6 +77,9 @@ def _stored(kind: Type) -> pa.DataType:
     length = fixed_length(kind)
     if length is not None:
         return pa.binary(length)
+    if type_base(kind) == "variant":
+        # Parquet's format, "Variant": a group of two binaries.
+        return pa.struct([pa.field(name, pa.binary(), nullable=False) for name in ("metadata", "value")])
     return pa.uuid() if type_base(kind) == "uuid" else arrow_type(kind)
 
 
@@ -92,7 +97,7 @@ def write_data_files(
     codec = _codec(state)
     batches = []
     for file in files:
-        data, info = _parquet(file.table, codec)
+        data, info = _parquet(file_rows(file.table, state.schema), codec)
         stats = _stats(file.table, wanted, info, state.schema)
         folder = _folder(state, file)
         location = writer.new_location("data", ".parquet", folder=folder)
@@ -225,16 +230,10 @@ def column_values(table: pa.Table, column: StatColumn) -> pa.Array:
         if pa.types.is_struct(kind):
             array = pc.struct_field(array, [next(i for i, f in enumerate(kind) if f.name == name)])
         elif pa.types.is_map(kind):
-            # Entries of null maps are cut off first: their slots hold nothing.
-            flat = array.drop_null()
-            array = (flat.keys if name == "key" else flat.items) if not flat.offset else _entries(flat, name)
+            _, keys, values = pairs_of(array)
+            array = keys if name == "key" else values
         else:
             array = array.flatten()
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     return array.cast(arrow_type(column.type))
-
-
-def _entries(array: pa.MapArray, name: str) -> pa.Array:
-    flat = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field]))).flatten()
-    return pc.struct_field(flat, [0 if name == "key" else 1])

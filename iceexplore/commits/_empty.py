@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from iceexplore.commits._arguments import items_of, mapping_of, texts_of, version_of
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._records import refuse_half_characters
 from iceexplore.commits._schema_evolution import evolve_schema
@@ -99,13 +100,13 @@ def new_table(
     OptionError, RuleError
         The schema, the spec or the order makes no sense.
     """
+    schema = mapping_of("schema", schema, "{'id': 'long', 'ts': 'timestamp'}")
     if not schema:
         raise OptionError("schema={}: a table has a column at least")
-    if format_version not in (1, 2, 3, 4):
-        raise OptionError(f"format_version={format_version!r}: 1, 2, 3 or 4")
+    format_version = version_of(format_version)
     bare: Any = {"format_version": format_version, "location": location, "timestamp_ms": timestamp_ms}
-    fields = [partition_by] if isinstance(partition_by, str) else list(partition_by)
-    order = [sort_by] if isinstance(sort_by, str) else list(sort_by)
+    fields = items_of("partition_by", partition_by, "['day(ts)', 'bucket(16, id)']")
+    order = texts_of("sort_by", sort_by, "['ts desc', 'id']")
     made = evolve_schema(new_table_document(schema={"fields": []}, **bare, expressions=False), add=schema)
     columns = next(s for s in made["schemas"] if s["schema-id"] == made["current-schema-id"])
     spec: list[Any] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from iceexplore.commits._arguments import whole_number_of, whole_numbers_of
 from iceexplore.commits._document import (
     Json,
     ancestors,
@@ -17,7 +18,7 @@ from iceexplore.commits._document import (
     with_values,
 )
 from iceexplore.commits._refs import read_refs
-from iceexplore.errors import FormatError, OptionError, RuleError
+from iceexplore.errors import FormatError, RuleError
 
 __all__ = ["expire_snapshots"]
 
@@ -64,13 +65,14 @@ def expire_snapshots(
     SnapshotNotFoundError
         One of ``ids`` is not in the table.
     OptionError
-        ``retain_last`` below 1.
+        ``retain_last`` below 1; or ``ids`` or it are no whole numbers.
     """
     properties = read_properties(document)
     if str(properties.get("gc.enabled", "true")).lower() == "false":
         raise RuleError("expire-gc", "gc.enabled is false: other tables may use this table's files")
-    if retain_last is not None and retain_last < 1:
-        raise OptionError(f"retain_last={retain_last}: at least 1")
+    ids = None if ids is None else whole_numbers_of("ids", ids)
+    if retain_last is not None:
+        retain_last = whole_number_of("retain_last", retain_last, 1)
     now = now_or(now_ms)
     if older_than_ms is None:
         older_than_ms = now - _number(properties, "history.expire.max-snapshot-age-ms", _MAX_SNAPSHOT_AGE_MS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,14 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
+from iceexplore.commits._fit import fit_columns
+from iceexplore.commits._python_values import list_given, python_column
 from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._transforms import apply_transform
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type, type_base
-from iceexplore.planning import PartitionColumn, nearest, partition_columns
+from iceexplore.metadata import NestedField, Schema, StructType, arrow_type
+from iceexplore.planning import PartitionColumn, partition_columns
 
 __all__ = [
     "arrow_frame",
@@ -83,7 +84,7 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
     Parameters
     ----------
     schema
-        The table's: its types help where Arrow alone cannot tell what lists and dictionaries are.
+        The table's: its types say what lists and dictionaries are.
 
     Raises
     ------
@@ -92,161 +93,28 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
     """
     if isinstance(frame, pa.Table):
         return frame
-    types = {f.name: f.type for f in file_schema(schema)}
+    types = {f.name: (f.type, to.type) for f, to in zip(schema.fields, file_schema(schema), strict=True)}
     names = [str(name) for name in (frame if isinstance(frame, Mapping) else frame.columns)]
+    # NaN means null in pandas alone.
+    from_pandas = not isinstance(frame, Mapping)
     arrays = []
     for i, name in enumerate(names):
-        values = list(frame.values())[i] if isinstance(frame, Mapping) else frame.iloc[:, i]
+        values = frame.iloc[:, i] if from_pandas else list(frame.values())[i]
         if isinstance(values, (pa.Array, pa.ChunkedArray)):
             arrays.append(values)
             continue
-        kind = types.get(name)
-        # NaN means null in pandas alone.
-        plain = isinstance(frame, Mapping)
-        arrays.append(_column(list(values) if plain else values, name, kind, from_pandas=not plain))
+        kind, to = types.get(name, (None, None))
+        if not from_pandas:
+            values = list_given(values, name)
+        elif values.dtype == object:
+            values = list(values)
+        else:
+            kind = None  # pandas' own types, and Arrow's in pandas, need no help
+        arrays.append(python_column(values, kind, to, name, from_pandas=from_pandas))
     try:
         return pa.table(arrays, names=names)
     except (pa.ArrowException, ValueError) as error:
         raise OptionError(f"the columns do not make a table: {error}") from None
-
-
-def _column(values: Any, name: str, kind: pa.DataType | None, *, from_pandas: bool) -> pa.Array:
-    wrong = (pa.ArrowException, TypeError, ValueError, OverflowError)
-    try:
-        return pa.array(values, from_pandas=from_pandas)
-    except wrong as error:
-        if kind is not None and not isinstance(kind, pa.BaseExtensionType):
-            with contextlib.suppress(*wrong):
-                return pa.array(values, kind, from_pandas=from_pandas)
-        raise OptionError(f"column {name!r} has values that Arrow cannot hold: {error}") from None
-
-
-def fit_columns(table: pa.Table, schema: Schema, *, complete: bool) -> pa.Table:
-    """The columns of a frame by the schema's names and types, in its order.
-
-    Parameters
-    ----------
-    complete
-        Columns that are missing are filled: with the write default, or nulls. Otherwise they stay away.
-
-    Raises
-    ------
-    OptionError
-        An unknown column (the message names the nearest), a required one that is missing or has nulls, a value that
-        does not fit.
-    """
-    names = [f.name for f in schema.fields]
-    for name in table.column_names:
-        if name not in names:
-            raise OptionError(f"no column {name!r} in the table; {nearest(name, names)}")
-        if table.column_names.count(name) > 1:
-            raise OptionError(f"column {name!r} is there twice")
-    wanted = file_schema(schema)
-    fields, columns = [], []
-    for f, stored in zip(schema.fields, wanted, strict=True):
-        if f.name in table.column_names:
-            column = _fit(table[f.name], f, stored.type)
-        elif not complete:
-            continue
-        elif f.write_default is not None:
-            column = pa.chunked_array([pa.repeat(pa.scalar(f.write_default, arrow_type(f.type)), table.num_rows)])
-            column = column.cast(stored.type)
-        elif f.required:
-            raise OptionError(
-                f"column {f.name!r} is required, and missing; the frame has {', '.join(table.column_names)}"
-            )
-        else:
-            column = pa.chunked_array([pa.nulls(table.num_rows, stored.type)])
-        if f.required and column.null_count:
-            raise OptionError(f"column {f.name!r} is required, and has {column.null_count} nulls")
-        fields.append(stored)
-        columns.append(column)
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def _fit(column: pa.ChunkedArray, field: NestedField, kind: pa.DataType) -> pa.ChunkedArray:
-    if column.type == kind:
-        return column
-    wrong = f"column {field.name!r}: {column.type} does not fit {field.type}"
-    base = type_base(field.type)
-    if base in ("variant", "geometry", "geography") and column.null_count < len(column):
-        raise OptionError(f"{wrong}: values of this type are not written here")
-    given, is_text = column.type, pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    if pa.types.is_dictionary(given):
-        return _fit(column.cast(given.value_type), field, kind)
-    # Arrow would read numbers out of text, and lose a time zone, without a word.
-    if is_text and not (pa.types.is_string(kind) or pa.types.is_temporal(kind) or base == "uuid"):
-        raise OptionError(wrong)
-    if pa.types.is_string(kind) and not (is_text or pa.types.is_null(given)):
-        raise OptionError(wrong)
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given) and (kind.tz is None) != (given.tz is None):
-        raise OptionError(f"{wrong}: one has a time zone, the other has not")
-    try:
-        if base == "uuid" and is_text:
-            from uuid import UUID
-
-            column = pa.chunked_array(
-                [[None if v is None else UUID(v).bytes for v in column.to_pylist()]], pa.binary(16)
-            )
-        if isinstance(kind, pa.BaseExtensionType):
-            storage = column.cast(kind.storage_type)
-            chunks = [pa.ExtensionArray.from_storage(kind, c) for c in storage.chunks]
-            return pa.chunked_array(chunks, kind)
-        if isinstance(field.type, (StructType, ListType, MapType)):
-            return pa.chunked_array([_nested(c, field.type, kind, field.name) for c in column.chunks], kind)
-        return column.cast(kind)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise OptionError(f"{wrong}: {error}") from None
-
-
-def _nested(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.Array:
-    """Children by name: Arrow's cast of structs goes by place."""
-    match kind:
-        case StructType(fields) if pa.types.is_struct(array.type):
-            given = [array.type.field(i).name for i in range(array.type.num_fields)]
-            names = [f.name for f in fields]
-            for name in given:
-                if name not in names:
-                    raise OptionError(f"column {where!r}: no field {name!r}; {nearest(name, names)}")
-            children = []
-            for i, f in enumerate(fields):
-                to = target.field(i).type
-                if f.name not in given:
-                    if f.required and array.null_count < len(array):
-                        raise OptionError(f"column '{where}.{f.name}' is required, and missing")
-                    children.append(pa.nulls(len(array), to))
-                else:
-                    child = array.field(given.index(f.name))
-                    children.append(_nested(child, f.type, to, f"{where}.{f.name}"))
-                    if f.required and pc.any(pc.and_(children[-1].is_null(), array.is_valid())).as_py():
-                        raise OptionError(f"column '{where}.{f.name}' is required, and has nulls")
-            return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null())
-        case StructType() | MapType() | ListType() if array.type == target:
-            return array
-        case ListType(element) if isinstance(array, (pa.ListArray, pa.LargeListArray)):
-            plain = _unsliced(array.cast(pa.list_(array.type.value_type)))
-            values = _nested(plain.values, element.type, target.value_type, f"{where}.element")
-            return pa.ListArray.from_arrays(plain.offsets, values, type=target, mask=_mask(plain))
-        case MapType(key, value) if isinstance(array, pa.MapArray):
-            plain = _unsliced(array)
-            keys = _nested(plain.keys, key.type, target.key_type, f"{where}.key")
-            values = _nested(plain.items, value.type, target.item_type, f"{where}.value")
-            # Offsets with nulls: arrays of maps are made without a mask where pyarrow is older than 20.
-            offsets = pa.array(np.asarray(plain.offsets), mask=np.append(np.asarray(plain.is_null()), False))
-            return pa.MapArray.from_arrays(offsets, keys, values, type=target)
-        case StructType() | ListType() | MapType():
-            raise OptionError(f"column {where!r}: {array.type} does not fit {kind}")
-    found = _fit(pa.chunked_array([array]), NestedField(0, where, kind), target)
-    return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
-
-
-def _unsliced(array: Any) -> Any:
-    """The offsets of a slice begin elsewhere, and take no mask."""
-    return pa.concat_arrays([array]) if array.offset else array
-
-
-def _mask(array: pa.ListArray) -> pa.BooleanArray | None:
-    return array.is_null() if array.null_count else None
 
 
 def split_by_partition(

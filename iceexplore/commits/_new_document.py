@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from iceexplore.commits._arguments import version_of
 from iceexplore.commits._document import Json, now_or
 from iceexplore.commits._properties import set_properties
 from iceexplore.commits._upgrade_document import with_expressions
-from iceexplore.errors import OptionError
 from iceexplore.metadata import parse_schema
 
 __all__ = ["new_table_document"]
@@ -53,8 +53,7 @@ def new_table_document(
     RuleError
         ``reserved-property``.
     """
-    if format_version not in (1, 2, 3, 4):
-        raise OptionError(f"format_version={format_version!r}: 1, 2, 3 or 4")
+    format_version = version_of(format_version)
     written = {"type": "struct", "schema-id": 0, **{k: v for k, v in schema.items() if k not in ("type", "schema-id")}}
     last_column_id = max(parse_schema(written).by_id(), default=0)
     fields = [{"field-id": 1000 + index, **field} for index, field in enumerate(partition_spec)]

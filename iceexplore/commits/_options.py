@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args, get_type_hints
 
+from iceexplore.commits._arguments import version_of
 from iceexplore.errors import OptionError
 
 __all__ = ["Affinity", "DvEncoding", "LEAST", "LayoutOptions", "PartitionStorage"]
@@ -105,8 +106,7 @@ class LayoutOptions:
         OptionError
             An unknown option, or a value that makes no sense; the message lists what is accepted.
         """
-        if format_version not in (1, 2, 3, 4):
-            raise OptionError(f"format_version={format_version!r}: 1, 2, 3 or 4")
+        format_version = version_of(format_version)
         if "round_trip_ms" in given:
             given = {**cls.for_round_trip(given.pop("round_trip_ms")), **given}
         known = {f.name for f in fields(cls)} - {"format_version"} | {"round_trip_ms"}
@@ -169,6 +169,6 @@ class LayoutOptions:
                 raise OptionError(f"{name}={value!r}: a whole number from {least}")
         if self.manifest_format == "parquet" and self.dialect not in ("v4-proposal", "v4-java"):
             raise OptionError(f"manifest_format='parquet': manifests of {self.dialect} are Avro")
-        share = self.rewrite_leaf_at
-        if share is not None and not 0 < share <= 1:
+        share: Any = self.rewrite_leaf_at
+        if share is not None and (not isinstance(share, (int, float)) or not 0 < share <= 1):
             raise OptionError(f"rewrite_leaf_at={share!r}: a share of a leaf's entries, above 0 and up to 1, or None")

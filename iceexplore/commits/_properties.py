@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from iceexplore.commits._arguments import mapping_of, texts_of
 from iceexplore.commits._document import Json, read_properties, with_values
 from iceexplore.errors import RuleError
 
@@ -29,11 +30,13 @@ def set_properties(
 
     Raises
     ------
+    OptionError
+        ``set`` is no dictionary, or ``remove`` no names.
     RuleError
         ``reserved-property``: a reserved name, a value that is no string, or a name both set and removed.
     """
-    given: dict[Any, Any] = dict(set or {})
-    gone = list(remove)
+    given: dict[Any, Any] = mapping_of("properties", set, "{'owner': 'me'}", keys=object)
+    gone = texts_of("remove", remove, "['owner']")
     for name, value in given.items():
         if name in _RESERVED:
             hint = ": upgrade() raises the format version" if name == "format-version" else ""

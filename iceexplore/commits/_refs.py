@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from iceexplore.commits._arguments import text_of, whole_number_of
 from iceexplore.commits._document import (
     Json,
     ancestors,
@@ -102,7 +103,10 @@ def set_ref(
     RuleError
         ``main-branch`` (main as a tag), ``ref-type`` (a branch cannot become a tag, nor the other way round),
         ``ref-retention`` (not above 0; of a tag anything but ``max_ref_age_ms``).
+    OptionError
+        The name is no text, or empty; or a retention is no whole number.
     """
+    text_of("name", name, "the name of a branch or tag")
     if type not in ("branch", "tag"):
         raise OptionError(f"type={type!r}: 'branch' or 'tag'")
     the_snapshot(snapshots_by_id(document), snapshot_id)
@@ -116,7 +120,7 @@ def set_ref(
         "max-snapshot-age-ms": max_snapshot_age_ms,
         "max-ref-age-ms": max_ref_age_ms,
     }
-    given = {key: value for key, value in retention.items() if value is not None}
+    given = {key: whole_number_of(key, value) for key, value in retention.items() if value is not None}
     for key, value in given.items():
         if value <= 0:
             raise RuleError("ref-retention", f"{key} of {name!r} must be above 0, not {value}")
@@ -217,6 +221,7 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
     SnapshotNotFoundError
         There is no ref ``to``.
     """
+    text_of("name", name, "the name of a branch")
     refs = read_refs(document)
     _known_ref(refs, to)
     target = whole_number(refs[to], "snapshot-id", -1)
@@ -295,6 +300,6 @@ def _time_of_change(document: Mapping[str, Any], timestamp_ms: int | None) -> in
     return max(now_or(timestamp_ms), whole_number(log[-1], "timestamp-ms", 0) if log else 0)
 
 
-def _known_ref(refs: Mapping[str, Json], name: str) -> None:
-    if name not in refs:
+def _known_ref(refs: Mapping[str, Json], name: Any) -> None:
+    if not isinstance(name, str) or name not in refs:
         raise SnapshotNotFoundError(f"the table has no ref {name!r}; there are {', '.join(refs) or 'none'}")

@@ -90,6 +90,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("format-version-rises", "The format version is never lowered, and is 4 at most.", "Iceberg, TableMetadata.upgradeFormatVersion"),
     # Schemas, partition specs and sort orders
     Rule("schema-names", "A name of a change means one column, and no two columns share a name.", "Iceberg, SchemaUpdate"),
+    Rule("reserved-columns", "No column of a table has the name of a metadata column.", f"{_SPEC}, Reserved Field IDs"),
     Rule("schema-conflict", "A column that is dropped is not changed at once.", "Iceberg, SchemaUpdate"),
     Rule("schema-struct", "Fields are added to structs, and moved within theirs; a list keeps its element, a map its value.", f"{_SPEC}, Schema Evolution"),
     Rule("schema-map-key", "The key of a map does not change.", "Iceberg, SchemaUpdate"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
+from iceexplore.commits._arguments import mapping_of, texts_of
 from iceexplore.commits._document import Json, entries, read_properties, whole_number, with_values
 from iceexplore.commits._name_mapping_update import updated_properties
 from iceexplore.commits._schema_draft import SchemaDraft
@@ -23,6 +25,9 @@ from iceexplore.metadata import (
 )
 
 __all__ = ["evolve_schema", "without_history"]
+
+#: What arguments look like.
+_TYPES, _VALUES, _NAMES = "{'id': 'long', 'tags': 'list<string>'}", "{'a': 0}", "['a', 'b.c']"
 
 
 def without_history(document: Mapping[str, Any]) -> TableMetadata:
@@ -85,14 +90,23 @@ def evolve_schema(
     Raises
     ------
     RuleError
-        ``schema-names``, ``schema-conflict``, ``schema-struct``, ``schema-map-key``, ``type-promotion``,
-        ``required-columns``, ``default-values``, ``types-of-version``, ``identifier-fields``, ``partition-source``,
-        ``partition-names``, ``sort-source``.
+        ``schema-names``, ``reserved-columns``, ``schema-conflict``, ``schema-struct``, ``schema-map-key``,
+        ``type-promotion``, ``required-columns``, ``default-values``, ``types-of-version``, ``identifier-fields``,
+        ``partition-source``, ``partition-names``, ``sort-source``.
     OptionError
-        A text is no type.
+        A text is no type, or an argument is of another kind.
     FormatError
         The document's schemas or specs break the spec.
     """
+    added, promoted = mapping_of("add", add, _TYPES), mapping_of("update", update, _TYPES)
+    renamed = mapping_of("rename", rename, "{'a': 'b'}", values=str)
+    moved = mapping_of("move", move, "{'a': 'first'}", values=str)
+    docs = mapping_of("doc", doc, "{'a': 'what it is'}", values=(str, NoneType))
+    initial = mapping_of("initial_default", initial_default, _VALUES)
+    written = mapping_of("write_default", write_default, _VALUES)
+    names = {"drop": drop, "require": require, "make_optional": make_optional}
+    lists = {name: texts_of(name, given, _NAMES) for name, given in names.items()}
+    identifiers = None if identifier is None else texts_of("identifier", identifier, _NAMES)
     document = with_lists(document)
     metadata = without_history(document)
     old = next((s for s in metadata.schemas if s.schema_id == metadata.current_schema_id), None)
@@ -101,27 +115,27 @@ def evolve_schema(
             "the current schema is not among the schemas", field="current-schema-id", code="metadata-invalid"
         )
     draft = SchemaDraft(old, whole_number(document, "last-column-id", 0), case_sensitive=case_sensitive)
-    for name in drop:
+    for name in lists["drop"]:
         draft.drop(name)
-    for path, given in (add or {}).items():
+    for path, given in added.items():
         draft.add(path, type_of(given))
-    for name, given in (update or {}).items():
+    for name, given in promoted.items():
         _update(draft, name, type_of(given), metadata)
-    for name, new_name in (rename or {}).items():
+    for name, new_name in renamed.items():
         draft.set(draft.the(name), name=new_name)
-    for name, text in (doc or {}).items():
+    for name, text in docs.items():
         draft.set(draft.the(name), doc=text)
-    _set_defaults(draft, initial_default or {}, write_default or {})
-    for name in make_optional:
+    _set_defaults(draft, initial, written)
+    for name in lists["make_optional"]:
         draft.set(draft.the(name), required=False)
-    for name in require:
+    for name in lists["require"]:
         _require(draft, name)
-    for name, where in (move or {}).items():
+    for name, where in moved.items():
         draft.move(name, where)
 
     new = Schema(old.schema_id, draft.apply(), old.identifier_field_ids)
-    if identifier is not None:
-        new = replace(new, identifier_field_ids=_identifiers(new, identifier, case_sensitive))
+    if identifiers is not None:
+        new = replace(new, identifier_field_ids=_identifiers(new, identifiers, case_sensitive))
     check_schema(new, metadata, case_sensitive=case_sensitive)
     return _with_schema(document, metadata, old, new, draft)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceexplore.commits._partition_rules import check_names, check_sources
+from iceexplore.commits._reserved_names import check_new_names
 from iceexplore.errors import FormatError, RuleError
 from iceexplore.metadata import (
     ListType,
@@ -35,8 +36,8 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
     Raises
     ------
     RuleError
-        ``schema-names``, ``types-of-version``, ``default-values``, ``identifier-fields``, ``partition-source``,
-        ``partition-names``, ``sort-source``.
+        ``schema-names``, ``reserved-columns``, ``types-of-version``, ``default-values``, ``identifier-fields``,
+        ``partition-source``, ``partition-names``, ``sort-source``.
     """
     seen: dict[str, str] = {}
     for name, field in schema.walk():
@@ -48,6 +49,7 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
         seen[key] = name
         if metadata.format_version < 3:
             _check_below_v3(name, field, metadata.format_version)
+    check_new_names(schema, metadata.schema())
     _check_identifiers(schema)
     spec = metadata.spec()
     if spec is not None:

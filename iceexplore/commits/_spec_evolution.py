@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from iceexplore.commits._arguments import items_of, mapping_of, texts_of
 from iceexplore.commits._document import Json, entries, whole_number, with_values
 from iceexplore.commits._partition_rules import check_names, check_sources
 from iceexplore.commits._schema_evolution import without_history
@@ -61,10 +62,13 @@ def evolve_spec(
     RuleError
         ``partition-source``, ``partition-names``, ``partition-fields``, ``partition-ids-v1``.
     OptionError
-        A text is no transform of a column.
+        A text is no transform of a column, or an argument is of another kind.
     FormatError
         The document's schemas or specs break the spec.
     """
+    wanted = [_field_of(item) for item in items_of("add", add, "['day(ts)', 'bucket(16, id)']")]
+    removed = texts_of("remove", remove, "['ts_day', 'bucket(16, id)']")
+    renames = mapping_of("rename", rename, "{'ts_day': 'day'}", values=str)
     document = with_lists(document)
     metadata = without_history(document)
     base = metadata.spec()
@@ -76,15 +80,23 @@ def evolve_spec(
         )
     schema = metadata.schema()
     parts: list[Part] = list(zip(base.fields, entries(base.raw, "fields"), strict=True))
-    gone = {_named(base, text, schema).field_id for text in remove}
-    names = _renamed(base, rename or {}, gone)
-    given = [(item, None) if isinstance(item, str) else item for item in ([add] if isinstance(add, str) else add)]
-    added, last_id = _added(given, metadata, base, schema, gone, names)
+    gone = {_named(base, text, schema).field_id for text in removed}
+    names = _renamed(base, renames, gone)
+    added, last_id = _added(wanted, metadata, base, schema, gone, names)
     parts = _kept(parts, gone, names, metadata.format_version) + [(f, None) for f in added]
 
     new = PartitionSpec(-1, tuple(f for f, _ in parts))
     _check(new, schema, metadata.format_version)
     return _with_spec(document, metadata, new, [json or _field_json(f) for f, json in parts], last_id)
+
+
+def _field_of(item: Any) -> tuple[str, str | None]:
+    """A partition field that is to be added, and the name that it is given."""
+    if isinstance(item, str):
+        return item, None
+    if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        return item[0], item[1]
+    raise OptionError(f"{item!r} is no partition field: give a text such as 'day(ts)', or a pair of it and a name")
 
 
 def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
@@ -278,7 +290,7 @@ def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Jso
     metadata = without_history(document)
     schema = metadata.schema()
     sorted_by = []
-    for text in [fields] if isinstance(fields, str) else fields:
+    for text in texts_of("fields", fields, "'ts desc', 'bucket(16, id)'"):
         match = _SORT.fullmatch(text)
         if match is None:
             raise OptionError(f"{text!r} is no sort field: such as 'ts desc nulls last'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote_plus
 
 import numpy as np
@@ -104,10 +105,15 @@ def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
     parts = []
     for field, typed in zip(spec.fields, partition_type(spec, metadata).fields, strict=True):
         at = batch.partition.type.get_field_index(str(field.field_id))
-        value = None if at < 0 else pc.struct_field(batch.partition.slice(row, 1), [at])[0].as_py()
+        value = None if at < 0 else _stored(pc.struct_field(batch.partition.slice(row, 1), [at])[0])
         text = "null" if value is None else human_value(typed.type, field.transform, value)
         parts.append(f"{_escaped(field.name)}={_escaped(text)}")
     return "/".join(parts)
+
+
+def _stored(value: pa.Scalar) -> Any:
+    """The integer of a date, time or timestamp: Python's own end at the year 9999."""
+    return value.value if pa.types.is_temporal(value.type) else value.as_py()
 
 
 def _escaped(text: str) -> str:

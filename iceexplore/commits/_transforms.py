@@ -81,7 +81,11 @@ def _time(name: str, source: Type, values: pa.Array) -> pa.Array:
         raise OptionError(f"{name} of {source}: the transform takes dates and timestamps")
     if base in INSTANT_UNITS:
         if name == "hour":
-            return pa.array(numbers // (3600 * INSTANT_UNITS[base]), mask=mask).cast(pa.int32())
+            hours = numbers // (3600 * INSTANT_UNITS[base])
+            if len(hours) and max(-int(hours.min()) - 1, int(hours.max())) >= 2**31:
+                # The spec's "Partition Transforms": the result of hour is an int.
+                raise OptionError(f"hour of a {source}: more hours from 1970 than an int holds (about 245,000 years)")
+            return pa.array(hours, mask=mask).cast(pa.int32())
         numbers = numbers // (_DAY * INSTANT_UNITS[base])
     days = numbers.astype("datetime64[D]")
     if name == "day":

@@ -72,7 +72,7 @@ def type_of(given: str | Mapping[str, Any] | Type) -> Type:
         parser = _Parser(given)
         found = parser.type(0)
         parser.end()
-        return found
+        return _checked(found)
     except FormatError as error:
         raise OptionError(f"{given!r} is no type: {error.reason}") from None
 
@@ -108,7 +108,7 @@ class _Parser:
         if word in ("varchar", "char"):
             return PrimitiveType("string")
         name = _ALIASES.get(word, word)
-        return _checked(parse_type(name + (parameters[1] if parameters else "")))
+        return parse_type(name + (parameters[1] if parameters else ""))
 
     def _struct(self, depth: int) -> StructType:
         self._expect("<")
@@ -148,8 +148,10 @@ class _Parser:
 
 
 def _checked(type_: Type) -> Type:
-    """The type, if every primitive in it is one that the spec knows."""
+    """The type, if every primitive in it is one that the spec knows, and data files can hold it."""
     match type_:
+        case StructType(()):
+            raise OptionError("a struct needs a field: Parquet has no empty groups")
         case StructType(fields):
             for field in fields:
                 _checked(field.type)
@@ -163,7 +165,10 @@ def _checked(type_: Type) -> Type:
                 case "decimal":
                     known = decimal_parameters(type_) is not None
                 case "fixed":
-                    known = fixed_length(type_) is not None
+                    length = fixed_length(type_)
+                    if length == 0:
+                        raise OptionError(f"{name!r}: the length is at least 1, Parquet has no values of no bytes")
+                    known = length is not None
                 case "geometry" | "geography":
                     known = True
                 case _:

@@ -12,12 +12,12 @@ import pyarrow as pa
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState
-from iceexplore.labs._rewrite import Hits, Positions, Rewrite
+from iceexplore.labs._rewrite import Hits, MovedRows, Positions, Rewrite
 from iceexplore.labs._write import LINEAGE, LINEAGE_FROM, source_rows
 from iceexplore.planning import FileTasks
 from iceexplore.reading import TaskReader, outputs_of
 
-__all__ = ["HERE", "Here", "with_columns"]
+__all__ = ["HERE", "Here", "is_array", "with_columns"]
 
 #: Makes new rows of old ones: (row of the tasks, the rows, their positions). The columns stay.
 Replace = Callable[[int, pa.Table, Positions], pa.Table]
@@ -42,7 +42,7 @@ class Here:
         return found
 
     def change(self, state: TableState, given: Mapping[str, Any]) -> Replace:
-        """Constants, arrays, or functions of the rows, an Arrow table."""
+        """Constants, or functions of the rows, an Arrow table."""
         return lambda _row, table, _at: with_columns(state, table, _values(table, given))
 
     def rewritten(
@@ -79,7 +79,7 @@ class Here:
                         "parts, by a narrower filter, or on Spark (spark=)"
                     )
                 out += [part for part in parts if part.num_rows]
-        rows = pa.concat_tables(out) if out else None
+        rows = MovedRows(pa.concat_tables(out)) if out else None
         if merge_on_read:
             return Rewrite(positions={names[row]: at for row, at in hits.items()}, rows=rows)
         return Rewrite(gone=tuple(names[row] for row in hits), rows=rows)
@@ -125,11 +125,26 @@ def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
     out = {}
     for name, value in given.items():
         found = value(rows) if callable(value) else value
-        if isinstance(found, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(found, "iloc"):
-            if len(found) != table.num_rows:
-                raise OptionError(f"set: {len(found)} values of {name!r} for {table.num_rows} rows")
-            is_arrow = isinstance(found, (pa.Array, pa.ChunkedArray))
-            out[name] = found if is_arrow else pa.array(found, from_pandas=True)
-        else:
+        if not is_array(found):
             out[name] = [found] * table.num_rows
+            continue
+        if (dimensions := getattr(found, "ndim", 1)) != 1:
+            raise OptionError(f"set: the function of {name!r} gives {dimensions} dimensions: one value a row is wanted")
+        if len(found) != table.num_rows:
+            raise OptionError(f"set: {len(found)} values of {name!r} for {table.num_rows} rows")
+        out[name] = found if isinstance(found, (pa.Array, pa.ChunkedArray)) else _arrow(name, found)
     return out
+
+
+def is_array(value: Any) -> bool:
+    """Whether it has a value for each of several rows: of Arrow, NumPy or pandas."""
+    # The class is asked: a Spark Column has whatever attribute it is asked for.
+    return isinstance(value, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(type(value), "iloc")
+
+
+def _arrow(name: str, values: Any) -> pa.Array:
+    try:
+        # NaN means null in pandas alone.
+        return pa.array(values, from_pandas=hasattr(values, "iloc"))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise OptionError(f"set: the function of {name!r} gives values that Arrow cannot hold: {error}") from None

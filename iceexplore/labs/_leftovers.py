@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iceexplore.commits import MetadataNames, snapshot_files
+from iceexplore.commits import MetadataNames, snapshot_files, whole_number_of
 from iceexplore.errors import FileMissingError, OutsideRootsError, StorageError
 from iceexplore.graph import TableState
 from iceexplore.labs._committer import LabCommitter
@@ -83,10 +83,12 @@ def remove_files(lab: LabCommitter, files: list[Leftover], *, older_than_ms: int
 
     Raises
     ------
+    OptionError
+        It is no whole number from 0.
     StorageError
         One could not be removed.
     """
-    limit = time.time_ns() // 1_000_000 - older_than_ms
+    limit = time.time_ns() // 1_000_000 - whole_number_of("older_than_ms", older_than_ms, 0)
     gone = []
     for file in files:
         if file.modified_ms > limit:

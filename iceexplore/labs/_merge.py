@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits import Change, CommitWriter
+from iceexplore.commits import Change, CommitWriter, texts_of
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._here import HERE, with_columns
 from iceexplore.labs._operations import NothingToDo, Write
-from iceexplore.labs._rewrite import Rewrite, change_of, mode_of, planned
-from iceexplore.labs._spark_rows import MovedRows, OnSpark, is_spark_frame
+from iceexplore.labs._rewrite import MovedRows, Rewrite, change_of, mode_of, planned
+from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
 from iceexplore.labs._write import LINEAGE, LINEAGE_FROM, source_rows, write_rows
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import ListType, MapType, StructType, type_base
@@ -73,19 +73,21 @@ def merge_rows(
         change = update if matched == "update" and values else None
         if matched == "delete" or change is not None:
             rewrite = HERE.rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=change)
-    parts = [] if rewrite.rows is None else [rewrite.rows]
+    new = source.slice(0, 0)
     if not_matched is not None:
         mask = np.ones(source.num_rows, dtype=bool)
         for found in of.values():
             mask[found] = False
-        if mask.any():
-            parts.append(_inserted(state, source.filter(pa.array(mask))))
-    if not parts and not rewrite.gone and not rewrite.positions:
+        new = source.filter(pa.array(mask))
+    if not new.num_rows and rewrite.rows is None and not rewrite.gone and not rewrite.positions:
         raise NothingToDo
     added = EntryBatch.empty()
-    if parts:
-        wanted = parts[0].schema
-        added = write(state, writer, pa.concat_tables([p.cast(wanted) for p in parts]))
+    if rewrite.rows is not None:
+        old = rewrite.rows.frame
+        rows = pa.concat_tables([old, _inserted(state, new).cast(old.schema)]) if new.num_rows else old
+        added = write(state, writer, MovedRows(rows))
+    elif new.num_rows:
+        added = write(state, writer, new)
     return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
@@ -125,7 +127,7 @@ def _merge_on_spark(
 
 
 def _keys(state: TableState, columns: Sequence[str], on: str | Iterable[str]) -> list[str]:
-    keys = [on] if isinstance(on, str) else list(on)
+    keys = list(texts_of("on", on, "'id' or ['region', 'id']"))
     if not keys:
         raise OptionError("on=[]: name a column at least by which rows match")
     names = [f.name for f in state.schema.fields]
@@ -222,7 +224,7 @@ def _all_valid(table: pa.Table) -> Any:
 
 
 def _inserted(state: TableState, rows: pa.Table) -> pa.Table:
-    """New rows with every column, as rows that were read have them."""
+    """New rows with every column, as rows that were read have them: those that are moved in the same commit."""
     table = source_rows(state, rows)
     for i, column in enumerate(table.columns):
         if isinstance(column.type, pa.BaseExtensionType):

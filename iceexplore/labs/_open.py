@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from iceexplore.commits import LayoutOptions, MetadataNames, new_table
+from iceexplore.commits import LayoutOptions, MetadataNames, mapping_of, new_table
 from iceexplore.errors import CatalogError, OptionError, UnsupportedError
 from iceexplore.graph import open_state
 from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
@@ -33,25 +33,26 @@ def create_lab(
 ) -> LabCommitter:
     """Create a table and give its writer; see `iceexplore.create`."""
     options = LayoutOptions.of(format_version, **(layout or {}))
-    if LAB_PROPERTY in (properties or {}):
+    given = mapping_of("properties", properties, "{'write.delete.mode': 'merge-on-read'}", keys=object)
+    if LAB_PROPERTY in given:
         raise OptionError(f"properties: {LAB_PROPERTY} is set by ix.create itself")
     row = None
     if catalog is None:
         if location is not None:
             raise OptionError("location= belongs to catalog=: without one, path is where the table is")
-        location = _folder(os.fspath(path))
+        location = _folder(_path_text("path", path, "a folder"))
     else:
-        row = CatalogRow(loaded_catalog(catalog), os.fspath(path))
-        location = _place(row, location)
+        row = CatalogRow(loaded_catalog(catalog), _path_text("path", path, "the table's name, 'db.table'"))
+        location = _place(row, None if location is None else _path_text("location", location, "a folder"))
     real = canonical(location)
     _check_empty(real)
     document = new_table(
         schema,
         partition_by=partition_by,
         sort_by=sort_by,
-        format_version=format_version,
+        format_version=options.format_version,
         location=location,
-        properties={**(properties or {}), LAB_PROPERTY: layout_text(options)},
+        properties={**given, LAB_PROPERTY: layout_text(options)},
         table_uuid=str(uuid.uuid4()),
         expressions=options.has_root_manifest,
     )
@@ -95,6 +96,17 @@ def open_lab(source: Any, *, catalog: Any = None) -> LabCommitter:
     lab = LabCommitter(state, options_of(state), pointer, storage)
     lab.refresh()
     return lab
+
+
+def _path_text(name: str, given: Any, what: str) -> str:
+    """A path as text."""
+    try:
+        found = os.fspath(given)
+    except TypeError:
+        found = None
+    if not isinstance(found, str):
+        raise OptionError(f"{name}={given!r}: give {what}, as text or a path")
+    return found
 
 
 def _folder(path: str) -> str:

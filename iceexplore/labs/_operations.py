@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from iceexplore.commits import Change, CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.labs._here import HERE
+from iceexplore.labs._here import HERE, is_array
 from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
 from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
 from iceexplore.labs._write import write_rows
@@ -60,7 +60,11 @@ def delete_rows(
     ------
     NothingToDo
         None matches.
+    OptionError
+        There is no filter, or it makes no sense.
     """
+    if where is None:  # a filter that got lost on its way here must not empty the table
+        raise OptionError("where=None: say which rows go by a filter; 'true' is all of them")
     merge_on_read, isolation = mode_of(state, "delete")
     conflicts, tasks = planned(state, where)
     rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
@@ -112,9 +116,14 @@ def update_rows(
     given: Any = set
     if not isinstance(given, Mapping) or not given:
         raise OptionError(f"set={given!r}: give values by column, such as {{{names[0]!r}: 0}}")
-    for name in set:
+    for name, value in set.items():
         if name not in names:
             raise OptionError(f"set: no column {name!r} in the table; {nearest(str(name), names)}")
+        if is_array(value):  # rows have no order that one could know: they are in files, which other writers replace
+            raise OptionError(
+                f"set: {name!r} is given as an array ({type(value).__name__}), and which value is whose is not said: "
+                "give a function of the rows, or merge rows by a key"
+            )
     conflicts, tasks = planned(state, where)
     hits = engine.find(state, tasks)
     if not hits:

@@ -9,17 +9,32 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from iceexplore.commits import Change, CommitWriter, Isolation, Operation, row_delta, scoped_to
+from iceexplore.commits import Change, CommitWriter, Isolation, Operation, refuse_reserved_columns, row_delta, scoped_to
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, Filter, plan_scan
 
-__all__ = ["Engine", "Hits", "Positions", "Rewrite", "change_of", "mode_of", "planned"]
+__all__ = ["Engine", "Hits", "MovedRows", "Positions", "Rewrite", "change_of", "mode_of", "planned"]
 
 Positions = npt.NDArray[np.int64]
 #: Of the rows that are to go (positions in a file), by row of the tasks; on Spark as `pyroaring.BitMap64`.
 Hits = Mapping[int, Any]
+
+
+@dataclass(frozen=True)
+class MovedRows:
+    """Rows of the table that are to be written anew: they keep what they have of `LINEAGE`.
+
+    Rows that a user gives are never these. Otherwise, columns of these names would make new rows pass for old ones.
+
+    Attributes
+    ----------
+    frame
+        An Arrow table; of Spark a data frame, as `on_spark.moved_rows` has it, with perhaps no row.
+    """
+
+    frame: Any
 
 
 @dataclass(frozen=True)
@@ -33,13 +48,12 @@ class Rewrite:
     positions
         Rows deleted in data files that stay: arrays, or `pyroaring.BitMap64`.
     rows
-        To be written anew, with the columns `LINEAGE` in version 3 and later; None if there are none. Of Spark a data
-        frame (`MovedRows`), of which it is not known whether it has any.
+        To be written anew, with the columns `LINEAGE` in version 3 and later; None if there are none.
     """
 
     gone: tuple[str, ...] = ()
     positions: Mapping[str, Any] | None = None
-    rows: Any = None
+    rows: MovedRows | None = None
 
 
 class Engine(Protocol):
@@ -100,8 +114,9 @@ def planned(state: TableState, where: Any) -> tuple[Filter, FileTasks]:
     FormatError
         Manifests cannot be read: files would be missing, or deleted rows come back.
     OptionError
-        The filter makes no sense.
+        The filter makes no sense, or a column has a name that Iceberg reserves.
     """
+    refuse_reserved_columns(state)
     plan = plan_scan(state, where)
     if plan.notes:
         raise FormatError(" ".join(plan.notes), location=state.metadata_location)

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from iceexplore.commits import Change, CommitWriter, compact
 from iceexplore.graph import TableState
-from iceexplore.labs._rewrite import Hits, Rewrite
+from iceexplore.labs._rewrite import Hits, MovedRows, Rewrite
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks
 from iceexplore.storage import CommitFiles, Write
 
-__all__ = ["MovedRows", "OnSpark", "compact_on_spark", "is_spark_frame", "write_moved", "write_on_spark"]
+__all__ = ["OnSpark", "compact_on_spark", "is_spark_frame", "write_moved", "write_on_spark"]
 
 #: Rows of an unpartitioned table that are rewritten become a file for each so many bytes of the old ones, or fewer.
 _FILE_BYTES = 32 << 20
@@ -25,13 +25,6 @@ _FILE_BYTES = 32 << 20
 Frame = Any
 #: Makes the rows that come in the place of those of some tasks.
 FrameChange = Callable[[FileTasks], Frame]
-
-
-@dataclass(frozen=True)
-class MovedRows:
-    """Rows of a table to be written anew, as `on_spark.moved_rows` has them: perhaps none."""
-
-    frame: Frame
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import pyarrow as pa
 from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.labs._spark_rows import MovedRows, is_spark_frame, write_moved, write_on_spark
+from iceexplore.labs._rewrite import MovedRows
+from iceexplore.labs._spark_rows import is_spark_frame, write_moved, write_on_spark
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import LAST_UPDATED, ROW_ID
 
@@ -27,23 +28,23 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
     Parameters
     ----------
     rows
-        A pandas data frame, a dictionary of columns, or an Arrow table; this may have the columns `LINEAGE` besides
-        the table's own. Or a Spark data frame, or rows that Spark moves, whose files Spark's workers write.
+        A pandas data frame, a dictionary of columns, or an Arrow table; or a Spark data frame, whose files Spark's
+        workers write. Or rows that are moved (`MovedRows`).
 
     Raises
     ------
     OptionError
         They do not fit the schema.
     """
-    if isinstance(rows, MovedRows):
-        return write_moved(state, writer, rows)
     if is_spark_frame(rows):
         return write_on_spark(state, writer, rows)
-    lineage, rows = None, _given(rows)
-    if isinstance(rows, pa.Table) and set(LINEAGE) <= set(rows.column_names):
-        lineage = rows.select(LINEAGE) if writer.options.format_version >= LINEAGE_FROM else None
-        rows = rows.drop_columns(list(LINEAGE))
-    return files_of_frame(state, rows, writer, lineage=lineage)
+    if not isinstance(rows, MovedRows):
+        return files_of_frame(state, _given(rows), writer)
+    if not isinstance(rows.frame, pa.Table):
+        return write_moved(state, writer, rows)
+    if state.metadata.format_version < LINEAGE_FROM:
+        return files_of_frame(state, rows.frame, writer)
+    return files_of_frame(state, rows.frame.drop_columns(list(LINEAGE)), writer, lineage=rows.frame.select(LINEAGE))
 
 
 def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Table:

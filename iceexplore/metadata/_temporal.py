@@ -116,6 +116,8 @@ def timestamp_value(units: int, base: str) -> datetime | np.datetime64:
 def units_of(value: Any, base: str) -> int:
     """The stored integer of a timestamp: a ``datetime`` (naive is UTC), ``datetime64``, pandas Timestamp or integer."""
     per_second, _ = TIMESTAMP_UNITS[base]
+    if value != value:
+        return -(2**63)  # NumPy and pandas take the lowest integer for no time at all
     if isinstance(value, np.datetime64):
         unit = "ns" if per_second == 1_000_000_000 else "us"
         return int(value.astype(f"datetime64[{unit}]").astype(np.int64))

@@ -87,7 +87,8 @@ def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
 def _first(state: TableState, after: Any) -> int:
     if isinstance(after, int) and not isinstance(after, bool):
         return after  # also one that has expired
-    if isinstance(after, str) and after not in state.metadata.refs and after.isdecimal() and len(after) < 20:
+    digits = after.removeprefix("-") if isinstance(after, str) and after not in state.metadata.refs else ""
+    if digits.isdecimal() and len(digits) < 20:
         return int(after)
     found = _state(state, after, "from_snapshot").snapshot
     if found is None:

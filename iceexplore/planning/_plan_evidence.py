@@ -98,18 +98,18 @@ def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
     A manifest is read for a file of it, pruned or not.
     """
     plan = nodes.plan
-    kind, *rest = node_id.split(":")
-    if not plan.roots or kind not in ("manifest", "file") or not all(r.isascii() and r.isdecimal() for r in rest):
+    kind, _, rest = node_id.partition(":")
+    snapshot, *numbers = rest.split(":")  # whose id may be negative
+    if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
         return None
-    scan = plan.roots[0]
-    numbers = [int(r) for r in rest]
-    if not numbers or numbers[0] != scan.snapshot.snapshot_id:
+    if not all(n.isascii() and n.isdecimal() for n in numbers):
         return None
+    scan, rows = plan.roots[0], [int(n) for n in numbers]
     if kind == "manifest":
-        return _of_manifest(nodes, scan, numbers[1]) if len(numbers) == 2 else None
-    if len(numbers) not in (2, 3):
+        return _of_manifest(nodes, scan, rows[0]) if len(rows) == 1 else None
+    if kind != "file" or len(rows) not in (1, 2):
         return None
-    return _of_file(nodes, scan, numbers[1] if len(numbers) == 3 else None, numbers[-1])
+    return _of_file(nodes, scan, rows[0] if len(rows) == 2 else None, rows[-1])
 
 
 def _of_manifest(nodes: PlanNodes, scan: RootScan, row: int) -> NodeEvidence | None:

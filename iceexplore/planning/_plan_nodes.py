@@ -171,13 +171,14 @@ class PlanNodes:
 
     def _row(self, node_id: str) -> int | None:
         """The row in the root of a manifest by id; None of the root itself."""
-        kind, *rest = node_id.split(":")
+        kind, _, rest = node_id.partition(":")
+        snapshot, *rows = rest.split(":")  # whose id may be negative
         scan = self._scan
-        if scan is None or not rest or rest[0] != str(scan.snapshot.snapshot_id) or not all(map(str.isdigit, rest)):
+        if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is none of this plan's")
-        if kind == "manifest" and len(rest) == 2:
-            return int(rest[1])
-        if kind == "root" and len(rest) == 1:
+        if kind == "manifest" and len(rows) == 1:
+            return int(rows[0])
+        if kind == "root" and not rows:
             return None
         raise OptionError(f"node {node_id[:80]!r} is neither a manifest nor the root of this plan")
 

@@ -290,7 +290,7 @@ def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(ix.OptionError, match=r"does not fit"):
         lab.update({"x": "text"})
     with pytest.raises(ix.OptionError, match=r"2 values of 'x' for 5 rows"):
-        lab.update({"x": pa.array([1.0, 2.0])})
+        lab.update({"x": lambda rows: pa.array([1.0, 2.0])})
     with pytest.raises(ix.OptionError, match=r"set="):
         lab.update({})
     with pytest.raises(ix.OptionError, match=r"several of the rows given match one row.*'id': 1"):

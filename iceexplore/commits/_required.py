@@ -1,0 +1,130 @@
+"""Required fields inside columns: never null where their parent is not, and never null in memory where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.metadata import ListType, MapType, StructType, Type, type_base
+
+__all__ = ["entries_of", "list_of", "map_of", "pairs_of", "with_required"]
+
+_MOST_ELEMENTS = 2**31 - 1
+
+
+def with_required(array: pa.Array, kind: Type, where: str) -> pa.Array:
+    """A column in which required fields are null nowhere: under a null parent they hold any value.
+
+    The writer of Parquet, and Arrow's casts, look at fields that are declared as not null without their parents. What
+    is under a null parent is not written, so that the value does not matter.
+
+    Raises
+    ------
+    OptionError
+        A required field, list element or map value that is null, and whose parent is not.
+    """
+    if not _has_required(kind):
+        return array
+    match kind:
+        case StructType(fields):
+            children = []
+            for i, f in enumerate(fields):
+                child = with_required(array.field(i), f.type, f"{where}.{f.name}")
+                if f.required and child.null_count:
+                    missing = pc.and_(child.is_null(), array.is_valid())
+                    if missing.true_count:
+                        raise _null(f"{where}.{f.name}", missing.true_count)
+                    child = _never_null(child)
+                children.append(child)
+            mask = array.is_null() if array.null_count else None
+            return pa.StructArray.from_arrays(children, fields=list(array.type), mask=mask)
+        case ListType(element):
+            lengths, values = entries_of(array)
+            if element.required and values.null_count:
+                raise _null(f"{where}.element", values.null_count)
+            return list_of(lengths, with_required(values, element.type, f"{where}.element"), array.type)
+        case MapType(key, value):
+            lengths, keys, values = pairs_of(array)
+            if value.required and values.null_count:
+                raise _null(f"{where}.value", values.null_count)
+            keys = with_required(keys, key.type, f"{where}.key")
+            return map_of(lengths, keys, with_required(values, value.type, f"{where}.value"), array.type)
+        case _ if type_base(kind) == "variant" and pa.types.is_struct(array.type):
+            parts = [_never_null(array.field(i)) for i in range(array.type.num_fields)]
+            return pa.StructArray.from_arrays(parts, fields=list(array.type), mask=array.is_null())
+    return array
+
+
+def _has_required(kind: Type) -> bool:
+    match kind:
+        case StructType(fields):
+            return any(f.required or _has_required(f.type) for f in fields)
+        case ListType(element):
+            return element.required or _has_required(element.type)
+        case MapType(key, value):
+            return value.required or _has_required(key.type) or _has_required(value.type)
+    return type_base(kind) == "variant"  # of its two parts
+
+
+def _null(where: str, count: int) -> OptionError:
+    return OptionError(f"column {where!r} is required, and has {count} nulls")
+
+
+def _never_null(array: pa.Array) -> pa.Array:
+    """The array without its nulls: what lies in their place is there anyway."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, _never_null(array.storage))
+    if pa.types.is_struct(kind):
+        return pa.StructArray.from_arrays([array.field(i) for i in range(kind.num_fields)], fields=list(kind))
+    if pa.types.is_list(kind):
+        lengths, values = entries_of(array)
+        return list_of(pc.fill_null(lengths, 0), values, kind)
+    if pa.types.is_map(kind):
+        lengths, keys, values = pairs_of(array)
+        return map_of(pc.fill_null(lengths, 0), keys, values, kind)
+    buffers = [None, *array.buffers()[1:]]
+    return pa.Array.from_buffers(kind, len(array), buffers, null_count=0, offset=array.offset)
+
+
+def entries_of(array: Any) -> tuple[pa.Array, pa.Array]:
+    """How many elements each list has (null where it is null), and those of all.
+
+    What lies under null lists, or outside a slice, is left out.
+    """
+    return pc.list_value_length(array), array.flatten()
+
+
+def pairs_of(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """How many keys each map has (null where it is null), and the keys and values of all, as `entries_of`."""
+    full = pa.concat_arrays([array])  # of a slice its own entries alone
+    sizes, null = np.diff(np.asarray(full.offsets)), np.asarray(full.is_null())
+    keys, values = full.keys, full.items
+    if sizes[null].any():
+        there = pa.array(np.repeat(~null, sizes))
+        keys, values = keys.filter(there), values.filter(there)
+    return pa.array(sizes, mask=null), keys, values
+
+
+def list_of(lengths: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.ListArray:
+    """Lists of so many of the values each."""
+    mask = lengths.is_null() if lengths.null_count else None
+    return pa.ListArray.from_arrays(_offsets(lengths), values, type=kind, mask=mask)
+
+
+def map_of(lengths: pa.Array, keys: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.MapArray:
+    """Maps of so many of the keys and values each."""
+    # Offsets with nulls: arrays of maps are made without a mask where pyarrow is older than 20.
+    offsets = pa.array(np.asarray(_offsets(lengths)), mask=np.append(np.asarray(lengths.is_null()), False))
+    return pa.MapArray.from_arrays(offsets, keys, values, type=kind)
+
+
+def _offsets(lengths: pa.Array) -> pa.Array:
+    ends = np.cumsum(np.asarray(pc.fill_null(lengths, 0)), dtype=np.int64)
+    if len(ends) and ends[-1] > _MOST_ELEMENTS:
+        raise OptionError(f"{ends[-1]:,} elements of lists or maps at once: at most {_MOST_ELEMENTS:,}")
+    return pa.array(np.concatenate([[0], ends]).astype(np.int32))

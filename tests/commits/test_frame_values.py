@@ -1,0 +1,74 @@
+"""Arrow's values below null parents, and types that no file could hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from iceexplore.commits._fit import fitted
+from iceexplore.commits._required import with_required
+from iceexplore.commits._type_notation import type_of
+from iceexplore.errors import OptionError
+from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, StructType, arrow_type, human_value
+
+BAD_TIME = pa.array([5, -1, 6], pa.int64()).cast(pa.time64("us"))
+OFFSETS = pa.array([0, 1, 2, 3], pa.int32())
+KEYS = pa.array([1, 2, 3])
+HIDDEN = pa.array([False, True, False])
+UNSEEN: list[tuple[str, pa.Array, pa.Array]] = [
+    ("struct<c:time>", pa.StructArray.from_arrays([BAD_TIME], names=["c"], mask=HIDDEN),
+     pa.StructArray.from_arrays([BAD_TIME], names=["c"])),
+    ("list<time>", pa.ListArray.from_arrays(OFFSETS, BAD_TIME, mask=HIDDEN),
+     pa.ListArray.from_arrays(OFFSETS, BAD_TIME)),
+    ("map<int,time>", pa.MapArray.from_arrays(OFFSETS, KEYS, BAD_TIME, mask=HIDDEN),
+     pa.MapArray.from_arrays(OFFSETS, KEYS, BAD_TIME)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "unseen", "seen"), UNSEEN, ids=[kind for kind, _, _ in UNSEEN])
+def test_what_is_under_null_parents_does_not_matter(kind: str, unseen: pa.Array, seen: pa.Array) -> None:
+    """A value that fits nothing, but that nobody reads."""
+    typed = type_of(kind)
+    for part in (unseen, unseen[1:], unseen[:2]):
+        made = fitted(part, typed, arrow_type(typed), "x")
+        assert made.to_pylist() == part.to_pylist()
+    with pytest.raises(OptionError, match=r"column 'x\.(c|element|value)': .*no time of day"):
+        fitted(seen, typed, arrow_type(typed), "x")
+
+
+STRUCT = StructType((NestedField(1, "a", PrimitiveType("string"), True),))
+NESTED: list[tuple[Any, Any]] = [
+    (STRUCT, [{"a": "x"}, None, {"a": "y"}]),
+    (ListType(NestedField(2, "element", STRUCT)), [[{"a": "x"}], None, [None, {"a": "y"}]]),
+    (MapType(NestedField(2, "key", STRUCT, True), NestedField(3, "value", STRUCT)),
+     [[({"a": "k"}, {"a": "x"})], None, [({"a": "l"}, None)]]),
+    (StructType((NestedField(2, "s", STRUCT, True),)), [{"s": {"a": "x"}}, None, {"s": {"a": "y"}}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "rows"), NESTED)
+@pytest.mark.parametrize("first", [0, 1])
+def test_required_fields_are_null_nowhere(kind: Any, rows: list[Any], first: int) -> None:
+    target = arrow_type(kind)
+    made = with_required(pa.array(rows, target)[first:], kind, "x")
+    assert made.to_pylist() == rows[first:]
+    made.validate(full=True)
+    assert made.cast(target).equals(made)  # Arrow's cast looks at every field without its parents
+
+
+@pytest.mark.parametrize("given", ["fixed[0]", "struct<>", "list<fixed[0]>", {"type": "struct", "fields": []}])
+def test_types_that_no_file_holds(given: Any) -> None:
+    with pytest.raises(OptionError, match="Parquet has no"):
+        type_of(given)
+
+
+def test_the_lowest_instant_is_no_time_at_all() -> None:
+    nat = pa.array([-(2**63)], pa.int64()).cast(pa.timestamp("ns"))[0]
+    for value in (nat.as_py(), np.datetime64(-(2**63), "ns"), -(2**63)):
+        text = human_value(PrimitiveType("timestamp_ns"), "identity", value)
+        assert text == "1677-09-21T00:12:43.145224192"
+    assert human_value(PrimitiveType("timestamp"), "identity", dt.datetime(2024, 1, 1)) == "2024-01-01T00:00:00"
