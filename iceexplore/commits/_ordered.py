@@ -57,6 +57,8 @@ def values_on(kind: Type, numbers: Numbers, prefix: pa.Array | None = None) -> p
     import pyarrow.compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
+    if pa.types.is_binary(target) and base != "fixed":  # types that are not known, too
+        base = "binary"
     match base:
         case "boolean":
             return pa.array(numbers > 0)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.errors import FormatError
 from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA
 from iceexplore.manifests._manifest import Manifest
@@ -173,4 +174,8 @@ def _wider(types: list[pa.DataType]) -> pa.DataType:
     if len(set(known)) == 1:
         return known[0]
     schemas = [pa.schema([pa.field("x", t)]) for t in known]
-    return pa.unify_schemas(schemas, promote_options="permissive").field("x").type
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field("x").type
+    except pa.ArrowException:
+        found = ", ".join(sorted(set(map(str, known))))
+        raise FormatError(f"entries of one column have values of types that do not go together: {found}") from None
