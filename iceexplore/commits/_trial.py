@@ -143,7 +143,7 @@ class Trial:
             committer.check_retry(self.start, known)
             self._check_pins(known)
         timestamp_ms = committer.shared.time_after(known.metadata.last_updated_ms or 0)
-        document = self._changed_document(old, timestamp_ms)
+        document = self._changed_document(known, timestamp_ms)
         if self.make_change is None:
             if document == old:
                 return known
@@ -152,10 +152,10 @@ class Trial:
         document = dict(next_document(document, previous_location=known.metadata_location, timestamp_ms=timestamp_ms))
         return self._publish(known, document)
 
-    def _changed_document(self, old: Document, timestamp_ms: int) -> Document:
-        options, document = self.committer.options, old
+    def _changed_document(self, known: TableState, timestamp_ms: int) -> Document:
+        options, document = self.committer.options, known.opened.document
         java4 = options.has_root_manifest and not uses_expressions(document)
-        if java4 or (document.get("format-version") or 1) < options.format_version:
+        if java4 or known.metadata.format_version < options.format_version:
             document = dict(upgrade(document, options.format_version, expressions=options.has_root_manifest))
         if self.document_change is not None:
             document = dict(self.document_change(document, timestamp_ms))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["condition_column", "literal", "speaks"]
 
 _FLOATS = ("float", "double")
+#: Of a conjunction or disjunction, side by side.
+_MOST_TERMS = 64
 _NO_VALUES = frozenset(("variant", "geometry", "geography", "unknown"))
 
 
@@ -79,13 +81,19 @@ def condition_column(expression: Expression, column: Callable[[int], Column], ve
             return f.lit(value)
         case And(children) | Or(children):
             parts = [condition_column(c, column, version) for c in children]
-            return _joined(parts, and_ if isinstance(expression, And) else or_)
+            while len(parts) > _MOST_TERMS:
+                # Spark takes a conjunction apart, and puts it together again as deep as it has terms. Null selects
+                # nothing, as false does: what negates is in the predicates alone.
+                some = [parts[at : at + _MOST_TERMS] for at in range(0, len(parts), _MOST_TERMS)]
+                parts = [f.coalesce(_joined(part, isinstance(expression, And)), f.lit(False)) for part in some]
+            return _joined(parts, isinstance(expression, And))
     assert isinstance(expression, Predicate)
     return _predicate(expression, column(expression.field_id), version)
 
 
-def _joined(parts: list[Column], join: Callable[[Column, Column], Column]) -> Column:
+def _joined(parts: list[Column], every: bool) -> Column:
     """All of them, as a tree of little depth: Spark walks it by recursion."""
+    join = and_ if every else or_
     while len(parts) > 1:
         parts = [join(*parts[at : at + 2]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)]
     return parts[0]

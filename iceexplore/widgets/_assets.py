@@ -14,8 +14,8 @@ from importlib.resources import files
 __all__ = ["bare_script", "later_script", "script", "style_sheet"]
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([a-z_]+)\.js";\n', re.MULTILINE)
-#: What is for people: remarks that are lines, and indents. No string of ours goes over several lines.
-_REMARK = re.compile(r"^[ \t]*(?://.*\n|\n)?", re.MULTILINE)
+#: What is for people: remarks, and indents. No string of ours goes over several lines, or has what begins a remark.
+_REMARK = re.compile(r"^[ \t]*(?://.*\n|\n)?|(?<=[;,{}()\[\]]) // .*$", re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([A-Za-z_$][\w$]*)", re.MULTILINE)
 
 

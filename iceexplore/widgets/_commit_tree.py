@@ -14,6 +14,7 @@ from iceexplore.graph import Diff, TableState, Tree, TreeNode, build_tree
 from iceexplore.manifests import ContentType, whole
 from iceexplore.render import Mark
 from iceexplore.widgets._forest import sent
+from iceexplore.widgets._ids import snapshot_of_node
 
 __all__ = ["SideTree"]
 
@@ -186,12 +187,12 @@ class SideTree:
         if node.kind == "snapshot":
             same = self.other.metadata.snapshot(int(node.id.partition(":")[2])) is not None
         elif node.kind in ("branch", "tag"):
-            same = node.id.partition(":")[2] in self.other.metadata.refs  # one that moves neither comes nor goes
+            same = node.label in self.other.metadata.refs  # one that moves neither comes nor goes
         elif node.kind == "metadata":
             same = not after or self.state.metadata_location == self.other.metadata_location
         else:
-            id_text = node.id.partition(":")[2].partition(":")[0]
-            same = not id_text.isdecimal() or self.other.metadata.snapshot(int(id_text)) is not None
+            snapshot = snapshot_of_node(node.id)
+            same = snapshot is None or self.other.metadata.snapshot(snapshot) is not None
         return set() if same else {"added"} if after else {"removed"}
 
     def _changed(self, nodes: list[TreeNode]) -> list[str | None]:

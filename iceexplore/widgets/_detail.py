@@ -9,6 +9,7 @@ from typing import Any
 from iceexplore.graph import TableState, TreeNode, format_ms, human_bytes, json_safe
 from iceexplore.render import style
 from iceexplore.widgets._node_tables import FILES, Tab, load_table, tables_of, tabs_of
+from iceexplore.widgets._signs import signs, signs_of_lines
 from iceexplore.widgets._spec import meaning, spec_name
 
 __all__ = ["detail_of", "load_table", "tables_of"]
@@ -77,7 +78,8 @@ def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | Non
     -------
     dict
         ``id``, ``kind``, ``kind_title``, ``title``, ``path``, ``facts`` and ``more`` ([name, text] each), ``help`` (by
-        name: meaning, section of the spec, its address), ``problems`` and ``tables``: its tabs (key, title, of).
+        name: meaning, section of the spec, its address), ``problems`` and ``tables``: its tabs (key, title, of). Where
+        a text has signs for what would act, a fact has the text to copy as a third, and the path as ``copy``.
     """
     version = 3 if state is None else state.metadata.format_version
     facts = [f for f in _facts(node, version) if f.text][:_MAX_FACTS]
@@ -89,8 +91,8 @@ def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | Non
         {
             "severity": p.severity,
             "title": p.title,
-            "text": json_safe(p.text),
-            "evidence": json_safe(
+            "text": signs(p.text),
+            "evidence": signs(
                 " · ".join(f"{k} {v}" for k, v in (("found", p.found), ("expected", p.expected)) if v is not None)
             ),
             "advice": p.advice,
@@ -101,19 +103,26 @@ def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | Non
     for fact in facts:
         found = meaning(node.kind, fact.name, version, partition=fact.partition)
         if found is not None:
-            help_[json_safe(fact.name)] = [found.text, found.section, found.link]
+            help_[signs(fact.name)] = [found.text, found.section, found.link]
+    path = str(json_safe((node.location or "")[:2000]))
     return {
         "id": node.id,
         "kind": node.kind,
         "kind_title": " · ".join([style(node.kind).title, *sorted(node.marks - {"folded", "problem"})]),
-        "title": json_safe(node.label[:400]),
-        "path": json_safe(node.location or "")[:2000],
-        "facts": [[json_safe(f.name), json_safe(f.text)] for f in first],
-        "more": [[json_safe(f.name), json_safe(f.text)] for f in rest],
+        "title": signs(node.label[:400]),
+        "path": signs(path),
+        **({"copy": path} if signs(path) != path else {}),
+        "facts": [_shown(f) for f in first],
+        "more": [_shown(f) for f in rest],
         "help": help_,
         "problems": problems,
         "tables": [{"key": t.key, "title": t.title, "of": t.of} for t in tabs_of(node, beside)],
     }
+
+
+def _shown(fact: _Fact) -> list[str]:
+    text = signs_of_lines(fact.text)
+    return [signs(fact.name), text, *([str(json_safe(fact.text))] if text != fact.text else [])]
 
 
 def _facts(node: TreeNode, version: int) -> list[_Fact]:

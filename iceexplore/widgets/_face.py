@@ -15,11 +15,14 @@ import anywidget
 import traitlets
 
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.graph import TableState, TreeNode, card_html, card_text, json_safe, table_card
+from iceexplore.graph import TableState, TreeNode, card_html, card_text, snapshot_of, table_card
 from iceexplore.metadata import Snapshot
 from iceexplore.widgets._assets import style_sheet
+from iceexplore.widgets._faults import words_of
+from iceexplore.widgets._ids import id_of
 from iceexplore.widgets._reruns import note_widget
 from iceexplore.widgets._selection import Selection, first_selection
+from iceexplore.widgets._signs import signs, signs_of_lines
 from iceexplore.widgets._styles import styles
 from iceexplore.widgets._work import Work
 
@@ -55,6 +58,11 @@ class Face(anywidget.AnyWidget):
     selection
         Another widget, whose selection this one shares; or what to select at first.
 
+    Raises
+    ------
+    OptionError, SnapshotNotFoundError
+        That is no table, or the table has no such snapshot.
+
     Attributes
     ----------
     selection
@@ -89,10 +97,11 @@ class Face(anywidget.AnyWidget):
         start = first_selection(state)
         if selection is not None:
             start |= selection.selection if isinstance(selection, Face) else dict(selection)
+        self._accepted = start = self._checked(start)
         self._prepare()
         super().__init__(
-            title=json_safe(state.name),
-            badges=[f"Iceberg v{state.metadata.format_version}", *([state.travel] if state.travel else [])],
+            title=signs(state.name),
+            badges=[f"Iceberg v{state.metadata.format_version}", *([signs(state.travel)] if state.travel else [])],
             styles=styles(),
             selection=start,
             **self._first(start),
@@ -140,6 +149,13 @@ class Face(anywidget.AnyWidget):
             A node, or its id.
         snapshot, against
             A snapshot or its id; ``""`` for ``against``: none.
+
+        Raises
+        ------
+        OptionError
+            That is no snapshot's id.
+        SnapshotNotFoundError
+            The table has no such snapshot; the nearest are listed.
         """
         chosen = dict(self.selection)
         if node is not None:
@@ -147,7 +163,7 @@ class Face(anywidget.AnyWidget):
         for key, value in (("snapshot", snapshot), ("against", against)):
             if value is not None:
                 chosen[key] = str(getattr(value, "snapshot_id", value))
-        self.selection = chosen
+        self.selection = self._checked(chosen)
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -175,11 +191,22 @@ class Face(anywidget.AnyWidget):
     # For the parts ----------------------------------------------------------------------------------------------------
 
     def _snapshot_of(self, text: str) -> Snapshot:
-        """A snapshot by its id in digits; OptionError if there is none."""
-        found = self._state.metadata.snapshot(int(text)) if text.isascii() and text.isdecimal() else None
-        if found is None:
-            raise OptionError(f"snapshot {text[:40]!r}: {self._state.name} has no such snapshot; .snapshots lists them")
-        return found
+        """A snapshot by its id in digits; OptionError or SnapshotNotFoundError if there is none."""
+        number = id_of(text)
+        if number is None:
+            raise OptionError(
+                f"snapshot {text[:40]!r} is no snapshot id (a whole number); t.snapshots and t.refs list those of "
+                f"{self._state.name}"
+            )
+        return snapshot_of(self._state.metadata, number, self._state.name)
+
+    def _checked(self, selection: dict[str, str]) -> dict[str, str]:
+        """A selection of snapshots that the table has, each id as the table spells it; what is no text stays."""
+        out = dict(selection)
+        for key in ("snapshot", "against"):
+            if isinstance(text := out.get(key), str) and text:
+                out[key] = str(self._snapshot_of(text).snapshot_id)
+        return out
 
     def _do(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Call ``read`` in the worker's thread and ``show`` with its result here, unless the slot was asked again.
@@ -201,15 +228,21 @@ class Face(anywidget.AnyWidget):
     def _answer(self) -> None:
         self.answered += 1
 
-    @shown
+    @traitlets.validate("selection")
+    def _right_selection(self, proposal: Any) -> dict[str, str]:
+        """What the browser or a link selects; that of an unknown snapshot never comes to be, so no link breaks."""
+        try:
+            self._accepted = self._checked(proposal["value"])
+        except IceexploreError as error:
+            self._fail(error)
+        return self._accepted
+
     def _on_selection(self, change: Any) -> None:
-        for key in ("snapshot", "against"):
-            if change["new"][key]:
-                try:
-                    self._snapshot_of(change["new"][key])
-                except OptionError:
-                    self.selection = change["old"]
-                    raise
+        if change["new"] != change["old"]:  # the browser's may be refused: then its error stays
+            self._on_other_selection(change)
+
+    @shown
+    def _on_other_selection(self, change: Any) -> None:
         self._on_selected(change["old"], change["new"])
         if self._work.quiet:
             self._answer()  # nothing is to be read for it
@@ -219,12 +252,8 @@ class Face(anywidget.AnyWidget):
         self._work.cancel()
 
     def _fail(self, error: Exception) -> None:
-        ours = isinstance(error, IceexploreError)
-        text = str(error) if ours else f"{type(error).__name__}: {error}"
-        advice = "Select something else, or go to another snapshot; the rest still works."
-        if not ours:
-            advice += " This is a fault in iceexplore: please report it."
-        self.error = {"text": json_safe(text[:2000]), "advice": advice}
+        text, advice = words_of(error)
+        self.error = {"text": signs_of_lines(text[:2000]), "advice": advice}
         self.answered += 1
 
     # Without a kernel -------------------------------------------------------------------------------------------------

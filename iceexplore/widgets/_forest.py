@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe
+from iceexplore.graph import TableState, Tree, TreeNode, build_tree
 from iceexplore.render import Scene
 from iceexplore.widgets._compare import Comparison
+from iceexplore.widgets._ids import snapshot_of_node
+from iceexplore.widgets._signs import signs, signs_of_lines
 
-__all__ = ["Forest", "Growth", "View", "first_expanded", "sent", "short", "snapshot_of_node"]
+__all__ = ["Forest", "Growth", "View", "first_expanded", "sent", "short"]
 
 #: Children shown at first, and added by each "more".
 STEP = 100
@@ -160,6 +162,13 @@ class Forest:
             above = self.parent(above, view)
         return out
 
+    def snapshot_of(self, node_id: str) -> int | None:
+        """The snapshot in whose tree a node stands: of a branch or tag the one that it names; None: in every one."""
+        if node_id.startswith("ref:"):
+            named = self.node(node_id).fields.get("snapshot-id")
+            return named if named is not None and self.state.metadata.snapshot(named) is not None else None
+        return snapshot_of_node(node_id)
+
     def follow(self, node_id: str, before: int | None, after: int | None) -> str:
         """The node to select when another snapshot is shown: the same one, or its counterpart there."""
         kind, _, rest = node_id.partition(":")
@@ -167,7 +176,7 @@ class Forest:
             return node_id
         if after is None:
             return "table"
-        if snapshot_of_node(node_id) == after:
+        if self.snapshot_of(node_id) == after:
             return node_id
         if kind == "root":
             return f"root:{after}"
@@ -254,15 +263,6 @@ def first_expanded(snapshot_id: int | None) -> list[str]:
     return ["table", "metadata", *deeper]
 
 
-def snapshot_of_node(node_id: str) -> int | None:
-    """The snapshot of which a node is a part; None for one that is of the whole table."""
-    kind, _, rest = node_id.partition(":")
-    number = rest.partition(":")[0]
-    if kind not in ("snapshot", "root", "statistics", "manifest", "file") or not re.fullmatch(r"-?\d{1,19}", number):
-        return None
-    return int(number)
-
-
 def _more(parent: str, label: str) -> dict[str, Any]:
     node = {"id": f"more:{parent}", "kind": "more", "label": label, "note": "", "marks": []}
     return {**node, "tooltip": None, "leaf": True, "children": None}
@@ -282,10 +282,10 @@ def sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
     lines = [node.location or node.label, *node.lines]
     return {
         "kind": node.kind,
-        "label": json_safe(short(node.label)),
-        "note": json_safe(" · ".join([*([node.badge] if node.badge else []), *node.lines[:1]])[:160]),
+        "label": signs(short(node.label)),
+        "note": signs(" · ".join([*([node.badge] if node.badge else []), *node.lines[:1]])[:160]),
         "marks": sorted(node.marks - {"folded"}),
-        "tooltip": json_safe("\n".join(lines)[:400]),
+        "tooltip": signs_of_lines("\n".join(lines)[:400]),
         "leaf": node.child_count == 0,
         "children": children,
     }

@@ -17,6 +17,7 @@ from iceexplore.widgets._grid_copy import MAX_CSV, cell_text, csv_chunk, row_jso
 from iceexplore.widgets._grid_query import GridQuery, Order
 from iceexplore.widgets._grid_rows import rows_in_order
 from iceexplore.widgets._grid_table import FrameTable, GridTable
+from iceexplore.widgets._signs import signs_of_page
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,9 +46,9 @@ class GridPart(Face):
     pages
         By grid the answer: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``, and
         ``columns`` ({name, right, doc}, of the whole table), ``shown`` (places of those in ``rows``), ``rows`` (text,
-        at most 300 characters, or None for null), ``page``, ``pages``, ``size``, ``total`` rows, ``whole`` (without a
-        filter) and ``nodes``, for each row the node that it stands for, or None. ``text`` in place of ``rows``: a page
-        that is no table (see `_grid_text`).
+        300 of its characters at most, with signs for those that would act; None for null), ``page``, ``pages``,
+        ``size``, ``total`` rows, ``whole`` (without a filter) and ``nodes``, for each row the node that it stands for,
+        or None. ``text`` in place of ``rows``: a page that is no table (see `_grid_text`).
 
     Notes
     -----
@@ -145,7 +146,7 @@ class GridPart(Face):
         """The answer to a query; runs in the worker."""
         text = self._grid_text(grid, query.of, query.table)
         if text is not None:
-            return {**query.sent(), **text}
+            return {**query.sent(), **signs_of_page(text)}
         table = self._grid_table(grid, query.of, query.table)
         rows = self._rows(grid, query, table)
         page = query.page
@@ -158,7 +159,7 @@ class GridPart(Face):
         places = range(first, first + len(made["rows"]))
         shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()
         nodes = list(self._grid_nodes(grid, query.of, query.table, shown_rows))
-        return {**query.sent(), **made, "nodes": nodes}
+        return {**query.sent(), **signs_of_page(made), "nodes": nodes}
 
     @shown
     def _on_query(self, change: Any) -> None:

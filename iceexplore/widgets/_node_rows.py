@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState, TreeNode, live_manifests
 from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, whole
 from iceexplore.widgets._grid_table import Columns, FrameTable, GridTable
+from iceexplore.widgets._ids import ref_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def nodes_of_rows(
         known = {s.snapshot_id for s in state.metadata.snapshots}
         return [f"snapshot:{int(i)}" if i in known else None for i in _some(table, rows)["snapshot_id"]]
     if key == "refs":
-        return [_ref(str(name)) for name in _some(table, rows)["name"]]
+        return [ref_id(str(name)) for name in _some(table, rows)["name"]]
     if key == "metadata_log_entries":
         earlier = len(state.metadata.metadata_log)
         return [f"metadata:{row}" if row < earlier else "metadata" for row in rows]
@@ -71,7 +71,7 @@ def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, w
     if key in ("snapshots", "history") and name == "snapshot":
         return _first(pc.equal(_column(table, "snapshot_id"), int(own)))
     if key == "refs" and name == "ref":
-        names = [_ref(str(n)) for n in table.frame()["name"].tolist()]
+        names = [ref_id(str(n)) for n in table.frame()["name"].tolist()]
         return names.index(wanted.id) if wanted.id in names else None
     if key == "metadata_log_entries" and name == "metadata":
         return _within(int(own) if own else len(state.metadata.metadata_log), table)
@@ -151,11 +151,6 @@ def _is_data(manifest: Manifest, paths: pa.Array) -> np.ndarray[tuple[int], np.d
 
 def _root(state: TableState, snapshot_id: int) -> Manifest | None:
     return state.root(state.metadata.snapshot(snapshot_id))
-
-
-def _ref(name: str) -> str:
-    """A ref's node id: see `iceexplore.graph.TreeNode`."""
-    return "ref:" + quote(name, safe="", errors="surrogatepass")
 
 
 def _within(row: int, table: GridTable) -> int | None:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState, json_safe
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
+from iceexplore.widgets._ids import id_of
 
 __all__ = ["Coverage", "Place", "coverage", "places_of"]
 
@@ -78,8 +79,8 @@ def _in_metadata(state: TableState, location: str, part: str) -> Place | None:
     metadata = state.metadata
     kind, _, number = part.partition(" ")
     if location in (state.metadata_location, metadata.location):
-        digits = number.isascii() and number.isdecimal() and len(number) < 20
-        if kind == "snapshot" and digits and metadata.snapshot(int(number)) is not None:
+        snapshot = id_of(number) if kind == "snapshot" else None
+        if snapshot is not None and metadata.snapshot(snapshot) is not None:
             return Place(f"snapshot:{number}", number)
         return Place("metadata")
     for i, statistics in enumerate(metadata.statistics):

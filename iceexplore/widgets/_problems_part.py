@@ -72,7 +72,7 @@ class ProblemsPart(Face):
         return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
 
     def _no_kernel_html(self) -> str:
-        return super()._no_kernel_html() + problems_html(self.problems)
+        return super()._no_kernel_html() + problems_html(self.problems, self.selection["snapshot"])
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)

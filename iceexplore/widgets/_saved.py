@@ -14,6 +14,7 @@ from iceexplore.storage import progress
 from iceexplore.widgets._forest import Forest, Growth, View
 from iceexplore.widgets._node_tables import JSON
 from iceexplore.widgets._saved_redact import PageRedactor
+from iceexplore.widgets._signs import signs_of_page
 
 __all__ = ["Collected", "SavedPage", "collect"]
 
@@ -174,7 +175,7 @@ def _part(node: TreeNode, of_node: Detail, read: Read, out: Collected) -> None:
         except IceexploreError as error:
             text = out.redactor.failure(json_safe(str(error)[:500]))
             page = {"columns": [{"name": "cannot be read", "right": False}], "rows": [[text]], "total": 1}
-        made: dict[str, Any] = out.redactor.page(page)
+        made = signs_of_page(out.redactor.page(page))
         if not out.take(made):
             out.misses("tables")
             continue

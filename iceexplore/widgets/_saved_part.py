@@ -22,6 +22,8 @@ __all__ = ["SavedPart"]
 
 _BYTES = 10_000_000
 _ROWS = 1_000
+#: Traits by which the tree asks Python to search and to write files: a page without them does what it can alone.
+_ASKING = frozenset({"search", "found", "wanted", "written"})
 
 
 class SavedPart(TimelinePart, DetailPart):
@@ -86,6 +88,7 @@ class SavedPart(TimelinePart, DetailPart):
         tree = made.trees[next(iter(made.trees))]
         traits = _traits(self)
         traits["detail"] = made.details.get(self.selection["node"], {})
+        traits["selection"] = {**self.selection, "against": ""}  # comparing takes Python
         saved = {
             "traits": {**traits, **tree},
             "trees": made.trees,
@@ -119,5 +122,6 @@ def _traits(widget: TimelinePart) -> dict[str, Any]:
     """The traits of the timeline and of every widget; those of parts that ask Python, as they are before they have."""
     kept = {"title", "badges", "styles", "selection", *TimelinePart.class_own_traits(sync=True)}
     everybody = anywidget.AnyWidget.class_traits(sync=True)
-    own = {name: trait for name, trait in widget.traits(sync=True).items() if name not in everybody and name[0] != "_"}
+    left = {*everybody, *_ASKING}
+    own = {name: trait for name, trait in widget.traits(sync=True).items() if name not in left and name[0] != "_"}
     return {name: getattr(widget, name) if name in kept else trait.default(widget) for name, trait in own.items()}

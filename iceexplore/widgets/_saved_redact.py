@@ -17,6 +17,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import blank_secrets, is_secret_name
 from iceexplore.render import style
 from iceexplore.widgets._node_tables import JSON
+from iceexplore.widgets._signs import signs
 
 __all__ = ["PAGE_REDACTIONS", "PageRedactor", "page_redactions"]
 
@@ -64,7 +65,7 @@ class PageRedactor:
 
     def __init__(self, kinds: frozenset[str], columns: Collection[str]) -> None:
         self.kinds = kinds
-        self._columns = {_plain(name) for name in columns}
+        self._columns = {_plain(shown) for name in columns for shown in (name, signs(name))}
         self._salt = secrets.token_bytes(16)
 
     def node(self, node: dict[str, Any], location: str | None) -> dict[str, Any]:
@@ -87,7 +88,7 @@ class PageRedactor:
                 out["title"] = self._label(detail["kind"], detail["title"], detail.get("path"))
             out["problems"] = [{**p, "text": BLANK, "evidence": ""} for p in detail.get("problems", [])]
         if "paths" in self.kinds and out.get("path"):
-            out["path"] = self._place(out["path"])
+            out["path"] = self._place(out.pop("copy", out["path"]))
         for part in ("facts", "more"):
             out[part] = [self._fact(fact) for fact in detail.get(part, [])]
         return self._dict(out)
@@ -125,8 +126,8 @@ class PageRedactor:
     def _fact(self, fact: list[Any]) -> list[Any]:
         name, value, *rest = fact
         if "credentials" in self.kinds and is_secret_name(name):
-            return [name, BLANK, *rest]
-        return [name, self._cell(name, value), *rest]
+            return [name, BLANK]
+        return [name, *(self._cell(name, text) for text in (value, *rest))]
 
     def _cell(self, name: str, value: str | None) -> str | None:
         if value is None or value == "":

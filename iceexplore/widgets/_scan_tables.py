@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import to_frame
 from iceexplore.manifests import whole
+from iceexplore.widgets._ids import rows_of_node, snapshot_of_node
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,11 +77,13 @@ def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str
 
 def row_of_node(nodes: PlanNodes, table: str, node: str) -> int | None:
     """The row of the files that are read that stands for a node."""
-    parts = node.split(":")
-    if table != "tasks" or parts[0] != "file" or len(parts) not in (3, 4) or not all(map(str.isdecimal, parts[1:])):
+    rows = rows_of_node(node)
+    if table != "tasks" or not node.startswith("file:") or snapshot_of_node(node) is None:
         return None
-    row = int(parts[2]) if len(parts) == 4 else None
-    return nodes.task(row, nodes.ordinal(row, int(parts[-1])))
+    if rows is None or len(rows) not in (1, 2):
+        return None
+    row = rows[0] if len(rows) == 2 else None
+    return nodes.task(row, nodes.ordinal(row, rows[-1]))
 
 
 def _ordinals(nodes: PlanNodes) -> pa.Array:

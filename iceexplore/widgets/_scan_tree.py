@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from iceexplore.graph import json_safe
 from iceexplore.render import SceneNode
 from iceexplore.widgets._forest import short
+from iceexplore.widgets._signs import signs, signs_of_lines
 
 if TYPE_CHECKING:
     from iceexplore.planning import PlanNodes
@@ -91,11 +91,11 @@ def _sent(node: SceneNode, children: list[str] | None, *, leaf: bool) -> dict[st
     lines = [line for line in (node.badge, *node.lines) if line]
     return {
         "kind": node.kind,
-        "label": json_safe(short(node.label)),
-        "note": json_safe(" · ".join(lines[1:2] if skipped else lines)[:160]),
-        "reason": json_safe(lines[0][:160]) if skipped and lines else "",
+        "label": signs(short(node.label)),
+        "note": signs(" · ".join(lines[1:2] if skipped else lines)[:160]),
+        "reason": signs(lines[0][:160]) if skipped and lines else "",
         "marks": sorted(node.marks),
-        "tooltip": json_safe((node.tooltip or "")[:600]),
+        "tooltip": signs_of_lines((node.tooltip or "")[:600]),
         "leaf": leaf,
         "children": children,
     }

@@ -1,4 +1,4 @@
-"""A search through a snapshot: paths, ids and partition values, by columns, a few manifests at a time."""
+"""A search through a snapshot: names, paths, ids, partition values, by columns, a few manifests at a time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState, direct_places, live_manifests
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import human_value, result_type
+from iceexplore.widgets._ids import ref_id
 
 __all__ = ["Search"]
 
@@ -28,9 +29,9 @@ class Search:
     Parameters
     ----------
     snapshot_id
-        The snapshot whose root and manifests are searched; of other snapshots the ids alone.
+        The snapshot whose root and manifests are searched; of other snapshots the ids alone, and refs' names.
     text
-        Part of a path, of an id, or of a partition value, also as ``name=value``.
+        Part of a path, of an id, of a branch's or tag's name, or of a partition value, also as ``name=value``.
 
     Attributes
     ----------
@@ -66,6 +67,8 @@ class Search:
     def _begin(self) -> None:
         """What the metadata and the root tell."""
         self._left = []
+        refs = sorted(self._state.metadata.refs.values(), key=lambda r: (r.type, r.name != "main", r.name))
+        self._take([ref_id(r.name) for r in refs if self._text in r.name.casefold()])
         snapshots = [s.snapshot_id for s in self._state.metadata.snapshots]
         self._take([f"snapshot:{i}" for i in snapshots if self._text in str(i)])
         if self._snapshot is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iceexplore.graph import human_bytes
-from iceexplore.render import Html, details, html_table
+from iceexplore.render import Html, details, escape, html_table
 
 __all__ = ["detail_html", "problems_html", "snapshots_html", "vector_html"]
 
@@ -43,21 +43,24 @@ def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
     return details(f"{detail.get('kind_title', '')}: {detail.get('title', '')}", Html("".join(parts)), opened=True)
 
 
-def problems_html(problems: Mapping[str, Any]) -> Html:
-    """The problems met so far (`ProblemsPart.problems`)."""
-    groups = problems.get("groups", [])
-    known = problems.get("manifests", 0)
-    if known is None:
+def problems_html(problems: Mapping[str, Any], snapshot: str) -> Html:
+    """The problems met so far (`ProblemsPart.problems`; empty until somebody has looked), and in which snapshot."""
+    groups, done, known = problems.get("groups", []), problems.get("read", 0), problems.get("manifests", 0)
+    if not snapshot:
+        read = "there is no snapshot"
+    elif known is None:
         read = "the snapshot's manifests are not known, as the file that lists them cannot be read"
     else:
-        read = f"{problems.get('read', 0):,} of {known:,} manifests have been read"
+        read = f"{done:,} of {known:,} manifests have been read" if known else "the snapshot has no manifests"
     rows = [
         [group["severity"], group["code"], item.get("where") or "", item["text"], group["advice"]]
         for group in groups
         for item in group["items"]
     ]
-    if not rows:
-        return html_table((), (), caption=f"Nothing is wrong in what has been read: {read}.")
+    if not rows:  # no table: its caption would be as narrow as its columns
+        unread = snapshot and (not problems or (known != 0 and not done))
+        said = f"Nothing is wrong in what has been read: {read}."
+        return Html(f"<p>{escape.html('Nothing has been looked at yet for problems.' if unread else said)}</p>")
     columns = ("severity", "code", "where", "what", "advice")
     return html_table(columns, rows, caption=f"Problems; {read}.", limit=_MOST)
 

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow.compute as pc
 import traitlets
 
-from iceexplore.graph import Diff, TableState, diff, format_ms, json_safe, travel
+from iceexplore.graph import Diff, TableState, diff, format_ms, travel
 from iceexplore.metadata import Snapshot
-from iceexplore.render import escape
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._face import Face
 from iceexplore.widgets._lanes import lanes_of
+from iceexplore.widgets._signs import signs
 from iceexplore.widgets._static import snapshots_html
 
 __all__ = ["MAX_SNAPSHOTS", "Timeline", "TimelinePart"]
@@ -114,19 +114,17 @@ class Timeline(TimelinePart):
 def _differences(found: Diff) -> list[list[Any]]:
     """What was added and removed, in words and numbers: no more than the manifests that were read to tell."""
     files = found.files_arrow
-    vectors = pc.equal(files["content"], "deletion vector")
-    data = pc.equal(files["content"], "data file")
-    added = pc.equal(files["change"], "added")
+    is_data = pc.equal(files["content"], "data file")
 
     def both(chosen: Any, column: str | None) -> list[int]:
-        parts = [files.filter(pc.and_(chosen, side)) for side in (added, pc.invert(added))]
+        parts = [chosen.filter(pc.equal(chosen["change"], change)) for change in ("added", "removed")]
         return [part.num_rows if column is None else pc.sum(part[column]).as_py() or 0 for part in parts]
 
-    deletes = pc.invert(data)
+    data, deletes = files.filter(is_data), files.filter(pc.invert(is_data))
     rows = [
         ["data files", *both(data, None)],
         ["rows", *both(data, "record_count")],
-        ["bytes", *both(pc.invert(vectors), "size_in_bytes")],
+        ["bytes", *both(files, "size_in_bytes")],
         ["delete files", *both(deletes, None)],
         ["deletes", *both(deletes, "record_count")],
     ]
@@ -156,7 +154,7 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
             "id": str(s.snapshot_id),
             "time": format_ms(s.timestamp_ms).replace(".000 UTC", " UTC"),
             "ms": max(-_MAX_MS, min(s.timestamp_ms, _MAX_MS)),
-            "operation": json_safe(escape.visible((s.operation or "")[:40])),
+            "operation": signs((s.operation or "")[:40]),
             "refs": [name for _, _, name in here],
             "branches": sum(not tag for _, tag, _ in here),
             "lane": lanes.lane[i],
@@ -171,7 +169,7 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
 
 
 def _name(name: str) -> str:
-    return str(json_safe(escape.visible(name[:200])))
+    return signs(name[:200])
 
 
 def _count(text: Any) -> int:

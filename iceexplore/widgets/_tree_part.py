@@ -11,7 +11,8 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
 from iceexplore.render import graphviz, mermaid, svg
 from iceexplore.widgets._face import Face, shown
-from iceexplore.widgets._forest import Forest, Growth, View, first_expanded, snapshot_of_node
+from iceexplore.widgets._forest import Forest, Growth, View, first_expanded
+from iceexplore.widgets._ids import id_of, snapshot_of_node
 from iceexplore.widgets._search import Search
 
 __all__ = ["TreePart"]
@@ -55,14 +56,17 @@ class TreePart(Face):
         self._limits: dict[str, int] = {}
         self._pins: tuple[str, ...] = ()
         self._applying = False
+        self._in_sight: dict[str, str] = {}  # the selection that the tree shows
+        self._awaited = False  # another one is being read for the tree
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        start = self._forest.start(_id(selection["snapshot"]), _id(selection.get("against", "")))
+        start = self._forest.start(id_of(selection["snapshot"]), id_of(selection.get("against", "")))
         grown = {"nodes": start.nodes, "roots": start.roots, "expanded": start.expanded, "compared": start.compared}
         return super()._first(selection) | grown
 
     def _begin(self) -> None:
         super()._begin()
+        self._in_sight = dict(self.selection)
         self.observe(self._on_expanded, "expanded")
         self.observe(self._on_search, "search")
         self.observe(self._on_wanted, "wanted")
@@ -77,19 +81,20 @@ class TreePart(Face):
     def _view(self, expanded: list[str] | None = None, selection: Mapping[str, str] | None = None) -> View:
         chosen = self.selection if selection is None else selection
         opened = tuple(self.expanded if expanded is None else expanded)
-        return View(_id(chosen["snapshot"]), opened, _id(chosen["against"]), dict(self._limits), self._pins)
+        return View(id_of(chosen["snapshot"]), opened, id_of(chosen["against"]), dict(self._limits), self._pins)
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)
+        if not self._awaited and new == self._in_sight:
+            return  # taken back: nothing is to be read
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
             self._other_snapshot(old, new)
         elif old["node"] != new["node"]:
             self._other_node(new)
 
     def _other_snapshot(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        before, after, against = (_id(text) for text in (old["snapshot"], new["snapshot"], new["against"]))
+        before, after, against = (id_of(text) for text in (old["snapshot"], new["snapshot"], new["against"]))
         moved = old["node"] != new["node"]
-        self._limits, self._pins = {}, ()
 
         def read() -> tuple[Growth, str]:
             node = new["node"]
@@ -104,22 +109,26 @@ class TreePart(Face):
 
         def show(result: tuple[Growth, str]) -> None:
             growth, node = result
+            self._pins = ()
             self._show_growth(growth)
             self.select(node)
 
+        self._awaited = True
         self._do("tree", f"Reading snapshot {after}", read, show)
 
     def _other_node(self, new: Mapping[str, str]) -> None:
         """Show a node that is selected and is not in the tree: unfold the way to it."""
         wanted = new["node"]
-        snapshot = snapshot_of_node(wanted)
-        shown_ids = (_id(new["snapshot"]), _id(new["against"]))
-        if snapshot is not None and snapshot not in shown_ids and self._state.metadata.snapshot(snapshot) is not None:
+        snapshot = self._forest.snapshot_of(wanted)
+        there = [id_of(new["snapshot"]), *([] if wanted.startswith("ref:") else [id_of(new["against"])])]
+        if snapshot is not None and snapshot not in there and self._state.metadata.snapshot(snapshot) is not None:
             self.select(snapshot=snapshot)
             return
         view = self._view(selection=new)
         way = self._forest.way(wanted, view) if ":" in wanted or wanted == "metadata" else []
         if wanted in self.nodes and set(way) <= set(self.expanded):
+            if not self._awaited:
+                self._in_sight = dict(new)
             return
         pins = tuple(i for i in [*way, wanted] if i.startswith(("manifest:", "file:")) and i not in self.nodes)
         kept = tuple(dict.fromkeys([*self._pins, *pins]))[-_PINS:]
@@ -133,6 +142,7 @@ class TreePart(Face):
             self._pins = kept
             self._show_growth(growth)
 
+        self._awaited = True
         self._do("tree", "Reading", read, show)
 
     def _on_expanded(self, change: Any) -> None:
@@ -161,6 +171,7 @@ class TreePart(Face):
 
     def _show_growth(self, growth: Growth, expanded: list[str] | None = None) -> None:
         self._applying = True
+        self._in_sight, self._awaited = dict(self.selection), False
         try:
             self._limits = growth.limits
             with self.hold_sync():  # one message: the browser never sees half a tree
@@ -174,6 +185,9 @@ class TreePart(Face):
     def _on_cancelled(self, change: Any) -> None:
         super()._on_cancelled(change)
         self._fold_unread()
+        if self._awaited:  # what is selected is what is shown, and can be asked for again
+            self._awaited = False
+            self.selection = self._in_sight
         if self.found.get("n") != self.search.get("n") or self.found.get("busy"):
             hits = self.found.get("hits", []) if self.found.get("n") == self.search.get("n") else []
             self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
@@ -200,7 +214,7 @@ class TreePart(Face):
         if not isinstance(text, str) or len(text) > _LONGEST:
             raise OptionError(f"search={str(self.search)[:200]}: give n and text of at most {_LONGEST:,} characters")
         if text.strip():
-            self._search_on(n, Search(self._state, _id(self.selection["snapshot"]), text), text.strip()[:40])
+            self._search_on(n, Search(self._state, id_of(self.selection["snapshot"]), text), text.strip()[:40])
         else:
             self.found = {"n": n, "hits": [], "busy": False, "more": False}
             self._do("search", "Reading", lambda: None, lambda _: None)  # what is searched for still is dropped
@@ -236,10 +250,6 @@ class TreePart(Face):
 
     def _no_kernel_html(self) -> str:
         return super()._no_kernel_html() + str(self._forest.tree._repr_mimebundle_()["text/html"])
-
-
-def _id(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _is_unread(node: Mapping[str, Any] | None) -> bool:

@@ -255,6 +255,7 @@ def nodes(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @few
 @hypothesis.example(seed=7537)
+@hypothesis.example(seed=29805349)
 @hypothesis.example(seed=424001448)
 @hypothesis.given(seed=st.integers(0, 2**32 - 1))
 def test_wrong_values_in_the_metadata(folder: Path, seed: int) -> None:

@@ -287,7 +287,7 @@ def test_made_up_rows_have_no_variants(tmp_path: Path) -> None:
 def test_floats_are_rounded_to_decimals(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, fare="decimal(9,2)")
     lab.append({"id": [1, 2], "fare": [0.1, 21.989]})
-    lab.update({"fare": lambda rows: [float(v) * 1.1 for v in rows["fare"].to_pylist()][0]}, "id = 1")
+    lab.update({"fare": lambda rows: float(rows["fare"][0].as_py()) * 1.1}, "id = 1")
     assert [row["fare"] for row in lab.to_arrow().sort_by("id").to_pylist()] == [Decimal("0.11"), Decimal("21.99")]
 
 

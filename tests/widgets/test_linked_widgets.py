@@ -80,6 +80,88 @@ def test_nonsense_is_taken_back_in_both(table: ix.Table, made: Any) -> None:
     assert "17" in (timeline.error or explorer.error)["text"]
 
 
+@pytest.mark.parametrize("name", ["snapshot", "against"])
+def test_an_unknown_snapshot_is_told_at_once(table: ix.Table, made: Any, name: str) -> None:
+    explorer, timeline = made(Explorer, table), made(Timeline, table)
+    tied = ipywidgets.link((explorer, "selection"), (timeline, "selection"))
+    right = dict(explorer.selection)
+    wrong = str(table.snapshots[0].snapshot_id + 1)
+    near = str(table.snapshots[0].snapshot_id)
+    for text, error in (("nonsense", ix.OptionError), (wrong, ix.SnapshotNotFoundError)):
+        with pytest.raises(error, match=near if text == wrong else r"t\.snapshots"):
+            explorer.select(**{name: text})
+        with pytest.raises(error):
+            Timeline(table, selection={name: text})
+    assert explorer.selection == timeline.selection == right
+    assert explorer.error == timeline.error == {}
+    tied.unlink()
+
+
+def test_what_the_browser_may_not_select_is_taken_back_there_too(
+    table: ix.Table, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = made(Explorer, table)
+    right = dict(explorer.selection)
+    sent: list[Any] = []
+    monkeypatch.setattr(Explorer, "send_state", lambda self, key=None: sent.append((key, dict(self.selection))))
+    answered = explorer.answered
+    explorer.set_state({"selection": {**right, "snapshot": "17"}})
+    assert explorer.settle(60)
+    assert ("selection", right) in sent
+    assert explorer.selection == right
+    assert "no snapshot 17" in explorer.error["text"]
+    assert explorer.answered > answered
+    explorer.set_state({"selection": {**right, "node": "table"}})
+    assert explorer.settle(60)
+    assert (explorer.error, explorer.selection["node"]) == ({}, "table")
+
+
+def test_one_that_lacks_a_snapshot_stays_where_it_is(table: ix.Table, made: Any) -> None:
+    other = ix.empty({"id": "long"})
+    other.append(files=1, rows=1)
+    a, b = made(Timeline, table), made(Timeline, other.table)
+    stays = dict(b.selection)
+    tied = ipywidgets.dlink((a, "selection"), (b, "selection"))
+    a.select(snapshot=table.snapshots[0])
+    assert (a.error, b.selection) == ({}, stays)
+    assert str(table.snapshots[0].snapshot_id) in b.error["text"]
+    tied.unlink()
+
+
+def test_an_observer_s_fault_is_no_fault_of_ours(table: ix.Table, made: Any) -> None:
+    widget = made(Explorer, table)
+
+    def bad() -> None:
+        raise ValueError("my callback broke")
+
+    def wrong() -> None:
+        widget.select(snapshot="x")
+
+    def ours() -> None:
+        widget._forest.scene(None)
+
+    yours = "A function of yours that observes this widget (later, line "
+    for i, (function, said, whose) in enumerate(
+        (
+            (bad, "ValueError: my callback broke", yours),
+            (wrong, "OptionError: snapshot 'x'", yours),
+            (ours, "'limits'", ""),
+        )
+    ):
+
+        def later(change: Any, function: Callable[[], None] = function) -> None:
+            if change["new"]["node"] != change["old"]["node"]:  # which goes with the snapshot, once that is read
+                function()
+
+        widget.observe(later, "selection")
+        widget.select(snapshot=table.snapshots[i])
+        assert widget.settle(60)
+        assert widget.error["text"].startswith(whose)
+        assert said in widget.error["text"]
+        assert ("fault in iceexplore" in widget.error["advice"]) == (not whose)
+        widget.unobserve(later, "selection")
+
+
 @pytest.mark.parametrize("which", [0, 1])
 def test_one_of_two_is_closed(table: ix.Table, made: Any, which: int) -> None:
     explorer = made(Explorer, table)

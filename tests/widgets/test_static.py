@@ -86,6 +86,22 @@ def test_problems_and_deletes(hostile: ix.Table) -> None:
     assert str(rows) in text
 
 
+def test_nobody_has_looked_for_problems_yet() -> None:
+    table = ix.sample("trips")
+    first = Problems(table)  # as it is shown, before anything is read
+    problems = Problems(table)
+    assert problems.settle(60)
+    for widget in (first, problems):
+        html = widget._no_kernel_html()
+        assert "<p>Nothing has been looked at yet for problems.</p>" in html
+        assert "Nothing is wrong" not in html
+        assert "<caption" not in html
+    problems.read_all += 1
+    assert "Nothing is wrong in what has been read: " in shown(problems).text
+    first.close()
+    assert "there is no snapshot." in shown(Problems(ix.empty({"id": "long"}))).text
+
+
 def test_a_path_is_no_page(tmp_path: Path) -> None:
     with pytest.raises(ix.OptionError, match=r"ix\.open"):
         Timeline(tmp_path)

@@ -85,6 +85,7 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     data = counts.loc["data file"]
     assert rows["data files"] == (data["added_files"], data["removed_files"])
     assert rows["rows"] == (data["added_rows"], data["removed_rows"])
+    assert rows["bytes"] == (counts["added_bytes"].sum(), counts["removed_bytes"].sum()), "deletion vectors too"
     others = counts.drop("data file").sum()
     assert rows["delete files"] == (others["added_files"], others["removed_files"])
     json.dumps(widget.comparison)

@@ -19,7 +19,7 @@ import pytest
 import iceexplore as ix
 from iceexplore._samples import sample_path
 from iceexplore.graph import diff, travel
-from iceexplore.widgets import Explorer
+from iceexplore.widgets import Explorer, Timeline
 from iceexplore.widgets._assets import bare_script
 from iceexplore.widgets._forest import Forest, View, first_expanded
 from iceexplore.widgets._search import LIMIT, Search
@@ -209,6 +209,24 @@ def test_a_search_by_id_finds_snapshots(opened: Callable[[ix.Table], Explorer]) 
     assert ask(widget, "  ")["hits"] == []
 
 
+def test_a_search_by_name_finds_refs_of_other_snapshots(opened: Callable[[ix.Table], Explorer]) -> None:
+    table = ix.sample("trips")
+    widget = opened(table)
+    ref = next(r for r in table.metadata.refs.values() if str(r.snapshot_id) != widget.selection["snapshot"])
+    node = f"ref:{ref.name}"
+    assert node not in widget.nodes
+    assert ask(widget, ref.name[1:].upper())["hits"][0] == node
+    widget.select(node)
+    assert widget.settle(60)
+    assert widget.error == {}
+    assert widget.selection == {"snapshot": str(ref.snapshot_id), "against": "", "node": node}
+    assert node in widget.nodes
+    assert widget.detail["id"] == node
+    widget.select(snapshot=table.snapshots[0])
+    assert widget.settle(60)
+    assert widget.selection["node"] == f"snapshot:{table.snapshots[0].snapshot_id}", "which the ref does not name"
+
+
 def test_a_search_goes_on_in_steps_and_is_given_up(large: ix.Table) -> None:
     assert large.snapshot is not None
     search = Search(large.state, large.snapshot.snapshot_id, "0000149")
@@ -296,6 +314,42 @@ def test_cancelled_reading_folds_again_and_keeps_nothing_waiting(
     assert widget.nodes[first]["children"] is None, "nobody wants it any more"
 
 
+def test_a_cancelled_move_to_another_snapshot_is_taken_back(
+    opened: Callable[[ix.Table], Explorer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ix.sample("trips")
+    widget = opened(table)
+    timeline = Timeline(table, selection=widget)
+    manifest = manifests(widget)[0]
+    widget.select(manifest)
+    assert widget.settle(60)
+    before, nodes, detail = dict(widget.selection), widget.nodes, widget.detail
+    gate, begun, grow = threading.Event(), threading.Event(), Forest.grow
+
+    def slow(self: Forest, view: Any) -> Any:
+        begun.set()
+        assert gate.wait(60)
+        return grow(self, view)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Forest, "grow", slow)
+        for other in (table.snapshots[-3], table.snapshots[-2]):
+            widget.select(snapshot=other)
+        assert begun.wait(60)
+        widget.cancelled += 1
+        assert widget.selection == timeline.selection == before
+        gate.set()
+        assert widget.settle(60)
+    assert (widget.nodes, widget.detail) == (nodes, detail)
+    assert (widget.busy, widget.error) == ("", {})
+    widget.select(snapshot=table.snapshots[-2])  # can be asked for again
+    assert widget.settle(60)
+    assert f"root:{table.snapshots[-2].snapshot_id}" in widget.nodes
+    widget.cancelled += 1
+    assert widget.selection["snapshot"] == str(table.snapshots[-2].snapshot_id), "nothing was awaited"
+    timeline.close()
+
+
 def test_reading_that_fails_folds_again(
     opened: Callable[[ix.Table], Explorer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,5 +416,3 @@ def test_scripts_without_remarks_are_the_same_scripts() -> None:
                 code = line.strip()
                 assert code.startswith("//") or code.count("`") % 2 == 0, (path.name, line)
     assert not re.search(r"^\s*//(?! \w+\.js$)", bare_script("explorer"), re.MULTILINE)
-
-

@@ -1,53 +1,50 @@
 // The picture of a forest: cards on a canvas that pans and zooms. Draws what is in view, in less detail from afar.
 
-import { el } from "./dom.js";
+import { el, inks } from "./dom.js";
 import { SIZE } from "./layout.js";
 
-const WORDS = 0.52; // from this scale on cards have words
-const ICONS = 0.24; // and icons; below they are dots
+// From this scale on cards have words.
+const WORDS = 0.52;
+// And icons; below they are dots.
+const ICONS = 0.24;
 const LEAST = 0.03;
 const MOST = 2.5;
-const EDGE = 40; // px of paper beyond the outermost cards
-const SLOW = 350; // ms until the tooltip comes
+// px of paper beyond the outermost cards.
+const EDGE = 40;
+// ms until the tooltip comes.
+const SLOW = 350;
+// px of width from which on a minimap covers no card that is looked at.
+const MINI = 450;
 const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen", "warning"];
 
 export function canvasView({ styles, onSelect, onToggle, onMove }) {
   const canvas = el("canvas", { class: "ice-canvas", "aria-hidden": "true" });
   const mini = el("canvas", { class: "ice-mini", "aria-hidden": "true", hidden: true });
   const tip = el("div", { class: "ice-tip", role: "tooltip", hidden: true });
-  const probe = el("span", { hidden: true });
-  const box = el("div", { class: "ice-picture" }, canvas, mini, tip, probe);
+  const box = el("div", { class: "ice-picture" }, canvas, mini, tip);
   const context = canvas.getContext("2d");
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
   let state = { selected: null, focus: null, hasFocus: false, hits: new Set() };
-  let colours = {};
-  let font = "sans-serif";
-  let dark = false;
-  let plain = false; // forced colours: the system's, kinds told by their icons alone
-  let asked = 0; // the frame that is to come
+  // The frame that is to come.
+  let asked = 0;
   let hovered = null;
   let timer = null;
-  let dirty = true; // the minimap's cards
+  // The minimap's cards.
+  let dirty = true;
   let overview = null;
   const paths = new Map();
-  const cut = new Map(); // texts as they fit
+  // Texts as they fit.
+  const cut = new Map();
 
   // Colours and sizes ------------------------------------------------------------------------------------------------
 
-  function readTheme() {
-    for (const name of COLOURS) {
-      probe.style.color = `var(--ice-${name})`;
-      colours[name] = getComputedStyle(probe).color;
-    }
-    font = getComputedStyle(box).fontFamily;
-    dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
-    plain = matchMedia("(forced-colors: active)").matches;
+  const colours = inks(box, COLOURS, () => {
     dirty = true;
     cut.clear();
     redraw();
-  }
-  const tint = (name) => (plain ? colours.ink : (dark ? styles[name]?.dark : styles[name]?.light) ?? colours.muted);
+  });
+  const tint = (name) => (colours.plain ? colours.ink : (colours.dark ? styles[name]?.dark : styles[name]?.light) ?? colours.muted);
 
   function resize() {
     const { clientWidth: w, clientHeight: h } = box;
@@ -57,17 +54,19 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     canvas.width = w * ratio;
     canvas.height = h * ratio;
     Object.assign(view, { width: w, height: h });
-    if (first) readTheme();
+    colours.follow();
     if (first) home();
     else clamp();
-    draw(); // now: a canvas that was resized is empty
+    // Now: a canvas that was resized is empty.
+    draw();
   }
 
   // Where things are -------------------------------------------------------------------------------------------------
 
   function clamp() {
     for (const [axis, side] of [["x", "width"], ["y", "height"]]) {
-      const edge = Math.max(EDGE, view[side] * 0.45); // what is unfolded keeps its place, near the rim too
+      // What is unfolded keeps its place, near the rim too.
+      const edge = Math.max(EDGE, view[side] * 0.45);
       const slack = view[side] - map[side] * view.scale - edge;
       view[axis] = Math.min(Math.max(view[axis], Math.min(edge, slack)), Math.max(edge, slack));
     }
@@ -90,7 +89,8 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     return moveTo(px - (px - view.x) * k, py - (py - view.y) * k, scale);
   }
   function fit() {
-    const tall = whole() < 0.1; // then its width, from the top on
+    // Then its width, from the top on.
+    const tall = whole() < 0.1;
     const scale = Math.min(tall ? (view.width - EDGE) / map.width : whole(), 1.1);
     moveTo((view.width - map.width * scale) / 2, tall ? EDGE : (view.height - map.height * scale) / 2, scale);
   }
@@ -149,6 +149,7 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
   // Paints what a view shows of the forest: of this canvas, or of one for a file.
   function paint(c, { x, y, scale, width, height }, ratio) {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.direction = "ltr";
     c.fillStyle = colours.panel;
     c.fillRect(0, 0, width, height);
     c.setTransform(ratio * scale, 0, 0, ratio * scale, x * ratio, y * ratio);
@@ -173,12 +174,14 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     const half = (x + w + toX) / 2;
     c.moveTo(x + w, fromY);
     if (Math.abs(toY - fromY) < 150) return c.bezierCurveTo(half, fromY, half, toY, toX, toY);
-    c.arcTo(half, fromY, half, toY, 8); // far: down a common trunk
+    // Far: down a common trunk.
+    c.arcTo(half, fromY, half, toY, 8);
     c.arcTo(half, toY, toX, toY, 8);
     c.lineTo(toX, toY);
   }
   function dots(c, outside, scale) {
-    const least = 3 / scale; // never thinner than three pixels
+    // Never thinner than three pixels.
+    const least = 3 / scale;
     const groups = new Map();
     for (const row of map.rows) {
       if (outside(row)) continue;
@@ -196,7 +199,8 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     c.lineWidth = 2 / scale;
     for (const row of map.rows) if (row.id === state.selected || state.hits.has(row.id)) c.strokeRect(row.x - least, row.y - least, row.w + 2 * least, SIZE.height + 2 * least);
   }
-  const tones = new WeakMap(); // of a node: the name of its colour
+  // Of a node: the name of its colour.
+  const tones = new WeakMap();
   const mainMark = (node) => {
     if (!tones.has(node)) tones.set(node, ["problem", "removed", "added"].find((mark) => node.marks?.includes(mark)));
     return tones.get(node) && "mark:" + tones.get(node);
@@ -239,18 +243,18 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
       const room = w - 45 - 11 * signs.length;
       const note = (pruned && node.reason) || node.note;
       c.fillStyle = more ? colours.accent : dim ? colours.muted : colours.ink;
-      c.font = `12.5px ${font}`;
+      c.font = `12.5px ${colours.font}`;
       c.fillText(fitted(c, node.label, room), x + 32, y + (note ? 17 : 24.5));
       if (note) {
         c.fillStyle = colours.muted;
-        c.font = `11px ${font}`;
+        c.font = `11px ${colours.font}`;
         c.fillText(fitted(c, note, w - 45), x + 32, y + 31.5);
       }
     } else {
       c.fillStyle = colours.line;
       c.fillRect(x + 32, y + 15, w - 52, 10);
     }
-    c.font = `bold 13px ${font}`;
+    c.font = `bold 13px ${colours.font}`;
     signs.forEach(([sign, colour], i) => {
       c.fillStyle = colour;
       c.fillText(sign, x + w - 13 - 11 * (signs.length - i) + (node.leaf ? 7 : 0), y + 17);
@@ -267,7 +271,8 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     c.strokeStyle = colours.muted;
     c.stroke();
     c.beginPath();
-    if (open && !node.children) for (const d of [-3.5, 0, 3.5]) c.rect(cx + d - 0.5, cy - 0.5, 1, 1); // it is being read
+    // It is being read.
+    if (open && !node.children) for (const d of [-3.5, 0, 3.5]) c.rect(cx + d - 0.5, cy - 0.5, 1, 1);
     else {
       c.moveTo(cx - 4, cy);
       c.lineTo(cx + 4, cy);
@@ -318,7 +323,7 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
   const miniScale = () => Math.min(124 / map.width, 84 / map.height);
   function drawMini() {
     const larger = map.width * view.scale > view.width || map.height * view.scale > view.height;
-    mini.hidden = !larger || view.width < 300 || view.height < 220;
+    mini.hidden = !larger || view.width < MINI || view.height < 220;
     if (mini.hidden) return;
     const k = miniScale();
     const c = mini.getContext("2d");
@@ -330,7 +335,8 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
       let [at, lowest, name] = [0, 0, null];
       for (const { node, x, y, w } of map.rows) {
         const next = mainMark(node) ?? node.kind;
-        if (next === name && x === at && y >= lowest && (y - lowest) * k < 0.5) continue; // the card above, alike, covers it
+        // The card above, alike, covers it.
+        if (next === name && x === at && y >= lowest && (y - lowest) * k < 0.5) continue;
         [at, lowest, name] = [x, y, next];
         o.fillStyle = tint(name);
         o.fillRect(4 + x * k, 4 + y * k, Math.max(1, w * k), Math.max(1, (SIZE.height - 8) * k));
@@ -439,11 +445,6 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
 
   const sized = new ResizeObserver(resize);
   sized.observe(box);
-  let themed = null;
-  let ended = false;
-  const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
-  for (const media of medias) media.addEventListener("change", readTheme);
-
   return {
     element: box,
     show,
@@ -463,20 +464,11 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
       const row = map.byId.get(id);
       return row && { x: row.x * view.scale + view.x, y: row.y * view.scale + view.y, width: row.w * view.scale, height: SIZE.height * view.scale, scale: view.scale };
     },
-    // To be called when it is in the page: follows its theme.
-    attached() {
-      const host = box.closest("[data-ice-theme]");
-      if (!host || themed || ended) return;
-      themed = new MutationObserver(() => (readTheme(), setTimeout(readTheme, 400))); // a theme's style sheet may come later
-      themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
-    },
     end() {
-      ended = true;
       cancelAnimationFrame(asked);
       clearTimeout(timer);
       sized.disconnect();
-      themed?.disconnect();
-      for (const media of medias) media.removeEventListener("change", readTheme);
+      colours.end();
     },
   };
 }

@@ -1,7 +1,7 @@
 // The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It knows no
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
-import { copyText, el, listen } from "./dom.js";
+import { copyText, el, enable, listen } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -126,15 +126,22 @@ export function commitView(model) {
   const lines = el("span", { class: "ice-group", role: "group", "aria-label": "Lines" });
   const bar = el("nav", { class: "ice-commit-bar", "aria-label": "Steps" }, steps, el("span", { class: "ice-group ice-end" }, undo, redo, fork), lines);
 
+  // Other buttons in a box; the focus stays at its place.
+  function renew(box, made) {
+    const buttons = () => [...box.querySelectorAll("button")];
+    const held = buttons().indexOf(document.activeElement);
+    box.replaceChildren(...made);
+    buttons()[held]?.focus();
+  }
   function drawLine() {
     const { lines: names = [], current = 0, steps: list = [], at = 0, ends = [], code: text = "" } = get("line");
     const titles = ["Start", ...list.map(({ title }, i) => `${i + 1} ${title}`)];
-    steps.replaceChildren(...titles.map((title, i) => el("li", {}, button(title, () => ask("go", { line: current, at: i }), { "aria-current": i === at ? "step" : null, ...(i > at ? { class: "ice-button ice-wordy ice-undone", "aria-label": `${title}, undone` } : {}) }))));
+    renew(steps, titles.map((title, i) => el("li", {}, button(title, () => ask("go", { line: current, at: i }), { "aria-current": i === at ? "step" : null, ...(i > at ? { class: "ice-button ice-wordy ice-undone", "aria-label": `${title}, undone` } : {}) }))));
     lines.hidden = names.length < 2;
-    lines.replaceChildren(...names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { "aria-pressed": i === current })));
-    undo.disabled = at === 0;
-    redo.disabled = at === list.length;
-    fork.disabled = !names.length;
+    renew(lines, names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { "aria-pressed": i === current })));
+    enable(undo, at > 0);
+    enable(redo, at < list.length);
+    enable(fork, names.length);
     code.textContent = text;
     copy.textContent = "Copy";
   }
@@ -233,7 +240,7 @@ export function commitView(model) {
     const { error, text, code: open } = get("saved");
     answer.replaceChildren(...(error ? [problem("Not saved", error)] : text ? [el("p", {}, text), el("pre", { class: "ice-text" }, open)] : []));
   }
-  const drawBusy = () => (go.disabled = model.get("busy") !== "");
+  const drawBusy = () => enable(go, model.get("busy") === "");
 
   const result = el("section", { class: "ice-commit-result", "aria-label": "Result" }, bar, el("div", { class: "ice-commit-what" }, heading, told), tabs, panel);
   const draws = [[drawForm, "form", "draft"], [drawRefused, "refused"], [drawLine, "line"], [drawSides, "report", "draft", "before_nodes", "after_nodes"], [drawPanel, "report", "draft"], [drawCosts, "report"], [drawSaved, "saved"]];

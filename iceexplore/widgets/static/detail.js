@@ -1,19 +1,21 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { copyText, el, icon, lines, listen } from "./dom.js";
+import { copyText, el, icon, keepFocus, lines, listen } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
-const LONG = 160; // characters of a value that are seen before it is unfolded
+// Characters of a value that are seen before it is unfolded.
+const LONG = 160;
 const COPY = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
-const COPIED = 1500; // ms that a button says so
+// ms that a button says so.
+const COPIED = 1500;
 
 export function detailView(model) {
   const head = el("div", { class: "ice-head", tabindex: -1 });
   const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "Tables" });
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
   const box = el("section", { class: "ice-detail", "aria-label": "Details" }, head, tabs, tables.element);
-  let turning = 0; // the frame in which the tab comes into sight
-  let chosen = null; // the tab that was asked for last, until its page comes
+  // The tab that was asked for last, until its page comes.
+  let chosen = null;
 
   // The table stays, as its row is what is selected now.
   function openRow(node) {
@@ -30,10 +32,11 @@ export function detailView(model) {
   }
 
   // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
-  function field([name, text], [meaning, section, link] = []) {
+  // Where what is shown has signs for what would act, the third is what it is.
+  function field([name, text, whole = text], [meaning, section, link] = []) {
     const folded = text.length > LONG ? el("details", { class: "ice-fold" }, el("summary", {}, text.slice(0, LONG - 20) + "…"), text) : text;
     const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
-    const value = el("dd", {}, folded, copies ? copyButton(text, name) : null);
+    const value = el("dd", {}, folded, copies ? copyButton(whole, name) : null);
     const item = el("div", { class: text.length > 48 ? "ice-wide" : text.length > 16 ? "ice-two" : null });
     if (!meaning) item.append(el("dt", {}, name), value);
     else {
@@ -59,7 +62,8 @@ export function detailView(model) {
   function drawHead() {
     const detail = model.get("detail");
     if (detail.id === undefined) return head.replaceChildren();
-    head.scrollTop = 0; // first: afterwards it would take a layout of its own
+    // First: afterwards it would take a layout of its own.
+    head.scrollTop = 0;
     const problems = (detail.problems ?? []).map((problem) =>
       el(
         "div",
@@ -79,7 +83,7 @@ export function detailView(model) {
         icon(model.get("styles"), detail.kind, 20),
         el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, detail.kind_title), el("h3", {}, detail.title)),
       ),
-      detail.path ? el("div", { class: "ice-path" }, el("span", {}, detail.path), copyButton(detail.path, "location")) : "",
+      detail.path ? el("div", { class: "ice-path" }, el("span", {}, detail.path), copyButton(detail.copy ?? detail.path, "location")) : "",
       ...problems,
       list(detail.facts ?? []),
       more.length ? el("details", { class: "ice-rest" }, el("summary", {}, `${more.length} more field${more.length > 1 ? "s" : ""}`), list(more)) : "",
@@ -114,10 +118,7 @@ export function detailView(model) {
         }, tab.title),
       ),
     );
-    const current = tabs.querySelector("[aria-selected=true]");
-    if (held) current?.focus();
-    cancelAnimationFrame(turning);
-    if (current) turning = requestAnimationFrame(() => (tabs.scrollLeft = Math.min(current.offsetLeft, Math.max(tabs.scrollLeft, current.offsetLeft + current.offsetWidth - tabs.clientWidth))));
+    if (held) tabs.querySelector("[aria-selected=true]")?.focus();
   }
 
   tabs.addEventListener("keydown", (event) => {
@@ -130,7 +131,7 @@ export function detailView(model) {
     tabs.children[to].click();
   });
 
-  const ends = [tables.end, () => cancelAnimationFrame(turning), listen(model, ["cancelled"], () => ((chosen = null), drawTabs())), listen(model, ["detail"], () => (drawHead(), drawTabs())), listen(model, ["pages"], drawTabs)];
+  const ends = [tables.end, listen(model, ["cancelled"], () => ((chosen = null), drawTabs())), listen(model, ["detail"], () => (keepFocus(head, drawHead), drawTabs())), listen(model, ["pages"], drawTabs)];
   drawHead();
   drawTabs();
   return { element: box, end: () => ends.forEach((end) => end()) };

@@ -17,6 +17,9 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
+// A button with a sign or a short word, and what it says to who points at it or hears it.
+export const signButton = (text, label, onclick, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
+
 // A drawing of lines in the colour of the text, 16 by 16.
 export function lines(d, size = 14) {
   const svg = document.createElementNS(SVG, "svg");
@@ -53,6 +56,27 @@ export function colour(node, style) {
   node.style.setProperty("--dark", style.dark ?? "#bdbdbd");
 }
 
+const refuse = (event) => event.currentTarget.ariaDisabled === "true" && (event.preventDefault(), event.stopImmediatePropagation());
+
+// A button that can be used now, or not. Never `disabled`: one that has the focus would lose it to the page.
+export function enable(button, on) {
+  button.setAttribute("aria-disabled", !on);
+  // Once, however often it is said.
+  button.addEventListener("click", refuse, true);
+  return button;
+}
+
+// Draws what is in a box anew. Where that takes away or hides what has the focus, it goes to what stands there now under
+// the same name, else to `next` (or what that gives), not to the page.
+export function keepFocus(box, draw, next = box) {
+  const held = box.contains(document.activeElement) ? document.activeElement : null;
+  draw();
+  if (!held || held.getClientRects().length) return;
+  const name = (one) => one.getAttribute("aria-label") ?? one.textContent;
+  const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) => one.getClientRects().length);
+  (seen.find((one) => name(one) === name(held)) ?? (typeof next === "function" ? next() : next))?.focus();
+}
+
 // Calls `run` when one of the traits changes; returns what ends it.
 export function listen(model, names, run) {
   for (const name of names) model.on("change:" + name, run);
@@ -65,10 +89,11 @@ export function choose(model, change) {
   model.save_changes();
 }
 
-const WIDE = 36; // characters that a cell shows of a location
+// Characters that a cell shows of a location.
+const WIDE = 36;
 
-// Of a long location the end says more than the beginning.
-export const tail = (value) => (value.length > WIDE && /^([a-z][a-z0-9+.-]*:\/)?\//i.test(value) ? "…" + value.slice(1 - WIDE) : value);
+// Of a long location, and of a file's name, the end says more than the beginning.
+export const tail = (value) => (value.length > WIDE && /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i.test(value) ? "…" + value.slice(1 - WIDE) : value);
 
 // Puts text on the clipboard; says whether the browser let us.
 export async function copyText(text) {
@@ -98,6 +123,41 @@ export function theme() {
   const page = document.documentElement.dataset.theme;
   if (page === "dark" || page === "light") return page;
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+// What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, and `plain` where the system's
+// colours are forced, in which kinds are told by their icons alone. To be followed when the box is in the page: what is
+// there is read, and `run` called, then and with every change.
+export function inks(box, names, run) {
+  const probe = el("span", { hidden: true });
+  const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
+  let themed = null;
+  box.append(probe);
+  const found = { follow, end };
+  function read() {
+    for (const name of names) {
+      probe.style.color = `var(--ice-${name})`;
+      found[name] = getComputedStyle(probe).color;
+    }
+    const dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
+    Object.assign(found, { font: getComputedStyle(box).fontFamily, dark, plain: medias[0].matches });
+    run();
+  }
+  function follow() {
+    const host = box.closest("[data-ice-theme]");
+    if (!host || themed) return;
+    // A theme's style sheet may come later.
+    themed = new MutationObserver(() => (read(), setTimeout(read, 400)));
+    themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
+    for (const media of medias) media.addEventListener("change", read);
+    read();
+  }
+  function end() {
+    if (!themed) return;
+    themed.disconnect();
+    for (const media of medias) media.removeEventListener("change", read);
+  }
+  return found;
 }
 
 // Keeps data-ice-theme right while the page's theme changes; returns what ends it.

@@ -13,18 +13,22 @@ export const PARTS = [
   { key: "problems", title: "Problems", trait: "problems", count: ({ counts = {} }) => Object.values(counts).reduce((a, b) => a + b, 0) },
   { key: "deletes", title: "Deletes", trait: "vector" },
 ];
-const loaded = new Map(); // the scripts of parts that came later: text -> what it becomes
+// The scripts of parts that came later: text -> what it becomes.
+const loaded = new Map();
 
 // The view of a part that has none here: its script is in the trait `scripts` once Python has seen the tab.
 function later(text) {
   if (!loaded.has(text)) {
     const at = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-    loaded.set(text, import(at).then((module) => module.default($given))); // $given: the modules of this script
+    // $given: the modules of this script.
+    loaded.set(text, import(at).then((module) => module.default($given)));
   }
   return loaded.get(text);
 }
-const LEAST = 25; // percent that either pane keeps
-let made = 0; // for ids: several explorers may be in a page
+// Percent that either pane keeps.
+const LEAST = 25;
+// For ids: several explorers may be in a page.
+let made = 0;
 
 // The tree, and the details of what is selected beside it.
 function treeView(model) {
@@ -67,7 +71,8 @@ export function explorerView(model, every = PARTS) {
   const id = `ice-${Date.now().toString(36)}-${made++}`;
   const timeline = timelineView(model);
   let ended = false;
-  const shown = new Map(); // the parts that have been looked at: key -> { element, end }
+  // The parts that have been looked at: key -> { element, end }.
+  const shown = new Map();
   const tabs = el("div", { class: "ice-parts", role: "tablist", "aria-label": "Parts of the explorer" });
   const buttons = parts.map(({ key, title }) => el("button", { type: "button", class: "ice-part", role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
   const panels = parts.map(({ key }) => el("div", { class: "ice-part-panel", role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
@@ -94,7 +99,7 @@ export function explorerView(model, every = PARTS) {
       if (!here || shown.has(part.key)) return;
       if (part.view) mount(part.key, panels[i], part.view);
       else if (script) later(script).then((view) => mount(part.key, panels[i], view));
-      else panels[i].replaceChildren(el("div", { class: "ice-empty" }, "Loading …"));
+      else panels[i].replaceChildren(el("div", { class: "ice-empty" }, el("span", { class: "ice-awaited" }, "Loading …"), el("span", { class: "ice-missed" }, "Not loaded: the kernel has ended.")));
     });
   }
   function mount(key, panel, make) {

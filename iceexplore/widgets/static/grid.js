@@ -1,9 +1,10 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
-import { choose, copyText, el, lines, listen, tail } from "./dom.js";
+import { choose, copyText, el, enable, keepFocus, lines, listen, tail } from "./dom.js";
 
 const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
 const LONGEST = 300; // characters after which Python shortens a cell
+const SIGNS = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
 const DELAY = 300; // ms without a key until what is typed filters
 const PATIENCE = 120_000; // ms to wait for what is to be copied
 const MANY = 200_000; // rows that are not filtered before Enter
@@ -13,7 +14,13 @@ const SOME = 20; // rows out of view that are drawn in a frame
 const PAUSE = 500; // ms after which they are
 const ROOM = 250; // px of text in a cell, which has 260
 const ROOM_OF_NAME = 200; // in a header, beside its two buttons
-const PLAIN = /^[ -~]*$/; // letters that stay where they are put, and take room each
+const SHORT = 20; // letters that have room in a cell, whichever they are
+// Letters that stay where they are put, and take room each.
+const PLAIN = /^[ -~]*$/;
+// A number, or the beginning of one.
+const NUMBER = /^[+-]?\d*\.?\d*(e[+-]?\d*)?$/i;
+// In CSV: a cell that Python put ' before, as a spreadsheet would calculate it.
+const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r]/;
 
 const count = (n) => n.toLocaleString("en");
 const needsText = (op) => op !== "null" && op !== "not null";
@@ -32,12 +39,15 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   const chips = el("div", { class: "ice-chips" });
   const bar = el("div", { class: "ice-grid-bar" }, column, operator, text, add, menu);
   const panel = el("div", { class: "ice-panel" });
-  const said = el("span", { class: "ice-said", role: "status" });
+  const said = el("span", { class: "ice-said ice-gap", role: "status" });
   const pager = el("div", { class: "ice-pager" });
   const box = el("div", { class: "ice-grid", role: "region", "aria-label": label }, bar, chips, panel, pager);
   operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
   let asked = null; // the query that is not answered yet
   let draft = null; // the filter that is being typed
+  let answered = null; // the same in the page that is shown
+  let fault = ""; // what is wrong with what is typed
+  let note = ""; // what was done last
   let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
   let timer = null;
   let drawn = {}; // the page that is shown
@@ -67,9 +77,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
 
   // Another table; what is typed, sorted and filtered goes with the old one.
   function show(newOf, newTable, more = {}) {
-    draft = null;
-    text.value = "";
-    column.value = "";
+    forget();
     focus = [0, 0];
     asked = { of: newOf, table: newTable };
     ask(more);
@@ -80,25 +88,49 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   const written = () => ({ column: column.value === "" ? null : Number(column.value), op: column.value === "" ? "contains" : operator.value, value: text.value });
   const kept = () => (current().filters ?? []).filter((filter) => !same(filter, draft));
 
+  // What the boxes have: a filter, or none.
+  function write({ column: place, op, value } = {}) {
+    column.value = place ?? "";
+    operator.value = op ?? "contains";
+    text.value = value ?? "";
+    drawFilter();
+  }
+  function forget() {
+    draft = null;
+    write();
+    sound();
+  }
+  // Whether what is typed can be asked for, as a number where the column has numbers. Half a number is none, but whoever
+  // types it is not told so.
+  function sound(done) {
+    const { column, op, value } = written();
+    const plain = value.replaceAll(",", "").trim();
+    const asked = plain && "<=>".includes(op) && page().columns?.[column]?.right;
+    const half = NUMBER.test(plain);
+    const wrong = asked && (!half || isNaN(plain));
+    fault = wrong && (done || !half) ? `“${value.slice(0, 20)}” is no number` : "";
+    text.setAttribute("aria-invalid", fault !== "");
+    drawSaid();
+    return !wrong;
+  }
   function typed() {
     clearTimeout(timer);
-    if ((page().whole ?? 0) <= MANY) timer = setTimeout(apply, DELAY);
+    timer = setTimeout((page().whole ?? 0) <= MANY ? apply : sound, DELAY);
   }
-  function apply() {
+  function apply(done) {
     clearTimeout(timer);
+    if (!sound(done)) return false;
     const others = kept();
     const now = written();
     draft = needsText(now.op) && now.value.trim() === "" ? null : now;
     const filters = draft ? [...others, draft] : others;
     if (!same(filters, current().filters ?? [])) ask({ filters, page: 0 });
+    return draft !== null;
   }
   function keep() {
-    apply();
-    if (!draft) return;
-    draft = null;
-    text.value = "";
-    column.value = "";
-    drawFilter();
+    if (!apply(true)) return;
+    if (same(draft, answered)) answered = null;
+    forget();
     drawChips();
     text.focus();
   }
@@ -131,8 +163,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     );
   }
   function clear() {
-    draft = null;
-    text.value = "";
+    forget();
     ask({ filters: [], page: 0 });
     text.focus();
   }
@@ -184,9 +215,10 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       let cell = line.firstChild;
       row.forEach((value, i) => {
         const words = value === null ? "null" : tail(value);
+        const long = spills(words, ROOM);
         if (value === null) cell.classList.add("ice-null");
-        else if (words !== value) cell.title = value;
-        if (spills(words, ROOM)) cell.classList.add("ice-long");
+        else if (words !== value || (long && words.length > SHORT)) cell.title = value;
+        if (long) cell.classList.add("ice-long");
         cell.append(i === link && node ? el("span", { class: "ice-open" }, words) : words);
         cell = cell.nextSibling;
       });
@@ -212,7 +244,6 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     if (down && turned) panel.scrollTop = 0;
     focus = [Math.min(focus[0], body().length - 1), focus[1]];
     stop(held);
-    reveal();
   }
   // What is in view is drawn at once; the rows below it when somebody goes there or pauses, so that no frame has all of a
   // page's cells to lay out, and who clicks through a tree never waits for what is out of sight.
@@ -281,10 +312,9 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   function drawPager() {
     const now = page();
     pager.hidden = now.rows === undefined && now.text === undefined;
-    const button = (words, name, run, off = false) => el("button", { type: "button", class: "ice-button", "aria-label": name === words ? null : name, disabled: off, onclick: run }, words);
-    if (now.text !== undefined) return pager.replaceChildren(el("span", { class: "ice-gap" }), said, button("Copy", "Copy", () => copied(now.text)));
+    const button = (words, name, run, off = false) => enable(el("button", { type: "button", class: "ice-button", "aria-label": name === words ? null : name, onclick: run }, words), !off);
+    if (now.text !== undefined) return pager.replaceChildren(said, button("Copy", "Copy", () => copied(now.text)));
     if (!now.rows) return;
-    const held = pager.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     const first = now.page * now.size;
     const all = now.total === 1 ? "1 row" : `${count(now.total)} rows`;
     const range = now.pages > 1 ? `${count(first + 1)}–${count(first + now.rows.length)} of ${all}` : all;
@@ -297,13 +327,11 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     pager.replaceChildren(
       el("span", { class: "ice-range", role: "status" }, now.total < now.whole ? `${range} (of ${count(now.whole)})` : range),
       ...(now.pages > 1 ? [go(0, "«", "First page"), go(now.page - 1, "‹", "Previous page"), number, go(now.page + 1, "›", "Next page"), go(now.pages - 1, "»", "Last page")] : []),
-      el("span", { class: "ice-gap" }),
       said,
       button("Copy cell", "Copy cell", copyCell, !now.total),
       button("Copy row", "Copy row as JSON", copyRow, !now.total),
       button("CSV", "Download all rows as CSV", download, !now.total),
     );
-    if (held) [...pager.querySelectorAll("[aria-label]:not(:disabled)")].find((one) => one.getAttribute("aria-label") === held)?.focus();
   }
 
   function drawState() {
@@ -316,10 +344,14 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   // What was asked for does not come: it could not be read, or somebody cancelled.
   function missed(words, { of, table, page: wanted, ...how } = asked) {
     asked = null;
-    drawState();
     const here = page().of === of && page().table === table;
+    const filters = page().filters ?? [];
+    const lost = how.filters?.find((one) => !filters.some((other) => same(one, other)));
+    if (here && lost && !text.value) write(lost);
+    draft = column.value || text.value ? answered : null;
+    drawState();
     if (here && page().rows) return; // what was shown before still is
-    const again = () => ((asked = { of, table, ...how }), ask({ page: wanted ?? 0 }));
+    const again = () => ((asked = { of, table, ...how }), ask({ page: wanted ?? 0 }), text.focus());
     panel.replaceChildren(el("div", { class: "ice-empty" }, words, " ", el("button", { type: "button", class: "ice-link", onclick: again }, "Try again")));
     pager.hidden = bar.hidden = chips.hidden = true;
     drawn = {};
@@ -339,10 +371,19 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     turning = 0;
     if (asked && (page().n ?? 0) < asked.n) return; // an answer to what was asked before
     asked = null;
-    if (draft && !(page().filters ?? []).some((filter) => same(filter, draft))) draft = null;
+    const now = page();
+    if (["of", "table", "n"].some((key) => drawn[key] !== now[key])) say("");
+    if (draft && !now.filters?.some((filter) => same(filter, draft))) {
+      // another view took it away
+      if (bar.contains(document.activeElement)) draft = null;
+      else forget();
+    }
+    answered = draft;
     drawTable();
-    drawPager();
+    keepFocus(pager, drawPager, panel.querySelector("[tabindex='0']"));
     drawState();
+    // Now that all has the height that it will have.
+    reveal();
   }
 
   // Cells to walk ------------------------------------------------------------------------------------------------------
@@ -464,7 +505,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     if (message.error) wait.reject(new Error(message.error));
     else wait.resolve(message);
   }
-  const say = (words) => (said.textContent = words);
+  const drawSaid = () => (said.textContent = said.title = fault || note);
+  const say = (words) => ((note = words), drawSaid());
   async function copied(value) {
     say((await copyText(value)) ? `Copied ${count(value.length)} character${value.length === 1 ? "" : "s"}` : "The browser does not let us copy");
   }
@@ -481,7 +523,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     attempt(async () => {
       const [row, i] = chosenCell();
       const value = body()[row]?.[i] ?? "";
-      if (value.length < LONGEST) return copied(value);
+      if (value.length < LONGEST && !SIGNS.test(value)) return copied(value);
       await copied((await whole("cell", { row: inTable(row), column: page().shown[i] })).text);
     });
   const copyRow = () => attempt(async () => copied((await whole("row", { row: inTable(chosenCell()[0]) })).text));
@@ -497,14 +539,14 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         row = part.next;
         say(row === null ? "" : `${count(row)} of ${count(part.total)} rows`);
         if (length > part.most && row !== null) {
-          say(`Ends after ${count(row)} of ${count(part.total)} rows: the rest is too large for a browser`);
+          say(`Saved ${count(row)} of ${count(part.total)} rows: a browser takes no more`);
           break;
         }
       }
       const url = URL.createObjectURL(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }));
       el("a", { href: url, download: `${[model.get("title"), page().table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80)}.csv` }).click();
       setTimeout(() => URL.revokeObjectURL(url), 60_000);
-      if (row === null) say("Saved; what a spreadsheet would calculate has ' before it");
+      if (row === null) say(parts.some((part) => DEFUSED.test(part)) ? "Saved, ' before formulas" : "Saved");
     });
 
   for (const kind of ["pointerdown", "keydown", "focusin"]) box.addEventListener(kind, settle, true);
@@ -529,6 +571,6 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
 
 // Selects a node, and the snapshot that it is of.
 export function chooseNode(model, node) {
-  const snapshot = /^(?:snapshot|root|manifest|file|statistics):(\d+)/.exec(node)?.[1];
+  const snapshot = /^(?:snapshot|root|manifest|file|statistics):(-?\d+)/.exec(node)?.[1];
   choose(model, { node, ...(snapshot ? { snapshot } : {}) });
 }

@@ -2,7 +2,8 @@
 // become a block of several columns, so that a long list stays readable.
 
 export const SIZE = { height: 40, x: 38, y: 8, least: 92, most: 220 };
-const LONG = 8; // so many closed nodes in a row stand below each other; more are a block
+// So many closed nodes in a row stand below each other; more are a block.
+const LONG = 8;
 const COLUMNS = 8;
 const NONE = [];
 
@@ -10,7 +11,8 @@ const NONE = [];
 export function seen(nodes, roots, expanded) {
   const open = new Set(expanded);
   const rows = [];
-  const known = new Set(); // damaged data must not send us in circles
+  // Damaged data must not send us in circles.
+  const known = new Set();
   const walk = (ids, parent, level) => {
     const here = [];
     ids.forEach((id, index) => {
@@ -83,7 +85,8 @@ export function layout({ rows, roots }) {
       const end = place(row.kids, row, top);
       const first = row.kids[0].y;
       const last = row.kids.at(-1).y;
-      put(row, xs[row.level], Math.min((first + last) / 2, first + 2 * step)); // near the first: not off the screen
+      // Near the first: not off the screen.
+      put(row, xs[row.level], Math.min((first + last) / 2, first + 2 * step));
       top = Math.max(end, row.y + step) + (row.kids.length > 1 ? SIZE.y : 0);
     }
     return top;

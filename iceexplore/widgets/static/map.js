@@ -2,7 +2,7 @@
 // search, the way to what is selected, a legend, and files of it.
 
 import { canvasView } from "./canvas.js";
-import { choose, el, listen } from "./dom.js";
+import { choose, el, keepFocus, listen, signButton } from "./dom.js";
 import { findBar } from "./find.js";
 import { layout, seen } from "./layout.js";
 import { rowsView } from "./rows.js";
@@ -22,19 +22,24 @@ const TYPES = { svg: ["svg", "image/svg+xml"], mermaid: ["mmd", "text/plain"], d
 // Gives { element, end, fit(), reveal(id), focus(id), where(id) }.
 export function mapView(model, options = {}) {
   const names = { nodes: "nodes", roots: "roots", expanded: "expanded", ...options };
-  const python = options.python ?? names.nodes === "nodes";
+  const python = options.python ?? (names.nodes === "nodes" && model.get("search") !== undefined);
   const selected = options.selected ?? (() => model.get("selection").node);
   const select = options.select ?? ((id) => choose(model, { node: id }));
   const unfold = options.unfold ?? open;
   const styles = model.get("styles");
   const nodes = () => model.get(names.nodes);
-  let drawn = []; // the traits' values that were laid out last
+  // The traits' values that were laid out last.
+  let drawn = [];
   let placed = null;
-  let toggled = null; // the card that keeps its place
-  let last = null; // what was selected when we looked last
-  let coming = null; // what is to be shown once it is there
+  // The card that keeps its place.
+  let toggled = null;
+  // What was selected when we looked last.
+  let last = null;
+  // What is to be shown once it is there.
+  let coming = null;
   let waiting = false;
-  let asked = null; // the file that this view asked Python for
+  // The file that this view asked Python for.
+  let asked = null;
 
   const on = {
     select: (row) => (row.node.kind === "more" ? toggle({ ...row, open: false }) : select(row.id)),
@@ -52,14 +57,13 @@ export function mapView(model, options = {}) {
     onToggle: (row) => (rows.focus(row.id), toggle(row)),
     onMove: () => {},
   });
-  const button = (text, label, act, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick: act, ...extra }, text);
   const way = el("ol", { class: "ice-trail" });
   const path = el("nav", { "aria-label": "Path", class: "ice-crumbs" }, way);
   const legend = el("div", { class: "ice-legend", hidden: true });
-  const asList = button("List", "Show as a list", () => setList(!list()), { "aria-pressed": false });
-  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out of the tree", () => picture.zoom(1 / 1.3)), button("+", "Zoom into the tree", () => picture.zoom(1.3)), button("Fit", "Fit the tree", () => picture.fit()));
-  const formats = el("span", { class: "ice-group", hidden: true }, ...SAVED.filter(([format]) => python || format === "png").map(([format, title]) => button(title, `Save as ${title}`, () => save(format))));
-  const saver = button("Save…", "Save the picture", () => setSaving(formats.hidden), { "aria-expanded": false });
+  const asList = signButton("List", "Show as a list", () => setList(!list()), { "aria-pressed": false });
+  const zooms = el("span", { class: "ice-group" }, signButton("−", "Zoom out of the tree", () => picture.zoom(1 / 1.3)), signButton("+", "Zoom into the tree", () => picture.zoom(1.3)), signButton("Fit", "Fit the tree", () => picture.fit()));
+  const formats = el("span", { class: "ice-group", hidden: true }, ...SAVED.filter(([format]) => python || format === "png").map(([format, title]) => signButton(title, `Save as ${title}`, () => save(format))));
+  const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { "aria-expanded": false });
   const find = findBar(model, { python, label: options.label, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.mark({ hits })) });
   const tools = el("div", { class: "ice-tools" }, find.element, el("span", { class: "ice-group ice-end" }, zooms, asList, saver, formats));
   const stage = el("div", { class: "ice-stage" }, rows.element, picture.element);
@@ -126,7 +130,8 @@ export function mapView(model, options = {}) {
       rows.show(placed.rows, { selected: now });
       find.look();
     } else rows.mark({ selected: now });
-    if (nodes()[toggled]?.children || !model.get(names.expanded).includes(toggled)) toggled = null; // its children are there
+    // Its children are there.
+    if (nodes()[toggled]?.children || !model.get(names.expanded).includes(toggled)) toggled = null;
     if (now !== last) coming = now;
     last = now;
     if (coming !== null && placed.byId.has(coming)) {
@@ -141,17 +146,16 @@ export function mapView(model, options = {}) {
     const steps = [];
     const above = (at) => (placed.byId.has(at) ? placed.byId.get(at).parent : Object.entries(nodes()).find(([, node]) => node.children?.includes(at))?.[0]);
     for (let at = id; at && nodes()[at] && !steps.includes(at); at = above(at)) steps.unshift(at);
-    way.replaceChildren(
-      ...steps.map((step, i) => {
-        const { label } = nodes()[step];
-        return el("li", {}, i + 1 < steps.length ? button(label, `Go to ${label}`, () => go(step)) : el("span", { "aria-current": "location" }, label));
-      }),
-    );
+    const items = steps.map((step, i) => {
+      const { label } = nodes()[step];
+      return el("li", {}, i + 1 < steps.length ? signButton(label, `Go to ${label}`, () => go(step)) : el("span", { "aria-current": "location", tabindex: -1 }, label));
+    });
+    keepFocus(way, () => way.replaceChildren(...items), here);
   }
+  const here = () => way.querySelector("[aria-current]");
   function drawLegend() {
     const parts = options.legend ? options.legend() : python ? compared() : null;
-    legend.hidden = !parts;
-    legend.replaceChildren(...(parts ?? []));
+    keepFocus(legend, () => ((legend.hidden = !parts), legend.replaceChildren(...(parts ?? []))), here);
   }
   // Of a comparison: with what, and how much of the tree differs.
   function compared() {
@@ -162,13 +166,13 @@ export function mapView(model, options = {}) {
       const sign = el("span", { class: "ice-mark", "aria-hidden": "true", style: { "--light": style.light, "--dark": style.dark } }, style.sign);
       return el("span", { class: "ice-counted" }, sign, words);
     });
-    return [el("span", {}, text), ...signs, button("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-button ice-end" })];
+    return [el("span", {}, text), ...signs, signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-button ice-end" })];
   }
 
   // Files ------------------------------------------------------------------------------------------------------------
 
   function setSaving(yes) {
-    formats.hidden = !yes;
+    keepFocus(formats, () => (formats.hidden = !yes), saver);
     saver.setAttribute("aria-expanded", yes);
   }
   async function save(format) {
@@ -205,7 +209,6 @@ export function mapView(model, options = {}) {
   if (python) ends.push(listen(model, ["written"], saved));
   update();
   if (options.list) setList(true);
-  requestAnimationFrame(picture.attached);
   box.where = picture.where;
   return { element: box, fit: picture.fit, where: picture.where, reveal: go, focus: rows.focus, end: () => ends.forEach((end) => end()) };
 }

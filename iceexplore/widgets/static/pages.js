@@ -1,7 +1,10 @@
 // Pages of a table that is all here: what Python answers to a grid's query, without Python.
 
 // Numbers as BigInt where they are whole, so that no digit of an id is lost.
-const number = (text) => (/^[+-]?\d+$/.test(text) ? BigInt(text) : text.trim() === "" ? NaN : Number(text.replaceAll(",", "")));
+function number(text) {
+  const plain = text.replaceAll(",", "").trim();
+  return /^[+-]?\d+$/.test(plain) ? BigInt(plain) : plain === "" ? NaN : Number(plain);
+}
 const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
 const tests = {

@@ -1,6 +1,6 @@
 // What is wrong in what has been read: by severity and kind, each with the way to its node.
 
-import { choose, el, listen } from "./dom.js";
+import { choose, el, enable, listen } from "./dom.js";
 
 const SIGNS = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
 const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
@@ -9,11 +9,12 @@ export function problemsView(model) {
   const sums = el("span", { class: "ice-group", role: "group", "aria-label": "Severities shown" });
   const covered = el("span", { class: "ice-covered", role: "status" });
   const all = el("button", { type: "button", class: "ice-button ice-wordy", onclick: readAll });
-  const list = el("div", { class: "ice-findings" });
+  const list = el("div", { class: "ice-findings", tabindex: -1 });
   const box = el("section", { class: "ice-problems", "aria-label": "Problems" }, el("div", { class: "ice-problem-bar" }, sums, covered, all), list);
   const folded = new Set(); // codes of the groups that are shut
 
   const said = () => model.get("problems");
+  const bare = () => !model.get("selection").snapshot;
   function readAll() {
     model.set("read_all", model.get("read_all") + 1);
     model.save_changes();
@@ -34,14 +35,16 @@ export function problemsView(model) {
     const held = sums.contains(document.activeElement) ? [...sums.children].indexOf(document.activeElement) : -1;
     sums.replaceChildren(
       ...Object.entries(SIGNS).map(([severity, [, word]]) =>
-        el("button", { type: "button", class: "ice-button ice-wordy", "aria-pressed": model.get("severities").includes(severity), disabled: !counts[severity], onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)),
+        enable(el("button", { type: "button", class: "ice-button ice-wordy", "aria-pressed": model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)), counts[severity]),
       ),
     );
     if (held >= 0) sums.children[held]?.focus();
     const left = manifests - read;
-    covered.textContent = read === undefined ? "" : manifests === null ? "which manifests this snapshot has cannot be read" : manifests ? `${read.toLocaleString("en")} of ${count(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
+    covered.textContent = read === undefined ? "" : bare() ? "the table has no snapshot" : manifests === null ? "which manifests this snapshot has cannot be read" : manifests ? `${read.toLocaleString("en")} of ${count(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
+    const lost = document.activeElement === all && !(left > 0);
     all.hidden = !(left > 0);
-    all.disabled = model.get("busy") !== "";
+    if (lost) list.focus();
+    enable(all, model.get("busy") === "");
     all.textContent = read ? `Read the other ${left === 1 ? "one" : left.toLocaleString("en")}` : `Read ${manifests === 1 ? "it" : "all"}`;
   }
 
@@ -84,7 +87,8 @@ export function problemsView(model) {
       details.addEventListener("toggle", () => (details.open ? folded.delete(group.code) : folded.add(group.code)));
       return [details];
     });
-    const nothing = !groups ? "Looking …" : groups.length ? "Nothing of these severities." : read < manifests ? "Nothing is wrong in what has been read." : "Nothing is wrong: all of this snapshot's metadata has been read.";
+    const clean = bare() ? "Nothing is wrong in the table's metadata file: it has no snapshot to look into." : read < manifests ? (read ? "Nothing is wrong in what has been read." : "None of the manifests has been looked at yet.") : "Nothing is wrong: all of this snapshot's metadata has been read.";
+    const nothing = !groups ? "Looking …" : groups.length ? "Nothing of these severities." : clean;
     list.replaceChildren(...(parts.length ? parts : [el("div", { class: "ice-empty" }, nothing)]));
     list.scrollTop = top;
     if (focus?.[0]) list.querySelector(`[data-id="${CSS.escape(focus[0])}"]`)?.querySelector(focus[1].toLowerCase())?.focus();

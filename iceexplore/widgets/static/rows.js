@@ -3,19 +3,25 @@
 
 import { colour, el, icon } from "./dom.js";
 
-const ROW = 36; // px, as in the style sheet
-const BEYOND = 5; // so many rows above and below what is in view are in the page too
-const ALL = 200; // so many rows are in the page without further ado
+// Px, as in the style sheet.
+const ROW = 36;
+// So many rows above and below what is in view are in the page too.
+const BEYOND = 5;
+// So many rows are in the page without further ado.
+const ALL = 200;
 const SPEAK = { added: "added", removed: "removed", carried: "carried over", problem: "problem", pruned: "skipped" };
 
 // `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
 export function rowsView({ styles, label, on }) {
   const sheet = el("div", { class: "ice-sheet", role: "none" });
   const box = el("div", { class: "ice-tree", role: "tree", "aria-label": label }, sheet);
-  const drawn = new Map(); // id -> { element, key }
+  // Id -> { element, key }.
+  const drawn = new Map();
   let rows = [];
-  let at = new Map(); // id -> its place in rows
-  let focus = null; // the node that has the tab stop
+  // Id -> its place in rows.
+  let at = new Map();
+  // The node that has the tab stop.
+  let focus = null;
   let state = { selected: null, hits: new Set() };
   let typed = "";
   let timer = null;
@@ -32,18 +38,21 @@ export function rowsView({ styles, label, on }) {
     const had = document.activeElement?.parentElement === sheet;
     let [first, last] = [0, rows.length];
     if (rows.length > ALL) {
-      const tall = box.clientHeight || 400; // asked before anything changes: the browser need not lay out twice
+      // Asked before anything changes: the browser need not lay out twice.
+      const tall = box.clientHeight || 400;
       const top = Math.max(0, Math.min(box.scrollTop, rows.length * ROW - tall));
       first = Math.max(0, Math.floor(top / ROW) - BEYOND);
       last = Math.min(rows.length, Math.ceil((top + tall) / ROW) + BEYOND);
     }
+    box.classList.toggle("ice-whole", rows.length <= ALL);
     const height = `${rows.length * ROW}px`;
     if (sheet.style.height !== height) sheet.style.height = height;
     const wanted = new Set();
     for (let i = first; i < last; i++) wanted.add(i);
     if (at.has(focus)) wanted.add(at.get(focus));
     const keep = new Set();
-    let before = null; // in the page they stand in the order of the tree
+    // In the page they stand in the order of the tree.
+    let before = null;
     for (const i of [...wanted].sort((a, b) => a - b)) {
       const element = drawRow(rows[i], i);
       keep.add(rows[i].id);
@@ -51,7 +60,8 @@ export function rowsView({ styles, label, on }) {
       if (there !== element) sheet.insertBefore(element, there);
       before = element;
     }
-    if (had) drawn.get(focus)?.element.focus({ preventScroll: true }); // before the row that has it goes
+    // Before the row that has it goes.
+    if (had) drawn.get(focus)?.element.focus({ preventScroll: true });
     for (const [id, { element }] of drawn)
       if (!keep.has(id)) {
         element.remove();
@@ -77,7 +87,8 @@ export function rowsView({ styles, label, on }) {
     element.title = node.tooltip ?? "";
     const said = { level, posinset: index + 1, setsize: of, selected: id === state.selected, expanded: node.leaf ? null : open, busy: busy || null };
     for (const [name, value] of Object.entries(said))
-      if (value === null) element.removeAttribute("aria-" + name); // a leaf is neither open nor closed
+      // A leaf is neither open nor closed.
+      if (value === null) element.removeAttribute("aria-" + name);
       else element.setAttribute("aria-" + name, value);
     return element;
   }
@@ -161,7 +172,8 @@ export function rowsView({ styles, label, on }) {
       else return;
     }
     event.preventDefault();
-    event.stopPropagation(); // or the notebook moves to another cell
+    // Or the notebook moves to another cell.
+    event.stopPropagation();
   });
 
   return {

@@ -11,6 +11,7 @@ function staticModel(saved) {
   const traits = { ...saved.traits };
   const heard = new Map();
   const set = (name, value) => {
+    if (name === "selection") value = { ...value, against: "" }; // comparing takes Python
     if (JSON.stringify(traits[name]) === JSON.stringify(value)) return;
     const before = traits[name];
     traits[name] = value;

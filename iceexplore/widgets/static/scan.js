@@ -1,7 +1,7 @@
 // The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
 // and where a row is.
 
-import { choose, copyText, el, listen } from "./dom.js";
+import { choose, copyText, el, keepFocus, listen } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -168,6 +168,7 @@ export function scanView(model) {
   const columns = el("details", { class: "ice-menu ice-scan-columns", onkeydown: (event) => event.key === "Escape" && ((columns.open = false), summary.focus(), event.stopPropagation()) }, summary, names);
   const groups = check("Row groups", (event) => set(model, "scan_row_groups", event.target.checked), { title: "Opens the footers of the files that are left" });
   const tries = el("select", { class: "ice-select ice-scan-tries", "aria-label": "Examples and recent filters", onchange: () => submit(tries.value) });
+  const planner = button("Plan", () => submit(box.value()), "ice-primary");
   const answer = el("div", { class: "ice-scan-answer" });
   const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
   const empty = el("div", { class: "ice-scan-empty" });
@@ -178,7 +179,7 @@ export function scanView(model) {
   const root = el(
     "section",
     { class: "ice-scan", "aria-label": "Scan lab" },
-    el("div", { class: "ice-scan-top" }, el("div", { class: "ice-scan-line" }, box.element, button("Plan", () => submit(box.value()), "ice-primary")), el("div", { class: "ice-scan-line ice-scan-how" }, tries, columns, groups)),
+    el("div", { class: "ice-scan-top" }, el("div", { class: "ice-scan-line" }, box.element, planner), el("div", { class: "ice-scan-line ice-scan-how" }, tries, columns, groups)),
     answer,
     el("div", { class: "ice-scan-panes" }, el("div", { class: "ice-scan-left" }, map.element, empty), el("div", { class: "ice-scan-side" }, tabs, pane)),
   );
@@ -212,16 +213,15 @@ export function scanView(model) {
     groups.firstChild.checked = model.get("scan_row_groups");
     const group = (label, texts) => el("optgroup", { label }, texts.map((text) => el("option", { value: text }, text)));
     tries.replaceChildren(el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", [...filters, "true"]));
-    empty.replaceChildren(
-      el("p", {}, el("strong", {}, "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:"),
-      ...[...filters, "true"].map((text) => el("button", { type: "button", class: "ice-chip", onclick: () => submit(text) }, el("code", {}, text), text === "true" ? el("span", {}, "every row") : null)),
-    );
+    const chips = [...filters, "true"].map((text) => el("button", { type: "button", class: "ice-chip", onclick: () => submit(text) }, el("code", {}, text), text === "true" ? el("span", {}, "every row") : null));
+    const words = el("p", {}, el("strong", {}, "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:");
+    keepFocus(empty, () => empty.replaceChildren(words, ...chips), planner);
   }
   function drawAnswer() {
     const { error, headline, took, python, notes, of } = plan();
     const count = model.get("scan_count");
     map.element.hidden = !there();
-    empty.hidden = there();
+    keepFocus(empty, () => (empty.hidden = there()), planner);
     answer.hidden = !there() && !error;
     if (!there()) return answer.replaceChildren(el("pre", { class: "ice-scan-fault", role: "alert" }, error ?? ""));
     answer.replaceChildren(
@@ -264,8 +264,8 @@ export function scanView(model) {
 
   const ends = [
     listen(model, ["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop),
-    listen(model, ["scan_plan", "scan_count"], drawAnswer),
-    listen(model, ["scan_plan", "scan_why", "scan_advice", "scan_tab"], drawSide),
+    listen(model, ["scan_plan", "scan_count"], () => keepFocus(answer, drawAnswer, planner)),
+    listen(model, ["scan_plan", "scan_why", "scan_advice", "scan_tab"], () => keepFocus(pane, drawSide, tabs.querySelector("[tabindex='0']"))),
     listen(model, ["scan_plan", "scan_filter", "selection"], drawStale),
     ...[box, map, grid, finder].map(({ end }) => end),
   ];

@@ -1,35 +1,41 @@
 // What every widget stands in: its theme, what it is busy with, errors, and a kernel that does not answer.
 
-import { el, followTheme, listen } from "./dom.js";
+import { el, followTheme, keepFocus, listen } from "./dom.js";
 
-const PATIENCE = 3000; // ms without an answer until we ask whether somebody is there, and again until we say that nobody is
-const REST = 20000; // ms without a sign of Python after which whoever comes to the widget is reason to ask
+// ms without an answer until we ask whether somebody is there, and again until we say that nobody is.
+const PATIENCE = 3000;
+// ms without a sign of Python after which whoever comes to the widget is reason to ask.
+const REST = 20000;
 const LOST = { text: "The kernel has ended, or was restarted.", advice: "What has been read stays here to look at. Run the cell again to go on." };
 const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
 
 export function shell({ model, el: host }, views) {
-  const title = el("h2", { class: "ice-table-name" });
+  const title = el("h2", { class: "ice-table-name", tabindex: -1 });
   const badges = el("span", { class: "ice-badges" });
   const busy = el("span", { class: "ice-busy-text", role: "status", "aria-live": "polite" });
   const stop = el("button", { type: "button", class: "ice-button", hidden: true, onclick: cancel }, "Cancel");
   const error = el("div", { class: "ice-error", role: "alert", hidden: true });
   const root = el(
     "div",
-    // JupyterLab would take arrows and Enter for its own shortcuts
-    { class: "ice-widget", "data-lm-suppress-shortcuts": "true" },
+    // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
+    { class: "ice-widget", dir: "ltr", "data-lm-suppress-shortcuts": "true" },
     el("header", { class: "ice-top" }, el("div", { class: "ice-line-one" }, title, badges, el("div", { class: "ice-busy" }, busy, stop))),
     error,
   );
   let waiting = null;
-  let silent = null; // why nobody answers
-  let sign = Date.now(); // of Python, the last
+  // The selection that was answered last, while another is asked for.
+  let before = null;
+  // Why nobody answers.
+  let silent = null;
+  // Of Python, the last.
+  let sign = Date.now();
   const asking = {
     get: (name) => model.get(name),
-    set: (name, value) => model.set(name, value),
+    set,
     on: (name, run) => model.on(name, run),
     off: (name, run) => model.off(name, run),
     send: (...message) => (wait(), silent === LOST || model.send(...message)),
-    save_changes: () => (wait(), model.save_changes()),
+    save_changes: () => silent === LOST || (wait(), model.save_changes()),
   };
   const shown = views.map((view) => view(asking));
   root.append(...shown.map((view) => view.element));
@@ -40,7 +46,7 @@ export function shell({ model, el: host }, views) {
   function drawBusy() {
     const text = silent ? "" : model.get("busy");
     busy.textContent = text;
-    stop.hidden = text === "";
+    keepFocus(stop, () => (stop.hidden = text === ""), title);
     root.classList.toggle("ice-working", text !== "");
     root.setAttribute("aria-busy", text !== "");
   }
@@ -53,9 +59,18 @@ export function shell({ model, el: host }, views) {
     model.set("cancelled", model.get("cancelled") + 1);
     asking.save_changes();
   }
+  // Nobody answers a selection once the kernel has ended: then all goes on to show what was read.
+  function set(name, value) {
+    const selects = name === "selection";
+    if (selects && silent === LOST) return;
+    if (selects) before ??= model.get(name);
+    model.set(name, value);
+  }
   function say(why) {
     if (silent === why) return;
     silent = why;
+    root.classList.toggle("ice-lost", why === LOST);
+    if (why === LOST && before) model.set("selection", before);
     drawError();
     drawBusy();
   }
@@ -67,13 +82,14 @@ export function shell({ model, el: host }, views) {
     try {
       model.send({ ping: true });
     } catch {
-      return say(LOST); // the notebook knows that there is nobody to send to
+      // The notebook knows that there is nobody to send to.
+      return say(LOST);
     }
     waiting = setTimeout(() => say(SILENT), PATIENCE);
   }
   function answered() {
     clearTimeout(waiting);
-    waiting = null;
+    waiting = before = null;
     sign = Date.now();
     if (silent === SILENT) say(null);
   }
@@ -97,6 +113,7 @@ export function shell({ model, el: host }, views) {
   drawTop();
   drawBusy();
   drawError();
+  host.classList.add("ice-host");
   host.append(root);
   return () => {
     clearTimeout(waiting);

@@ -1,10 +1,13 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, el, listen } from "./dom.js";
+import { choose, el, enable, inks, listen, signButton } from "./dom.js";
 
-const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30]; // px: the flags' row, lanes, room left and right
-const DELAY = 150; // ms without a key until we travel
-const DENSE = 7; // px apart: nearer ones are drawn together
+// Px: the flags' row, lanes, room left and right.
+const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
+// ms without a key until we travel.
+const DELAY = 150;
+// px apart: nearer ones are drawn together.
+const DENSE = 7;
 const BIN = 3;
 const SIGNS = { append: "●", overwrite: "■", delete: "▼", replace: "◆" };
 const COLOURS = ["paper", "ink", "muted", "accent", "chosen"];
@@ -28,45 +31,44 @@ export function timelineView(model) {
   const styles = model.get("styles");
   const canvas = el("canvas", { class: "ice-line-canvas", "aria-hidden": "true" });
   const line = el("div", { class: "ice-axis", role: "slider", tabindex: 0, "aria-label": "Snapshot", "aria-valuemin": 1 }, canvas);
-  const probe = el("span", { hidden: true });
-  const button = (text, label, onclick, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
   const select = (label, options, onchange) => el("select", { class: "ice-select", "aria-label": label, title: label, onchange }, ...options.map(([value, text]) => el("option", { value }, text)));
-  const back = button("‹", "Earlier snapshot", () => go(at() - 1, true));
-  const player = button("▶", "Play through the history", () => play(playing === null));
-  const next = button("›", "Later snapshot", () => go(at() + 1, true));
+  const back = signButton("‹", "Earlier snapshot", () => go(at() - 1, true));
+  const player = signButton("▶", "Play through the history", () => play(playing === null));
+  const next = signButton("›", "Later snapshot", () => go(at() + 1, true));
   const speed = select("Speed", SPEEDS, () => {});
   const said = el("div", { class: "ice-when" });
-  const comparing = button("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { "aria-pressed": false });
+  const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { "aria-pressed": false });
   const scale = select("Scale", SCALES, () => set("scale", scale.value));
   const measure = select("Height", MEASURES, () => set("measure", measure.value));
-  const zooms = el("span", { class: "ice-group" }, button("−", "Zoom out", () => zoom(2)), button("+", "Zoom in", () => zoom(0.5)), button("Fit", "Fit: show all of it", () => zoom(Infinity)));
+  const zooms = el("span", { class: "ice-group" }, signButton("−", "Zoom out", () => zoom(2)), signButton("+", "Zoom in", () => zoom(0.5)), signButton("Fit", "Fit: show all of it", () => zoom(Infinity)));
   const legend = el("div", { class: "ice-line-legend" });
   const result = el("div", { class: "ice-compared", role: "status" });
-  const clear = button("×", "End the comparison", () => (choose(model, { against: "" }), line.focus()));
+  const clear = signButton("×", "End the comparison", () => (choose(model, { against: "" }), line.focus()));
   const foot = el("div", { class: "ice-line-foot" }, legend, result, clear);
   const tools = el("div", { class: "ice-line-tools" }, back, player, next, speed, said, el("span", { class: "ice-group ice-end" }, zooms, comparing, scale, measure));
   const none = el("div", { class: "ice-empty" }, "No snapshots yet: nothing has been committed.");
-  const box = el("section", { class: "ice-timeline", "aria-label": "Timeline" }, none, tools, line, foot, probe);
+  const box = el("section", { class: "ice-timeline", "aria-label": "Timeline" }, none, tools, line, foot);
   const context = canvas.getContext("2d");
   speed.value = 1200;
 
   let all = [];
   let places = new Map();
-  let units = []; // where each stands, from 0 to 1, ascending
+  // Where each stands, from 0 to 1, ascending.
+  let units = [];
   let lanes = 1;
-  let most = 0; // of the measure
-  let shown = [0, 1]; // the part of the units in view
+  // Of the measure.
+  let most = 0;
+  // The part of the units in view.
+  let shown = [0, 1];
   let width = 0;
-  let moved = null; // where the keys have gone, until we travel there
+  // Where the keys have gone, until we travel there.
+  let moved = null;
   let hovered = -1;
   let compare = false;
   let playing = null;
   let timer = null;
   let frame = 0;
-  let colours = {};
-  let font = "";
-  let dark = false;
-  let plain = false;
+  const colours = inks(box, COLOURS, () => draw());
 
   const picked = (key) => places.get(model.get("selection")[key]) ?? -1;
   const at = () => moved ?? picked("snapshot");
@@ -74,7 +76,7 @@ export function timelineView(model) {
   const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
   const room = () => Math.max(1, width - LEFT - RIGHT);
   const x = (i) => LEFT + ((units[i] - shown[0]) / (shown[1] - shown[0])) * room();
-  const tint = (name, otherwise = "muted") => (plain ? colours.ink : (dark ? styles[name]?.dark : styles[name]?.light) ?? colours[otherwise]);
+  const tint = (name, otherwise = "muted") => (colours.plain ? colours.ink : (colours.dark ? styles[name]?.dark : styles[name]?.light) ?? colours[otherwise]);
 
   function set(name, value) {
     model.set(name, value);
@@ -104,23 +106,13 @@ export function timelineView(model) {
     shown = [0, 1];
     draw();
   }
-  function readTheme() {
-    for (const name of COLOURS) {
-      probe.style.color = `var(--ice-${name})`;
-      colours[name] = getComputedStyle(probe).color;
-    }
-    font = `11px ${getComputedStyle(box).fontFamily}`;
-    dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
-    plain = forced.matches;
-    draw();
-  }
   function resize() {
     if (!line.clientWidth) return;
     width = line.clientWidth;
     const ratio = Math.min(devicePixelRatio || 1, 3);
     canvas.width = width * ratio;
     canvas.height = height() * ratio;
-    attach();
+    colours.follow();
     paint();
   }
 
@@ -245,14 +237,16 @@ export function timelineView(model) {
     for (let i = low; i <= high; i++) all[i].refs.forEach((name, n) => named.push([n < all[i].branches ? (name === "main" ? 0 : 1) : 2, -i, i, name]));
     named.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     const taken = [];
-    c.font = font;
+    c.font = `11px ${colours.font}`;
     c.textBaseline = "middle";
     for (const [kind, , i, whole] of named.slice(0, 200)) {
       const { lane } = all[i];
       const name = clip(whole, 20);
       const wide = c.measureText(name).width + 12;
       const px = x(i);
-      const left = Math.max(1, Math.min(lane ? px + 11 : px - wide / 2, width - wide - 1));
+      // Beside a mark of a lane, not on it; above one of main.
+      const beside = px + 11 + wide < width ? px + 11 : px - 11 - wide;
+      const left = Math.max(1, Math.min(lane ? beside : px - wide / 2, width - wide - 1));
       const top = lane ? base(lane) - 8 : 0;
       if (px < 0 || px > width || taken.some(([l, r, t]) => t === top && left < r + 4 && l < left + wide + 4)) continue;
       taken.push([left, left + wide, top]);
@@ -285,10 +279,9 @@ export function timelineView(model) {
   }
   function draw() {
     const [now, other] = [at(), picked("against")];
-    back.disabled = now <= 0;
-    next.disabled = now >= all.length - 1;
-    player.disabled = all.length < 2;
-    comparing.disabled = all.length < 2;
+    enable(back, now > 0);
+    enable(next, now < all.length - 1);
+    for (const one of [player, comparing]) enable(one, all.length > 1);
     line.setAttribute("aria-valuemax", Math.max(1, all.length));
     line.setAttribute("aria-valuenow", Math.max(1, now + 1));
     const versus = other >= 0 ? `, compared with ${other + 1}: ${words(other)}` : "";
@@ -329,7 +322,9 @@ export function timelineView(model) {
 
   function go(to, now = false) {
     to = Math.max(0, Math.min(all.length - 1, to));
-    if (!all.length || (to === at() && moved === null)) return;
+    if (!all.length) return;
+    // What could not be read is asked for again, as a node: it is selected already.
+    if (to === at() && moved === null) return void (model.get("error").text && choose(model, { node: `snapshot:${all[to].id}` }));
     moved = to;
     reveal(to);
     draw();
@@ -343,7 +338,7 @@ export function timelineView(model) {
     const to = moved;
     moved = null;
     if (all[to] && all[to].id !== model.get("selection").snapshot) choose(model, { snapshot: all[to].id });
-    else draw();
+    draw();
   }
   function against(to) {
     to = Math.max(0, Math.min(all.length - 1, to));
@@ -368,9 +363,11 @@ export function timelineView(model) {
     player.title = player.getAttribute("aria-label");
   }
   function tick() {
-    if (model.get("busy") !== "") return void (playing = setTimeout(tick, 100)); // the tree keeps up
-    go(at() + 1, true);
-    if (at() >= all.length - 1) play(false);
+    // The tree keeps up.
+    if (model.get("busy") !== "") return void (playing = setTimeout(tick, 100));
+    const from = at();
+    go(from + 1, true);
+    if (at() === from || at() >= all.length - 1) play(false);
     else playing = setTimeout(tick, Number(speed.value));
   }
   function zoom(by, px = null) {
@@ -464,19 +461,9 @@ export function timelineView(model) {
     { passive: false },
   );
 
-  const forced = matchMedia("(forced-colors: active)");
-  forced.addEventListener("change", readTheme);
   const sized = new ResizeObserver(resize);
   sized.observe(line);
-  let themed = null;
-  function attach() {
-    const host = box.closest("[data-ice-theme]");
-    if (!host || themed) return;
-    readTheme();
-    themed = new MutationObserver(() => (readTheme(), setTimeout(readTheme, 400))); // a theme's style sheet may come later
-    themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
-  }
-  const ends = [listen(model, ["snapshots"], load), listen(model, ["scale", "measure"], scaled), listen(model, ["selection", "comparison"], draw)];
+  const ends = [listen(model, ["snapshots"], load), listen(model, ["scale", "measure"], scaled), listen(model, ["selection", "comparison"], draw), listen(model, ["cancelled"], () => play(false))];
   load();
   return {
     element: box,
@@ -485,8 +472,7 @@ export function timelineView(model) {
       clearTimeout(playing);
       cancelAnimationFrame(frame);
       sized.disconnect();
-      themed?.disconnect();
-      forced.removeEventListener("change", readTheme);
+      colours.end();
       for (const end of ends) end();
     },
   };

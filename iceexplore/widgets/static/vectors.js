@@ -1,6 +1,6 @@
 // Deleted positions: a picture of them, where row groups begin, how they are stored, bytes by encoding, and as tables.
 
-import { el, icon, listen } from "./dom.js";
+import { el, icon, inks, keepFocus, listen } from "./dom.js";
 import { gridView } from "./grid.js";
 
 const HEIGHT = 132; // px that the picture takes at most
@@ -19,10 +19,10 @@ export function vectorsView(model) {
   const picture = el("div", { class: "ice-vector-picture", hidden: true }, canvas, under);
   const facts = el("div", { class: "ice-vector-facts", hidden: true });
   const tabs = el("div", { class: "ice-group", role: "group", "aria-label": "Table" });
-  const probe = el("span", { hidden: true });
   const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
-  const box = el("section", { class: "ice-vectors", "aria-label": "Deletes" }, head, picture, facts, el("div", { class: "ice-vector-tabs" }, tabs), tables.positions.element, tables.deletes.element, probe);
+  const box = el("section", { class: "ice-vectors", "aria-label": "Deletes" }, head, picture, facts, el("div", { class: "ice-vector-tabs" }, tabs), tables.positions.element, tables.deletes.element);
   const context = canvas.getContext("2d");
+  const colours = inks(box, ["line", "accent"], () => paint());
   let table = "positions";
   let layout = { columns: 1, cell: 1 };
   let seen = false;
@@ -54,11 +54,8 @@ export function vectorsView(model) {
     const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", key(), now];
     const page = model.get("pages")[grid] ?? {};
     if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
-    tabs.replaceChildren(
-      ...TABLES.filter(([one]) => one === "all" || (has() && vector().cardinality)).map(([one, title]) =>
-        el("button", { type: "button", class: "ice-button ice-wordy", "data-key": one, "aria-pressed": one === now, onclick: () => ((table = one), showTable(), tabs.querySelector(`[data-key=${one}]`).focus()) }, title),
-      ),
-    );
+    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : has() && vector().cardinality)).map(([one, title]) => el("button", { type: "button", class: "ice-button ice-wordy", "data-key": one, "aria-pressed": one === now, onclick: () => ((table = one), showTable()) }, title));
+    keepFocus(tabs, () => tabs.replaceChildren(...buttons), tables.deletes.element.querySelector("[tabindex='0']"));
   }
 
   // Drawing ------------------------------------------------------------------------------------------------------------
@@ -66,7 +63,8 @@ export function vectorsView(model) {
   function draw() {
     const v = vector();
     picture.hidden = facts.hidden = !has();
-    const notes = (v.notes ?? []).map((text) => el("div", { class: "ice-evidence" }, text));
+    const said = model.get("selection").snapshot ? v.notes ?? [] : ["The table has no snapshot, so nothing is deleted."];
+    const notes = said.map((text) => el("div", { class: "ice-evidence" }, text));
     const nothing = model.get("busy") === "" && model.get("error").text ? "It could not be read." : "Reading …";
     if (!has()) head.replaceChildren(...(notes.length ? notes : [el("div", { class: "ice-evidence" }, nothing)]));
     else {
@@ -78,7 +76,7 @@ export function vectorsView(model) {
         ...notes,
         v.paths.length ? el("label", { class: "ice-evidence" }, "Data file ", el("select", { class: "ice-select ice-wide-select", onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, ...v.paths.map(([path, n], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${path}`)))) : "",
       );
-      drawFacts();
+      keepFocus(facts, drawFacts, tabs.firstChild);
       paint();
     }
     showTable();
@@ -102,7 +100,7 @@ export function vectorsView(model) {
   }
   function paint() {
     const wide = picture.clientWidth;
-    if (!has() || !wide) return;
+    if (!has() || !wide || !colours.line) return;
     const { cells, width, size } = vector().picture;
     canvas.hidden = cells.length === 0;
     const cell = Math.max(3, Math.min(12, Math.floor(Math.sqrt((wide * HEIGHT) / Math.max(1, cells.length)))));
@@ -114,17 +112,14 @@ export function vectorsView(model) {
     canvas.height = high * ratio;
     canvas.style.width = `${columns * cell}px`;
     canvas.style.height = `${high}px`;
-    const colour = (value) => ((probe.style.color = value), getComputedStyle(probe).color);
-    const dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
-    const forced = matchMedia("(forced-colors: active)").matches;
-    const gone = forced ? colour("Highlight") : model.get("styles")["mark:removed"]?.[dark ? "dark" : "light"];
-    const [line, accent] = [colour("var(--ice-line)"), colour("var(--ice-accent)")];
+    const { line, accent, dark, plain } = colours;
+    const gone = plain ? accent : model.get("styles")["mark:removed"]?.[dark ? "dark" : "light"];
     const c = context;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const gap = cell > 4 ? 1 : 0.5;
     cells.forEach((n, i) => {
       const [x, y] = [(i % columns) * cell, Math.floor(i / columns) * cell];
-      c.globalAlpha = forced ? 0.25 : 1; // the system's lines are as bright as its text
+      c.globalAlpha = plain ? 0.25 : 1; // the system's lines are as bright as its text
       c.fillStyle = line;
       c.fillRect(x, y, cell - gap, cell - gap);
       if (!n) return;
@@ -156,7 +151,7 @@ export function vectorsView(model) {
   });
   canvas.addEventListener("pointerleave", paint);
 
-  const sized = new ResizeObserver(paint);
+  const sized = new ResizeObserver(() => (colours.follow(), paint()));
   sized.observe(picture);
   const sight = new IntersectionObserver((entries) => {
     seen = entries.at(-1).isIntersecting;
@@ -165,22 +160,14 @@ export function vectorsView(model) {
     showTable();
   });
   sight.observe(box);
-  let themed = null;
-  const attach = setTimeout(() => {
-    const host = box.closest("[data-ice-theme]");
-    if (!host) return;
-    themed = new MutationObserver(() => (paint(), setTimeout(paint, 400)));
-    themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
-  });
   const ends = [listen(model, ["vector", "vector_of", "error"], draw), listen(model, ["selection"], () => (follow(), showTable()))];
   draw();
   return {
     element: box,
     end: () => {
-      clearTimeout(attach);
       sized.disconnect();
       sight.disconnect();
-      themed?.disconnect();
+      colours.end();
       for (const end of [...ends, ...Object.values(tables).map((one) => one.end)]) end();
     },
   };

@@ -1,0 +1,46 @@
+"""What went wrong, in words: whose fault it is, and what to do."""
+
+from __future__ import annotations
+
+import traceback
+from types import CodeType
+
+from iceexplore.errors import IceexploreError
+
+__all__ = ["words_of"]
+
+_OWN = "iceexplore"
+#: What stands between a trait and the functions that observe it.
+_BETWEEN = frozenset({"traitlets", "ipywidgets", "anywidget"})
+
+
+def words_of(error: Exception) -> tuple[str, str]:
+    """What is shown of an error: its text, and advice."""
+    text = f"{type(error).__name__}: {error}"
+    theirs = _observer(error)
+    if theirs is not None:
+        where = f"{theirs.co_name}, line {theirs.co_firstlineno}"
+        said = f"A function of yours that observes this widget ({where}) raised {text}"
+        return said, "The widget goes on. Mend the function, or take it away with unobserve()."
+    advice = "Select something else, or go to another snapshot; the rest still works."
+    if isinstance(error, IceexploreError):
+        return str(error), advice
+    return text, f"{advice} This is a fault in iceexplore: please report it."
+
+
+def _observer(error: Exception) -> CodeType | None:
+    """The function that a trait's change called and that raised this: no part of this package, nor called by one."""
+    found: CodeType | None = None
+    notified = False
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in _BETWEEN:
+            notified = frame.f_code.co_name == "_notify_observers"
+        elif package == _OWN:
+            notified = False
+            # What the function asked us to do and was told is wrong is the function's, any other fault ours.
+            found = found if isinstance(error, IceexploreError) else None
+        else:
+            found = found or (frame.f_code if notified else None)
+            notified = False
+    return found

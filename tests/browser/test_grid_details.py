@@ -1,0 +1,282 @@
+"""What is typed into a table's filter, what it says, and where the focus goes; the same in a saved page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer
+from tests.browser.bare import BarePage, bare_page
+
+pytestmark = pytest.mark.browser
+
+FILES = [
+    {
+        "location": f"/warehouse/db/events/data/{'long-' * 12}{i:03d}.parquet",
+        "record_count": 10 + i,
+        "file_size_in_bytes": 1000,
+        "lower_bounds": {"id": i, "name": "a" * 60},
+        "upper_bounds": {"id": i + 1, "name": "b" * 60},
+    }
+    for i in range(60)
+]
+FOCUS = "(document.activeElement.ariaLabel ?? document.activeElement.textContent).slice(0, 40)"
+
+
+def many_files() -> Explorer:
+    """A table of 62 files, by two commits."""
+    lab = ix.empty({"id": "long", "name": "string"}, format_version=2)
+    lab.append(FILES)
+    lab.append(2, rows=5)
+    return Explorer(lab.table)
+
+
+class Filter:
+    """The filter of the table of details: what is typed, and what comes of it."""
+
+    def __init__(self, page: Any, answered: Any) -> None:
+        self.page = page
+        self.box = page.locator(".ice-detail .ice-grid-bar .ice-input")
+        self.said = page.locator(".ice-detail .ice-said")
+        self.answered = answered
+
+    def on(self, column: str, how: str) -> None:
+        for place, label in enumerate((column, how)):
+            self.page.locator(".ice-detail .ice-grid-bar select").nth(place).select_option(label=label)
+
+    def types(self, text: str) -> None:
+        self.box.fill(text)
+        self.page.wait_for_timeout(380)
+        self.answered()
+
+    def is_wrong(self) -> bool:
+        return bool(self.box.get_attribute("aria-invalid") == "true")
+
+
+def tops(page: Any) -> list[float]:
+    """Where things stand that must not move."""
+    places = page.locator(".ice-timeline, .ice-panes, .ice-detail .ice-panel, .ice-detail .ice-pager")
+    found: list[float] = places.evaluate_all(
+        "(all) => all.flatMap((one) => [one.getBoundingClientRect().top, one.clientHeight])"
+    )
+    return found
+
+
+def test_a_number_that_is_none_is_said_where_it_is_typed(browser: Any) -> None:
+    widget = many_files()
+    with bare_page(browser, widget) as bare:
+        page = bare.page
+        page.locator(".ice-tab", has_text="Files").click()
+        bare.idle()
+        wanted = Filter(page, bare.idle)
+        wanted.on("record_count", ">")
+
+        def filters() -> list[str]:
+            return [one["value"] for one in widget.query["detail"]["filters"]]
+
+        # half a number is no reason to say anything
+        for half in ("-", "1e", "1e-", "."):
+            wanted.types(half)
+            assert (wanted.said.inner_text(), wanted.is_wrong(), widget.error) == ("", False, {}), half
+        wanted.types("-1")
+        assert filters() == ["-1"]
+        # what is no number leaves what was
+        wanted.types("50")
+        before = tops(page)
+        wanted.types("50x and some more")
+        assert wanted.said.inner_text() == "“50x and some more” is no number"
+        assert wanted.is_wrong()
+        assert filters() == ["50"]
+        assert page.locator(".ice-detail .ice-range").inner_text() == "19 rows (of 62)"
+        assert page.locator(".ice-error:visible").count() == 0
+        assert tops(page) == before
+        # and nothing behind when it is corrected
+        wanted.types("1")
+        assert (filters(), wanted.is_wrong(), wanted.said.inner_text()) == (["1"], False, "")
+        assert page.locator(".ice-detail .ice-chip").count() == 0
+        wanted.types("1e")
+        bare.press("Enter")
+        assert wanted.said.inner_text() == "“1e” is no number", "whoever presses Enter has finished it"
+        assert wanted.box.input_value() == "1e"
+
+        # a filter that another view takes away is not left in the box
+        wanted.types("12")
+        page.evaluate("document.activeElement.blur()")
+        widget.query = {"detail": {**widget.query["detail"], "filters": [], "n": widget.query["detail"]["n"] + 1}}
+        bare.push()
+        assert page.locator(".ice-detail .ice-range").inner_text() == "1–50 of 62 rows"
+        assert wanted.box.input_value() == ""
+
+        # the focus stays on the button that led to the last page
+        page.get_by_role("button", name="Next page").focus()
+        bare.press("Enter")
+        assert page.locator(".ice-detail .ice-range").inner_text() == "51–62 of 62 rows"
+        assert page.evaluate(FOCUS) == "Next page"
+        bare.press("Enter")
+        assert page.locator(".ice-detail .ice-range").inner_text() == "51–62 of 62 rows"
+
+        # what is cut can be read
+        page.get_by_role("button", name="Previous page").click()
+        bare.idle()
+        cut = page.locator(".ice-detail tbody td").filter(has_text="aaaaaaaaaa").first
+        assert cut.evaluate("(cell) => cell.scrollWidth > cell.clientWidth")
+        assert cut.get_attribute("title") == cut.inner_text(), "all that came of it"
+
+        # what was said of one table is not said of another
+        page.get_by_role("button", name="Copy cell").click()
+        page.wait_for_function("document.querySelector('.ice-detail .ice-said').textContent !== ''")
+        page.locator(".ice-tab", has_text="JSON").click()
+        bare.idle()
+        assert wanted.said.inner_text() == ""
+
+        refused_by_python(bare, wanted, filters)
+
+
+def refused_by_python(bare: BarePage, wanted: Filter, filters: Any) -> None:
+    """What Python refuses leaves nothing behind either, typed on or kept."""
+    bare.widget.select("table")
+    bare.push()
+    bare.page.locator(".ice-tab", has_text="Snapshots").click()
+    bare.idle()
+    wanted.on("committed_at", ">")
+    for text in ("2020", "2020x", "2021"):
+        wanted.types(text)
+    assert filters() == ["2021"]
+    wanted.box.fill("2021x")
+    bare.press("Enter")
+    assert wanted.box.input_value() == "2021x"
+    assert bare.page.locator(".ice-detail .ice-chip").count() == 0
+    wanted.types("2022")
+    assert filters() == ["2022"]
+
+    # a row selects its snapshot, whose id may be negative
+    bare.page.evaluate(
+        """() => {
+          const { detail, ...others } = window.ice.state.pages;
+          window.ice.model.save_changes = () => {};
+          const nodes = detail.nodes.map(() => "snapshot:-5");
+          window.ice.update({ pages: { ...others, detail: { ...detail, nodes } } });
+        }"""
+    )
+    bare.page.locator(".ice-detail .ice-open").first.click()
+    assert bare.page.evaluate("window.ice.state.selection.snapshot") == "-5"
+
+
+def test_the_focus_stays_in_the_widget(browser: Any) -> None:
+    with bare_page(browser, many_files()) as bare:
+        page = bare.page
+
+        def go(part: str) -> None:
+            page.locator(f".ice-part[data-part={part}]").click()
+            bare.idle()
+            page.wait_for_timeout(300)
+
+        def busy(text: str) -> None:
+            page.evaluate("(text) => window.ice.update({ busy: text })", text)
+            bare.idle()
+
+        go("problems")
+        assert "None of the manifests has been looked at yet." in page.locator(".ice-problems").inner_text()
+        page.get_by_role("button", name="Read all").focus()
+        busy("Reading")
+        assert page.evaluate(FOCUS) == "Read all"
+        busy("")
+        bare.press("Enter")
+        assert page.locator(".ice-findings").evaluate("(list) => list === document.activeElement")
+        assert "all of this snapshot's metadata has been read" in page.locator(".ice-problems").inner_text()
+
+        go("scan")
+        page.locator(".ice-scan-empty .ice-chip").last.focus()
+        bare.press("Enter")
+        assert page.locator(".ice-levels").is_visible()
+        assert page.evaluate(FOCUS) == "Plan"
+        page.get_by_role("button", name="Count rows").focus()
+        bare.press("Enter")
+        assert page.evaluate(FOCUS) == "Count rows"
+
+        go("commit")
+        apply = page.get_by_role("button", name="Apply")
+        apply.focus()
+        busy("Committing")
+        assert page.evaluate(FOCUS) == "Apply"
+        asked = bare.widget.commit_asked
+        page.keyboard.press("Enter")
+        assert bare.widget.commit_asked == asked, "not while it is busy"
+        busy("")
+        bare.press("Enter")
+        assert page.locator(".ice-steps button").count() == 2
+        for name, key in (("Undo", "Start"), ("Redo", "1 ")):
+            page.get_by_role("button", name=name, exact=True).focus()
+            bare.press("Enter")
+            assert page.locator(".ice-steps [aria-current=step]").inner_text().startswith(key)
+            assert page.evaluate(FOCUS) == name
+        page.locator(".ice-steps button").first.focus()
+        bare.press("Enter")
+        assert page.evaluate(FOCUS) == "Start"
+
+
+def test_no_snapshot(browser: Any) -> None:
+    with bare_page(browser, Explorer(ix.empty({"id": "long"}))) as bare:
+        for part, words in (
+            ("problems", "it has no snapshot to look into"),
+            ("deletes", "has no snapshot, so nothing is"),
+        ):
+            bare.page.locator(f".ice-part[data-part={part}]").click()
+            bare.idle()
+            bare.page.wait_for_timeout(300)
+            assert words in bare.page.locator(".ice-part-panel:visible").inner_text()
+            assert bare.page.locator(".ice-part-panel:visible button:visible:not([aria-disabled=true])").count() == 0
+
+
+def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: Path) -> None:
+    lab = ix.empty({"id": "long", "=name": "string"}, format_version=2)
+    lab.append(pd.DataFrame({"id": [1], "=name": ["x"]}))
+    lab.append(3, rows=10)
+    widget = Explorer(lab.table)
+    widget.selection = {**widget.selection, "against": str(lab.table.snapshots[0].snapshot_id)}
+    assert widget.settle(60)
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.goto(widget.save_html(tmp_path / "saved.html").path.as_uri())
+    page.locator(".ice-timeline").wait_for()
+    # it searches what is there, alone
+    for text, found in (("zzzz", "nothing found"), ("parquet", "found"), ("", "")):
+        page.locator(".ice-find").fill(text)
+        page.wait_for_timeout(350)
+        said = page.locator(".ice-count-found").inner_text()
+        assert said.endswith(found)
+        assert "…" not in said
+    # it draws the picture; other files take Python, and so does comparing
+    page.get_by_role("button", name="Save the picture").click()
+    assert page.locator("button:visible", has_text="PNG").count() == 1
+    assert page.locator("button:visible").filter(has_text="SVG").count() == 0
+    assert page.get_by_role("button", name="Compare").count() == 0
+    assert page.locator(".ice-compared").inner_text() == ""
+    page.locator(".ice-axis").focus()
+    page.keyboard.press("Shift+Home")
+    page.wait_for_timeout(100)
+    assert page.locator(".ice-compared").inner_text() == ""
+    # a number is asked for as with Python
+    page.locator(".ice-tab", has_text="Files").click()
+    wanted = Filter(page, lambda: None)
+    wanted.on("record_count", ">")
+    wanted.types("-")
+    assert (wanted.said.inner_text(), wanted.is_wrong()) == ("", False)
+    wanted.types("1,0x")
+    assert wanted.said.inner_text() == "“1,0x” is no number"
+    assert page.locator(".ice-detail .ice-table tbody tr").count() == 4
+    wanted.types("")
+    # an apostrophe is spoken of where there is one
+    page.locator("[role=treeitem][data-id=table]").dispatch_event("click")
+    for tab, said in (("Snapshots", "Saved"), ("Schema", "Saved, ' before formulas")):
+        page.locator(".ice-tab", has_text=tab).first.click()
+        with page.expect_download():
+            page.get_by_role("button", name="Download all rows as CSV").click()
+        page.wait_for_function(
+            "(said) => document.querySelector('.ice-detail .ice-said').textContent === said", arg=said
+        )
+    context.close()
