@@ -153,6 +153,8 @@ export function inks(box, names, run) {
     read();
   }
   function end() {
+    // Whoever draws once more, late, follows nothing.
+    found.follow = () => {};
     if (!themed) return;
     themed.disconnect();
     for (const media of medias) media.removeEventListener("change", read);
