@@ -7,6 +7,7 @@ words, quotes).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["condition_column", "literal", "speaks"]
 
 _FLOATS = ("float", "double")
+#: Compared with a value of Python as it is: each step of a literal's making asks Java, and takes a millisecond.
+_PLAIN = (*_FLOATS, "boolean", "int", "long", "string")
 #: Of a conjunction or disjunction, side by side.
 _MOST_TERMS = 64
 _NO_VALUES = frozenset(("variant", "geometry", "geography", "unknown"))
@@ -74,13 +77,17 @@ def condition_column(expression: Expression, column: Callable[[int], Column], ve
     column
         A field's column by its id.
     """
+    return _condition(expression, cache(column), version)
+
+
+def _condition(expression: Expression, column: Callable[[int], Column], version: tuple[int, int]) -> Column:
     from pyspark.sql import functions as f
 
     match expression:
         case Always(value):
             return f.lit(value)
         case And(children) | Or(children):
-            parts = [condition_column(c, column, version) for c in children]
+            parts = [_condition(c, column, version) for c in children]
             while len(parts) > _MOST_TERMS:
                 # Spark takes a conjunction apart, and puts it together again as deep as it has terms. Null selects
                 # nothing, as false does: what negates is in the predicates alone.
@@ -114,16 +121,17 @@ def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column
         case "not-nan":
             return ~f.isnan(column)
     # A float is compared as the double that the literal is: rounded, other rows would be equal.
-    values = [f.lit(v) if type_base(kind) in _FLOATS else literal(v, kind, version) for v in p.literals]
+    plain = type_base(kind) in _PLAIN
+    values = [v if plain else literal(v, kind, version) for v in p.literals]
     match p.op:
         case "in":
             return column.isin(*values)
         case "not-in":
             return ~column.isin(*values)
         case "starts-with":
-            return f.startswith(column, values[0])
+            return column.startswith(values[0])
         case "not-starts-with":
-            return ~f.startswith(column, values[0])
+            return ~column.startswith(values[0])
         case "=":
             return column == values[0]
         case "!=":
