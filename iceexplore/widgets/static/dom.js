@@ -89,6 +89,9 @@ export function choose(model, change) {
   model.save_changes();
 }
 
+export const count = (n) => n.toLocaleString("en");
+export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
 // Characters that a cell shows of a location.
 const WIDE = 36;
 
@@ -161,6 +164,9 @@ export function inks(box, names, run) {
   }
   return found;
 }
+
+// The colour of a kind of node, or of another thing that has a look of its own, in a theme's inks.
+export const tint = (inks, styles, name, otherwise = "muted") => (inks.plain ? inks.ink : (inks.dark ? styles[name]?.dark : styles[name]?.light) ?? inks[otherwise]);
 
 // Keeps data-ice-theme right while the page's theme changes; returns what ends it.
 export function followTheme(root) {

@@ -1,13 +1,9 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
-import { choose, copyText, el, enable, keepFocus, lines, listen, tail } from "./dom.js";
+import { choose, count, el, enable, keepFocus, lines, listen, same, tail } from "./dom.js";
+import { filterBar } from "./filters.js";
+import { outlet } from "./outlet.js";
 
-const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
-const LONGEST = 300; // characters after which Python shortens a cell
-const SIGNS = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
-const DELAY = 300; // ms without a key until what is typed filters
-const PATIENCE = 120_000; // ms to wait for what is to be copied
-const MANY = 200_000; // rows that are not filtered before Enter
 const FEW = 6; // columns that need no menu
 const LEAST = 20; // px that a row is high at least
 const SOME = 20; // rows out of view that are drawn in a frame
@@ -17,39 +13,27 @@ const ROOM_OF_NAME = 200; // in a header, beside its two buttons
 const SHORT = 20; // letters that have room in a cell, whichever they are
 // Letters that stay where they are put, and take room each.
 const PLAIN = /^[ -~]*$/;
-// A number, or the beginning of one.
-const NUMBER = /^[+-]?\d*\.?\d*(e[+-]?\d*)?$/i;
-// In CSV: a cell that Python put ' before, as a spreadsheet would calculate it.
-const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r]/;
-
-const count = (n) => n.toLocaleString("en");
-const needsText = (op) => op !== "null" && op !== "not null";
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 // Shows the page of a grid. `of` and `table` say which table to ask for at first, where nothing is shown yet; without
 // them somebody else asks: `show(of, table, more)` of what is returned. `onRow(node, row)` is called for a row that stands
 // for a node and is opened; without it the node is selected.
 export function gridView(model, { grid, of, table, label, onRow = (node) => chooseNode(model, node) }) {
-  const column = el("select", { class: "ice-select", "aria-label": "Column to filter", onchange: () => (drawFilter(), text.focus(), typed()) });
-  const operator = el("select", { class: "ice-select", "aria-label": "How to compare", onchange: () => (drawFilter(), typed()) });
-  const text = el("input", { class: "ice-input", type: "search", "aria-label": `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
-  const add = el("button", { type: "button", class: "ice-button", "aria-label": "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
   const summary = el("summary", { class: "ice-button" });
   const menu = el("details", { class: "ice-menu", ontoggle: () => drawMenu(), onkeydown: (event) => event.key === "Escape" && ((menu.open = false), summary.focus(), event.stopPropagation()) }, summary);
-  const chips = el("div", { class: "ice-chips" });
-  const bar = el("div", { class: "ice-grid-bar" }, column, operator, text, add, menu);
   const panel = el("div", { class: "ice-panel" });
   const said = el("span", { class: "ice-said ice-gap", role: "status" });
   const pager = el("div", { class: "ice-pager" });
-  const box = el("div", { class: "ice-grid", role: "region", "aria-label": label }, bar, chips, panel, pager);
-  operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
+  const page = () => model.get("pages")[grid] ?? {};
+  const current = () => asked ?? page();
+  const drawSaid = () => (said.textContent = said.title = fault || note);
+  const say = (words) => ((note = words), drawSaid());
+  const filters = filterBar({ label, page, current, ask, say: (words) => ((fault = words), drawSaid()) });
+  filters.bar.append(menu);
+  const box = el("div", { class: "ice-grid", role: "region", "aria-label": label }, filters.bar, filters.chips, panel, pager);
   let asked = null; // the query that is not answered yet
-  let draft = null; // the filter that is being typed
-  let answered = null; // the same in the page that is shown
-  let fault = ""; // what is wrong with what is typed
+  let fault = ""; // what is wrong with the filter that is typed
   let note = ""; // what was done last
   let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
-  let timer = null;
   let drawn = {}; // the page that is shown
   let tall = 400; // px that are in view; this and how far it is scrolled are heard of: to ask takes a layout
   let [across, down] = [0, 0];
@@ -57,10 +41,9 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   let pause = null;
   let turning = 0; // the frame in which another table is drawn
   let font = null; // to measure text
-  const wants = new Map(); // what waits for whole text, by its number
 
-  const page = () => model.get("pages")[grid] ?? {};
-  const current = () => asked ?? page();
+  const out = outlet(model, { grid, page, cell: () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus), say });
+
   const body = () => page().rows ?? [];
   const chosen = () => model.get("selection").node;
 
@@ -77,95 +60,10 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
 
   // Another table; what is typed, sorted and filtered goes with the old one.
   function show(newOf, newTable, more = {}) {
-    forget();
+    filters.forget();
     focus = [0, 0];
     asked = { of: newOf, table: newTable };
     ask(more);
-  }
-
-  // Filters ------------------------------------------------------------------------------------------------------------
-
-  const written = () => ({ column: column.value === "" ? null : Number(column.value), op: column.value === "" ? "contains" : operator.value, value: text.value });
-  const kept = () => (current().filters ?? []).filter((filter) => !same(filter, draft));
-
-  // What the boxes have: a filter, or none.
-  function write({ column: place, op, value } = {}) {
-    column.value = place ?? "";
-    operator.value = op ?? "contains";
-    text.value = value ?? "";
-    drawFilter();
-  }
-  function forget() {
-    draft = null;
-    write();
-    sound();
-  }
-  // Whether what is typed can be asked for, as a number where the column has numbers. Half a number is none, but whoever
-  // types it is not told so.
-  function sound(done) {
-    const { column, op, value } = written();
-    const plain = value.replaceAll(",", "").trim();
-    const asked = plain && "<=>".includes(op) && page().columns?.[column]?.right;
-    const half = NUMBER.test(plain);
-    const wrong = asked && (!half || isNaN(plain));
-    fault = wrong && (done || !half) ? `“${value.slice(0, 20)}” is no number` : "";
-    text.setAttribute("aria-invalid", fault !== "");
-    drawSaid();
-    return !wrong;
-  }
-  function typed() {
-    clearTimeout(timer);
-    timer = setTimeout((page().whole ?? 0) <= MANY ? apply : sound, DELAY);
-  }
-  function apply(done) {
-    clearTimeout(timer);
-    if (!sound(done)) return false;
-    const others = kept();
-    const now = written();
-    draft = needsText(now.op) && now.value.trim() === "" ? null : now;
-    const filters = draft ? [...others, draft] : others;
-    if (!same(filters, current().filters ?? [])) ask({ filters, page: 0 });
-    return draft !== null;
-  }
-  function keep() {
-    if (!apply(true)) return;
-    if (same(draft, answered)) answered = null;
-    forget();
-    drawChips();
-    text.focus();
-  }
-  function typing(event) {
-    event.stopPropagation();
-    if (event.key === "Enter") keep();
-  }
-  function filterBy(place) {
-    column.value = String(place);
-    operator.value = page().columns[place].right ? "=" : "contains";
-    drawFilter();
-    text.focus();
-  }
-  function drawFilter() {
-    operator.hidden = column.value === "";
-    if (operator.hidden) operator.value = "contains";
-    const useful = needsText(operator.value);
-    text.hidden = !useful;
-    text.placeholder = (column.value === "" ? "Filter" : "Value") + ((page().whole ?? 0) > MANY ? ", then Enter" : "");
-  }
-  function drawChips() {
-    const names = page().columns ?? [];
-    const words = ({ column, op, value }) => [column === null ? "any column" : names[column]?.name ?? `column ${column + 1}`, OPERATORS.find(([name]) => name === op)?.[1] ?? op, needsText(op) ? value : ""].filter(Boolean).join(" ");
-    const all = kept();
-    chips.hidden = all.length === 0;
-    chips.replaceChildren(
-      ...all.map((filter) =>
-        el("button", { type: "button", class: "ice-chip", "aria-label": `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), text.focus()) }, el("span", {}, words(filter)), el("span", { "aria-hidden": "true" }, "×")),
-      ),
-    );
-  }
-  function clear() {
-    forget();
-    ask({ filters: [], page: 0 });
-    text.focus();
   }
 
   // The table ----------------------------------------------------------------------------------------------------------
@@ -182,7 +80,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const turned = moved || drawn.page !== now.page || !same(drawn.sort, now.sort) || !same(drawn.filters, now.filters);
     drawn = now;
     later(null);
-    if (moved) drawColumns();
+    if (moved) filters.drawColumns();
     drawMenu();
     if (now.text !== undefined) return drawText(held);
     if (!now.rows) return panel.replaceChildren();
@@ -195,7 +93,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         { scope: "col", role: "columnheader", "aria-colindex": place + 1, class: (right ? "ice-right" : "") + (spills(name, ROOM_OF_NAME) ? " ice-long" : ""), "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
         el("div", { class: "ice-th" },
           el("button", { type: "button", class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
-          el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filterBy(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
+          el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
         ),
       );
     });
@@ -274,15 +172,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
 
   function drawEmpty(now) {
     if (!now.filters.length) return el("div", { class: "ice-empty" }, "No rows.");
-    return el("div", { class: "ice-empty" }, `None of ${count(now.whole)} rows matches. `, el("button", { type: "button", class: "ice-link", onclick: clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
-  }
-
-  function drawColumns() {
-    const names = page().columns ?? [];
-    const before = column.value;
-    column.replaceChildren(el("option", { value: "" }, "any column"), ...names.map(({ name }, place) => el("option", { value: place }, name)));
-    column.value = draft && before !== "" ? before : "";
-    drawFilter();
+    return el("div", { class: "ice-empty" }, `None of ${count(now.whole)} rows matches. `, el("button", { type: "button", class: "ice-link", onclick: filters.clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
   }
 
   function drawMenu() {
@@ -313,7 +203,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const now = page();
     pager.hidden = now.rows === undefined && now.text === undefined;
     const button = (words, name, run, off = false) => enable(el("button", { type: "button", class: "ice-button", "aria-label": name === words ? null : name, onclick: run }, words), !off);
-    if (now.text !== undefined) return pager.replaceChildren(said, button("Copy", "Copy", () => copied(now.text)));
+    if (now.text !== undefined) return pager.replaceChildren(said, button("Copy", "Copy", () => out.copied(now.text)));
     if (!now.rows) return;
     const first = now.page * now.size;
     const all = now.total === 1 ? "1 row" : `${count(now.total)} rows`;
@@ -328,32 +218,29 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       el("span", { class: "ice-range", role: "status" }, now.total < now.whole ? `${range} (of ${count(now.whole)})` : range),
       ...(now.pages > 1 ? [go(0, "«", "First page"), go(now.page - 1, "‹", "Previous page"), number, go(now.page + 1, "›", "Next page"), go(now.pages - 1, "»", "Last page")] : []),
       said,
-      button("Copy cell", "Copy cell", copyCell, !now.total),
-      button("Copy row", "Copy row as JSON", copyRow, !now.total),
-      button("CSV", "Download all rows as CSV", download, !now.total),
+      button("Copy cell", "Copy cell", out.copyCell, !now.total),
+      button("Copy row", "Copy row as JSON", out.copyRow, !now.total),
+      button("CSV", "Download all rows as CSV", out.download, !now.total),
     );
   }
 
   function drawState() {
     box.setAttribute("aria-busy", asked !== null);
     if (asked && !page().rows && page().text === undefined) panel.replaceChildren(el("div", { class: "ice-empty" }, "Reading …"));
-    bar.hidden = page().text !== undefined || (!page().rows && !asked);
-    drawChips();
+    filters.bar.hidden = page().text !== undefined || (!page().rows && !asked);
+    filters.drawChips();
   }
 
   // What was asked for does not come: it could not be read, or somebody cancelled.
   function missed(words, { of, table, page: wanted, ...how } = asked) {
     asked = null;
     const here = page().of === of && page().table === table;
-    const filters = page().filters ?? [];
-    const lost = how.filters?.find((one) => !filters.some((other) => same(one, other)));
-    if (here && lost && !text.value) write(lost);
-    draft = column.value || text.value ? answered : null;
+    filters.miss(how.filters, here);
     drawState();
     if (here && page().rows) return; // what was shown before still is
-    const again = () => ((asked = { of, table, ...how }), ask({ page: wanted ?? 0 }), text.focus());
+    const again = () => ((asked = { of, table, ...how }), ask({ page: wanted ?? 0 }), filters.focus());
     panel.replaceChildren(el("div", { class: "ice-empty" }, words, " ", el("button", { type: "button", class: "ice-link", onclick: again }, "Try again")));
-    pager.hidden = bar.hidden = chips.hidden = true;
+    pager.hidden = filters.bar.hidden = filters.chips.hidden = true;
     drawn = {};
   }
 
@@ -373,12 +260,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     asked = null;
     const now = page();
     if (["of", "table", "n"].some((key) => drawn[key] !== now[key])) say("");
-    if (draft && !now.filters?.some((filter) => same(filter, draft))) {
-      // another view took it away
-      if (bar.contains(document.activeElement)) draft = null;
-      else forget();
-    }
-    answered = draft;
+    filters.settle(now.filters);
     drawTable();
     keepFocus(pager, drawPager, panel.querySelector("[tabindex='0']"));
     drawState();
@@ -465,7 +347,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     if (far && event.key === "c" && row >= 0 && getSelection().isCollapsed) {
       event.preventDefault();
       event.stopPropagation();
-      return copyCell();
+      return out.copyCell();
     }
     if (event.altKey || event.shiftKey || (far && !["Home", "End"].includes(event.key))) return;
     const leaf = (to) => to >= 0 && to < page().pages && ask({ page: to });
@@ -486,71 +368,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     act();
   });
 
-  // What leaves the table ----------------------------------------------------------------------------------------------
-
-  // Asks Python for what no page has; the answer is a message.
-  function whole(want, more) {
-    const { of, table, sort, filters } = page();
-    const n = crypto.getRandomValues(new Uint32Array(1))[0];
-    return new Promise((resolve, reject) => {
-      wants.set(n, { resolve, reject });
-      setTimeout(() => wants.delete(n) && reject(new Error("Python does not answer.")), PATIENCE);
-      model.send({ grid, n, want, of, table, sort, filters, ...more });
-    });
-  }
-  function heard(message) {
-    const wait = message.grid === grid && wants.get(message.n);
-    if (!wait) return;
-    wants.delete(message.n);
-    if (message.error) wait.reject(new Error(message.error));
-    else wait.resolve(message);
-  }
-  const drawSaid = () => (said.textContent = said.title = fault || note);
-  const say = (words) => ((note = words), drawSaid());
-  async function copied(value) {
-    say((await copyText(value)) ? `Copied ${count(value.length)} character${value.length === 1 ? "" : "s"}` : "The browser does not let us copy");
-  }
-  const chosenCell = () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus);
-  const inTable = (row) => page().page * page().size + row;
-  async function attempt(run) {
-    try {
-      await run();
-    } catch (error) {
-      say(error.message);
-    }
-  }
-  const copyCell = () =>
-    attempt(async () => {
-      const [row, i] = chosenCell();
-      const value = body()[row]?.[i] ?? "";
-      if (value.length < LONGEST && !SIGNS.test(value)) return copied(value);
-      await copied((await whole("cell", { row: inTable(row), column: page().shown[i] })).text);
-    });
-  const copyRow = () => attempt(async () => copied((await whole("row", { row: inTable(chosenCell()[0]) })).text));
-  const download = () =>
-    attempt(async () => {
-      const parts = [];
-      let length = 0;
-      let row = 0;
-      while (row !== null) {
-        const part = await whole("csv", { row });
-        parts.push(part.text);
-        length += part.text.length;
-        row = part.next;
-        say(row === null ? "" : `${count(row)} of ${count(part.total)} rows`);
-        if (length > part.most && row !== null) {
-          say(`Saved ${count(row)} of ${count(part.total)} rows: a browser takes no more`);
-          break;
-        }
-      }
-      const url = URL.createObjectURL(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }));
-      el("a", { href: url, download: `${[model.get("title"), page().table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80)}.csv` }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 60_000);
-      if (row === null) say(parts.some((part) => DEFUSED.test(part)) ? "Saved, ' before formulas" : "Saved");
-    });
-
   for (const kind of ["pointerdown", "keydown", "focusin"]) box.addEventListener(kind, settle, true);
-  model.on("msg:custom", heard);
   const ends = [listen(model, ["pages"], turn), listen(model, ["selection"], drawSelection), listen(model, ["error"], () => asked && model.get("error").text && missed("This could not be read.")), listen(model, ["cancelled"], () => asked && missed("Cancelled."))];
   draw();
   if (table !== undefined && page().table === undefined) show(of ?? "", table);
@@ -559,11 +377,11 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     ask,
     show,
     end: () => {
-      clearTimeout(timer);
+      filters.end();
       cancelAnimationFrame(turning);
       later(null);
       sized.disconnect();
-      model.off("msg:custom", heard);
+      out.end();
       ends.forEach((end) => end());
     },
   };

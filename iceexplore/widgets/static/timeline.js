@@ -1,6 +1,7 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, el, enable, inks, listen, signButton } from "./dom.js";
+import { choose, count, el, enable, inks, listen, signButton, tint } from "./dom.js";
+import { paintHistory, SIGNS } from "./history.js";
 
 // Px: the flags' row, lanes, room left and right.
 const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
@@ -8,17 +9,12 @@ const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
 const DELAY = 150;
 // px apart: nearer ones are drawn together.
 const DENSE = 7;
-const BIN = 3;
-const SIGNS = { append: "●", overwrite: "■", delete: "▼", replace: "◆" };
 const COLOURS = ["paper", "ink", "muted", "accent", "chosen"];
-const CORNERS = { overwrite: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], delete: [[-1, -0.8], [1, -0.8], [0, 1]], replace: [[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]] };
 const SCALES = [["steps", "One step each"], ["time", "By time"]];
 const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
 const WORDS = { rows: "rows added ↑, deleted ↓", files: "files added ↑, removed ↓", bytes: "bytes added ↑, removed ↓" };
 const SPEEDS = [[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]];
 
-const count = (n) => n.toLocaleString("en");
-const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
 function amount(measure, n) {
   if (measure !== "bytes" || n < 1024) return measure === "bytes" ? `${n} B` : count(n);
   const unit = Math.min(4, Math.floor(Math.log2(n) / 10));
@@ -76,7 +72,6 @@ export function timelineView(model) {
   const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
   const room = () => Math.max(1, width - LEFT - RIGHT);
   const x = (i) => LEFT + ((units[i] - shown[0]) / (shown[1] - shown[0])) * room();
-  const tint = (name, otherwise = "muted") => (colours.plain ? colours.ink : (colours.dark ? styles[name]?.dark : styles[name]?.light) ?? colours[otherwise]);
 
   function set(name, value) {
     model.set(name, value);
@@ -130,20 +125,9 @@ export function timelineView(model) {
     const ratio = canvas.width / width;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, height());
-    const [now, other] = [at(), picked("against")];
-    if (other >= 0 && now >= 0) {
-      c.fillStyle = colours.chosen;
-      c.globalAlpha = 0.5;
-      c.fillRect(Math.min(x(now), x(other)), FLAGS, Math.abs(x(now) - x(other)), height() - FLAGS);
-      c.globalAlpha = 1;
-    }
-    pole(other, colours.muted, [3, 3]);
-    pole(now, colours.accent);
     const [low, high] = [place(-LEFT), place(width + RIGHT)];
-    links(c);
-    marks(c, low, high);
-    for (const i of [hovered, other, now]) if (i >= 0) ring(c, i, i === now ? 2 : 1.25, i === other ? colours.muted : colours.accent);
-    flags(c, low, high);
+    const dense = room() / Math.max(1, high - low) < DENSE;
+    paintHistory(c, colours, styles, { all, x, base, low, high, dense, most, top: FLAGS, width, height: height(), measure: measure.value, now: at(), other: picked("against"), hovered });
   }
   // The first snapshot that stands right of a place.
   function place(px) {
@@ -156,111 +140,6 @@ export function timelineView(model) {
     }
     return low;
   }
-  function stroke(wide, colour, dash = [], alpha = 1) {
-    Object.assign(context, { lineWidth: wide, globalAlpha: alpha }, colour && { strokeStyle: colour });
-    context.setLineDash(dash);
-    context.stroke();
-    context.setLineDash([]);
-    context.globalAlpha = 1;
-  }
-  function pole(i, colour, dash, top = FLAGS, bottom = height(), alpha = 1) {
-    if (i < 0) return;
-    context.beginPath();
-    context.moveTo(x(i), top);
-    context.lineTo(x(i), bottom);
-    stroke(1, colour, dash, alpha);
-  }
-  function links(c) {
-    for (const reached of [true, false]) {
-      c.beginPath();
-      all.forEach((s, i) => {
-        if (s.parent < 0 || s.reached !== reached) return;
-        const [from, to] = [x(s.parent), x(i)];
-        if (Math.max(from, to) < 0 || Math.min(from, to) > width) return;
-        const [top, bottom] = [base(all[s.parent].lane), base(s.lane)];
-        c.moveTo(from, top);
-        if (top === bottom) c.lineTo(to, bottom);
-        else c.bezierCurveTo((from + to) / 2, top, from, bottom, to, bottom);
-      });
-      stroke(1, colours.muted, reached ? [] : [2, 3], 0.55);
-    }
-  }
-  function bar(c, left, wide, lane, [more, less]) {
-    const size = (n, room) => (n && most ? Math.max(2, (room * Math.log1p(n)) / Math.log1p(most)) : 0);
-    const [up, down] = lane ? [13, 9] : [28, 15];
-    c.globalAlpha = 0.5;
-    c.fillStyle = tint("mark:added");
-    c.fillRect(left, base(lane) - size(more, up), wide, size(more, up));
-    c.fillStyle = tint("mark:removed");
-    c.fillRect(left, base(lane), wide, size(less, down));
-    c.globalAlpha = 1;
-  }
-  // Where they stand too near: the largest changes in each few pixels.
-  function marks(c, low, high) {
-    const dense = room() / Math.max(1, high - low) < DENSE;
-    const bins = new Map();
-    for (let i = low; i <= high; i++) {
-      const s = all[i];
-      const px = dense ? Math.round(x(i) / BIN) * BIN : x(i);
-      const key = dense ? px * 8 + s.lane : i;
-      const bin = bins.get(key) ?? { s, px, sides: [0, 0] };
-      const sides = s[measure.value];
-      if (Math.max(...sides) > Math.max(...bin.sides)) bin.s = s;
-      bin.sides = bin.sides.map((n, side) => Math.max(n, sides[side]));
-      bins.set(key, bin);
-    }
-    for (const { s, px, sides } of bins.values()) {
-      const wide = dense ? BIN - 1 : 6;
-      bar(c, px - wide / 2, wide, s.lane, sides);
-      c.fillStyle = c.strokeStyle = tint("operation:" + s.operation);
-      shape(c, s.operation, px, base(s.lane), dense ? 1.5 : 4.5);
-      if (!dense && (!s.reached || !(s.operation in SIGNS))) c.fillStyle = colours.paper;
-      c.fill();
-      if (!dense) stroke(1.4);
-    }
-  }
-  function shape(c, operation, px, y, r) {
-    c.beginPath();
-    const corners = CORNERS[operation];
-    for (const [dx, dy] of corners ?? []) c.lineTo(px + dx * r, y + dy * r);
-    if (corners) c.closePath();
-    else c.arc(px, y, r * 0.9, 0, 7);
-  }
-  function ring(c, i, wide, colour) {
-    c.beginPath();
-    c.arc(x(i), base(all[i].lane), 8, 0, 7);
-    stroke(wide, colour);
-  }
-  // The names of refs where there is room: main, branches, tags.
-  function flags(c, low, high) {
-    const named = [];
-    for (let i = low; i <= high; i++) all[i].refs.forEach((name, n) => named.push([n < all[i].branches ? (name === "main" ? 0 : 1) : 2, -i, i, name]));
-    named.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-    const taken = [];
-    c.font = `11px ${colours.font}`;
-    c.textBaseline = "middle";
-    for (const [kind, , i, whole] of named.slice(0, 200)) {
-      const { lane } = all[i];
-      const name = clip(whole, 20);
-      const wide = c.measureText(name).width + 12;
-      const px = x(i);
-      // Beside a mark of a lane, not on it; above one of main.
-      const beside = px + 11 + wide < width ? px + 11 : px - 11 - wide;
-      const left = Math.max(1, Math.min(lane ? beside : px - wide / 2, width - wide - 1));
-      const top = lane ? base(lane) - 8 : 0;
-      if (px < 0 || px > width || taken.some(([l, r, t]) => t === top && left < r + 4 && l < left + wide + 4)) continue;
-      taken.push([left, left + wide, top]);
-      if (!lane) pole(i, colours.muted, [], 16, base(0) - 7, 0.5);
-      c.beginPath();
-      c.roundRect(left, top + 0.5, wide, 15, kind === 2 ? 2 : 7.5);
-      c.fillStyle = colours.paper;
-      c.fill();
-      stroke(1, colours.muted, kind === 2 ? [3, 2] : []);
-      c.fillStyle = kind ? colours.muted : colours.ink;
-      c.fillText(name, left + 6, top + 8.5);
-    }
-  }
-
   // Words --------------------------------------------------------------------------------------------------------------
 
   function words(i) {
@@ -300,7 +179,7 @@ export function timelineView(model) {
       result.replaceChildren();
       const kinds = Object.entries(SIGNS).filter(([name]) => there.has(name));
       legend.replaceChildren(
-        ...kinds.map(([name, sign]) => item(sign, name, tint("operation:" + name))),
+        ...kinds.map(([name, sign]) => item(sign, name, tint(colours, styles, "operation:" + name))),
         ...(there.has("") ? [item("○", "other")] : []),
         ...(most ? [el("span", {}, `height: ${WORDS[measure.value]}, log scale to ${amount(measure.value, most)}`)] : []),
         ...(all.some((s) => !s.reached) ? [el("span", {}, "hollow: no ref reaches it")] : []),

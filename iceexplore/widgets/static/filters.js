@@ -1,0 +1,139 @@
+// The filters of a table: one that is typed, and those that are kept, each of a column or of all.
+
+import { el, same } from "./dom.js";
+
+const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
+const DELAY = 300; // ms without a key until what is typed filters
+const MANY = 200_000; // rows that are not filtered before Enter
+// A number, or the beginning of one.
+const NUMBER = /^[+-]?\d*\.?\d*(e[+-]?\d*)?$/i;
+
+const needsText = (op) => op !== "null" && op !== "not null";
+
+// `page` returns the page that is shown and `current` what is asked for, or shown; `ask` asks for another, and `say` tells
+// what is wrong with what is typed.
+export function filterBar({ label, page, current, ask, say }) {
+  const column = el("select", { class: "ice-select", "aria-label": "Column to filter", onchange: () => (drawInput(), text.focus(), typed()) });
+  const operator = el("select", { class: "ice-select", "aria-label": "How to compare", onchange: () => (drawInput(), typed()) });
+  const text = el("input", { class: "ice-input", type: "search", "aria-label": `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
+  const add = el("button", { type: "button", class: "ice-button", "aria-label": "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
+  const chips = el("div", { class: "ice-chips" });
+  const bar = el("div", { class: "ice-grid-bar" }, column, operator, text, add);
+  operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
+  let draft = null; // the filter that is being typed
+  let answered = null; // the same in the page that is shown
+  let timer = null;
+
+  const written = () => ({ column: column.value === "" ? null : Number(column.value), op: column.value === "" ? "contains" : operator.value, value: text.value });
+  const kept = () => (current().filters ?? []).filter((filter) => !same(filter, draft));
+  const focus = () => text.focus();
+
+  // What the boxes have: a filter, or none.
+  function write({ column: place, op, value } = {}) {
+    column.value = place ?? "";
+    operator.value = op ?? "contains";
+    text.value = value ?? "";
+    drawInput();
+  }
+  function forget() {
+    draft = null;
+    write();
+    sound();
+  }
+  // Whether what is typed can be asked for, as a number where the column has numbers. Half a number is none, but whoever
+  // types it is not told so.
+  function sound(done) {
+    const { column, op, value } = written();
+    const plain = value.replaceAll(",", "").trim();
+    const asked = plain && "<=>".includes(op) && page().columns?.[column]?.right;
+    const half = NUMBER.test(plain);
+    const wrong = asked && (!half || isNaN(plain));
+    const fault = wrong && (done || !half) ? `“${value.slice(0, 20)}” is no number` : "";
+    text.setAttribute("aria-invalid", fault !== "");
+    say(fault);
+    return !wrong;
+  }
+  function typed() {
+    clearTimeout(timer);
+    timer = setTimeout((page().whole ?? 0) <= MANY ? apply : sound, DELAY);
+  }
+  function apply(done) {
+    clearTimeout(timer);
+    if (!sound(done)) return false;
+    const others = kept();
+    const now = written();
+    draft = needsText(now.op) && now.value.trim() === "" ? null : now;
+    const filters = draft ? [...others, draft] : others;
+    if (!same(filters, current().filters ?? [])) ask({ filters, page: 0 });
+    return draft !== null;
+  }
+  function keep() {
+    if (!apply(true)) return;
+    if (same(draft, answered)) answered = null;
+    forget();
+    drawChips();
+    focus();
+  }
+  function typing(event) {
+    event.stopPropagation();
+    if (event.key === "Enter") keep();
+  }
+  // A filter of this column is to be typed.
+  function begin(place) {
+    column.value = String(place);
+    operator.value = page().columns[place].right ? "=" : "contains";
+    drawInput();
+    focus();
+  }
+  function clear() {
+    forget();
+    ask({ filters: [], page: 0 });
+    focus();
+  }
+
+  function drawInput() {
+    operator.hidden = column.value === "";
+    if (operator.hidden) operator.value = "contains";
+    const useful = needsText(operator.value);
+    text.hidden = !useful;
+    text.placeholder = (column.value === "" ? "Filter" : "Value") + ((page().whole ?? 0) > MANY ? ", then Enter" : "");
+  }
+  // The columns of another table.
+  function drawColumns() {
+    const names = page().columns ?? [];
+    const before = column.value;
+    column.replaceChildren(el("option", { value: "" }, "any column"), ...names.map(({ name }, place) => el("option", { value: place }, name)));
+    column.value = draft && before !== "" ? before : "";
+    drawInput();
+  }
+  function drawChips() {
+    const names = page().columns ?? [];
+    const words = ({ column, op, value }) => [column === null ? "any column" : names[column]?.name ?? `column ${column + 1}`, OPERATORS.find(([name]) => name === op)?.[1] ?? op, needsText(op) ? value : ""].filter(Boolean).join(" ");
+    const all = kept();
+    chips.hidden = all.length === 0;
+    chips.replaceChildren(
+      ...all.map((filter) =>
+        el("button", { type: "button", class: "ice-chip", "aria-label": `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), focus()) }, el("span", {}, words(filter)), el("span", { "aria-hidden": "true" }, "×")),
+      ),
+    );
+  }
+
+  // A page has come with these filters.
+  function settle(filters) {
+    if (draft && !filters?.some((filter) => same(filter, draft))) {
+      // another view took it away
+      if (bar.contains(document.activeElement)) draft = null;
+      else forget();
+    }
+    answered = draft;
+  }
+  // What was asked for did not come: what is typed stays, `here` also what was kept.
+  function miss(wanted, here) {
+    const filters = page().filters ?? [];
+    const lost = wanted?.find((one) => !filters.some((other) => same(one, other)));
+    if (here && lost && !text.value) write(lost);
+    draft = column.value || text.value ? answered : null;
+  }
+
+  return { bar, chips, focus, forget, begin, clear, drawColumns, drawChips, settle, miss, end: () => clearTimeout(timer) };
+}
