@@ -106,6 +106,14 @@ def _joined(parts: list[Column], every: bool) -> Column:
     return parts[0]
 
 
+def _is_zero(column: Column) -> Column:
+    """Whether a float is one of the zeros, which are equal to Spark.
+
+    To the Parquet that Spark pushes a filter down to, and to a set of many values, -0.0 is below 0.0, and not equal.
+    """
+    return (column >= -0.0) & (column <= 0.0)
+
+
 def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column:
     from pyspark.sql import functions as f
 
@@ -123,6 +131,15 @@ def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column
     # A float is compared as the double that the literal is: rounded, other rows would be equal.
     plain = type_base(kind) in _PLAIN
     values = [v if plain else literal(v, kind, version) for v in p.literals]
+    floats = type_base(kind) in _FLOATS
+    if floats and any(v == 0 for v in values):
+        others = [v for v in values if v != 0]
+        match p.op:
+            case "=" | "in":
+                return column.isin(*others) | _is_zero(column) if others else _is_zero(column)
+            case "not-in":
+                return ~column.isin(*others) & (column != 0.0) if others else column != 0.0
+        values = [-0.0 if p.op == ">=" else 0.0]  # `>= 0.0` and `<= -0.0` would lose the other one
     match p.op:
         case "in":
             return column.isin(*values)
@@ -142,4 +159,4 @@ def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column
             return column <= values[0]
     above = column > values[0] if p.op == ">" else column >= values[0]
     # Spark has NaN above every number.
-    return above & ~f.isnan(column) if type_base(kind) in _FLOATS else above
+    return above & ~f.isnan(column) if floats else above

@@ -1,0 +1,50 @@
+"""The README's code runs as it is printed, line by line, in one folder: first what needs no Spark."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import iceexplore as ix
+
+ROOT = Path(__file__).resolve().parents[1]
+#: What needs a session.
+ON_SPARK = re.compile(r"\bspark|\bF\.|\bfiles\b\.")
+
+
+def lines() -> list[str]:
+    """The statements of all blocks, in their order."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line]
+
+
+def run(wanted: list[str], names: dict[str, Any]) -> None:
+    """Run lines; what one of them raises says which."""
+    for line in wanted:
+        try:
+            exec(compile(line, "README.md", "exec"), names)
+        except Exception as e:
+            raise AssertionError(f"{line}\n{type(e).__name__}: {e}") from e
+
+
+def names_of(folder: Path) -> dict[str, Any]:
+    """What the README takes from its reader."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder / "warehouse"))
+    catalog.create_namespace("db")
+    return {"catalog": catalog, "schema": {"id": "long"}}
+
+
+def test_code_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = names_of(tmp_path)
+    plain = [line for line in lines() if not ON_SPARK.search(line.partition("#")[0])]
+    assert len(plain) > 40
+    try:
+        run(plain, names)
+        assert ix.lab("lab/trips").format_version == 4
+    finally:
+        names["catalog"].close()
