@@ -335,7 +335,8 @@ class Scans:
         OptionError
             Of rows: ``a`` is no ancestor of ``b``, or the other arguments make no sense.
         FormatError, FileMissingError
-            Of rows: a file that is needed is damaged or gone.
+            Of rows: a file that is needed is damaged or gone. With ``spark=`` damage of data files shows when the
+            DataFrame runs, as an error of Spark's own that quotes this one.
         """
         if spark is not None and not rows:
             raise OptionError("spark= is for changes of rows: give rows=True; those of files are told from metadata")

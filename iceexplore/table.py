@@ -353,7 +353,7 @@ class Table(Scans, Sparks):
         overwrite: bool = False,
     ) -> graph.Bundle:
         """Write the metadata into a zip to mail; `iceexplore.open` opens it. See `iceexplore.graph.write_bundle`."""
-        return graph.write_bundle(self._state, Path(path), redact=redact, deletes=deletes, overwrite=overwrite)
+        return graph.write_bundle(self._state, path, redact=redact, deletes=deletes, overwrite=overwrite)
 
     def close(self) -> None:
         """Remove what was extracted for this table (a zip's temporary folder)."""

@@ -20,7 +20,7 @@ from iceexplore.errors import FileMissingError, IceexploreError, OptionError, Un
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
 from iceexplore.reading import is_made_up
-from iceexplore.storage import OverlayStorage, parse_document, progress
+from iceexplore.storage import OverlayStorage, not_written, parse_document, progress
 
 __all__ = ["DataFiles", "Saved", "save"]
 
@@ -86,6 +86,8 @@ def save(
     UnsupportedError
         Position delete files in ORC or Avro that are written and whose rows would have to change, or inline manifests
         of v1, unless ``location="keep"``.
+    StorageError, AccessDeniedError
+        The folder cannot be written: the disk is full, say.
     IceexploreError
         A metadata file of the newest snapshot cannot be read.
     """
@@ -93,15 +95,20 @@ def save(
         raise OptionError(f"data={data!r}: one of {', '.join(get_args(DataFiles))}")
     target = Path(path).expanduser().absolute()
     _refuse_full(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    building = Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}-", dir=target.parent))
+    building: Path | None = None
     try:
-        saver = _Saver(state, building, target, data, location)
-        saved = saver.run()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}-", dir=target.parent))
+        saved = _Saver(state, building, target, data, location).run()
         _publish(building, target)
         return saved
+    except OSError as e:
+        if isinstance(e, IceexploreError):  # some of ours are both
+            raise
+        raise not_written(e, str(target), str(target)) from e
     finally:
-        shutil.rmtree(building, ignore_errors=True)
+        if building is not None:
+            shutil.rmtree(building, ignore_errors=True)
 
 
 def _refuse_full(target: Path) -> None:

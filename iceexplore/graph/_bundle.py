@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
+import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,38 +15,19 @@ import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph._root import MANIFESTS, ROOT_DIALECTS
+from iceexplore.graph._secrets import BLANK, blank_secrets, is_secret_name
 from iceexplore.graph._state import TableState
 from iceexplore.manifests import ContentType, Manifest, Redactor
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text
-from iceexplore.storage import member_name, parse_document, progress, write_zip
+from iceexplore.storage import member_name, parse_document, place_to_write, progress, write_zip
 
 __all__ = ["Bundle", "REDACTIONS", "blank_secrets", "is_secret_name", "write_bundle"]
 
 #: What can be blanked. ``partitions`` implies ``bounds``: the bounds of an identity partition's column hold its value.
 REDACTIONS = ("credentials", "bounds", "partitions")
 
-_SECRET_KEY = re.compile(
-    r"secret|token|password|passwd|credential|(access|api|account)[-_.]?key|\bsas\b|signature|private", re.I
-)
-_SECRET_IN_VALUE = re.compile(r"(?i)(://)[^/@\s]+@|([?&](?:sig|signature|x-amz-[a-z-]+|token|password)=)[^&\s]+")
-_BLANK = "REDACTED"
 _NOT_REDACTED = "V4 manifests cannot be redacted yet; pass redact=() to send it as is"
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a property of this name is a secret."""
-    return _SECRET_KEY.search(name) is not None
-
-
-def blank_secrets(text: str) -> str:
-    """A text without the user's part of its URLs and without signatures."""
-
-    def blanked(found: re.Match[str]) -> str:
-        before, key = found.groups()
-        return f"{before}{_BLANK}@" if before else f"{key}{_BLANK}"
-
-    return _SECRET_IN_VALUE.sub(blanked, text)
 
 
 @dataclass(frozen=True)
@@ -78,7 +59,7 @@ class Bundle:
 
 def write_bundle(
     state: TableState,
-    path: Path,
+    path: str | os.PathLike[str],
     *,
     redact: bool | str | Iterable[str] = ("credentials",),
     deletes: bool = False,
@@ -101,16 +82,22 @@ def write_bundle(
     Raises
     ------
     OptionError
-        An unknown redaction, or deletes together with blanked bounds.
-    FileExistsError
-        The file is there and ``overwrite`` is false.
+        An unknown redaction, deletes together with blanked bounds, or no file can be there, as its folder is missing,
+        say.
+    ExistsError
+        The file is there and ``overwrite`` is false. It is a FileExistsError, too.
+    StorageError, AccessDeniedError
+        The disk refuses it: a file that was there is untouched.
     """
     if isinstance(redact, bool):
         redact = REDACTIONS if redact else ()
+    if not isinstance(redact, Iterable):
+        raise OptionError(f"redact={redact!r}: True, False, or any of {', '.join(REDACTIONS)}")
     kinds = {redact} if isinstance(redact, str) else set(redact)
     unknown = kinds - set(REDACTIONS)
     if unknown:
-        raise OptionError(f"redact={sorted(unknown)}: any of {', '.join(REDACTIONS)}")
+        raise OptionError(f"redact={sorted(map(str, unknown))}: any of {', '.join(REDACTIONS)}")
+    target = place_to_write(path, overwrite=overwrite)
     if "partitions" in kinds:
         kinds.add("bounds")
     if deletes and "bounds" in kinds:
@@ -127,8 +114,8 @@ def write_bundle(
                 members[name] = len(data)
                 yield name, data
 
-    write_zip(path, counted(), overwrite=overwrite)
-    return Bundle(path, members, tuple(k for k in REDACTIONS if k in kinds), collector.missing)
+    write_zip(target, counted(), overwrite=overwrite)
+    return Bundle(target, members, tuple(k for k in REDACTIONS if k in kinds), collector.missing)
 
 
 class _Collector:
@@ -238,7 +225,7 @@ class _Collector:
         if isinstance(value, list):
             return [self._blanked(v, key) for v in value]
         if isinstance(value, str) and "credentials" in self.kinds:
-            return _BLANK if is_secret_name(key) else blank_secrets(value)
+            return BLANK if is_secret_name(key) else blank_secrets(value)
         return value
 
     def _read(self, location: str, kind: str, lengths: Mapping[str, int] | None = None) -> bytes | None:

@@ -24,7 +24,7 @@ from iceexplore.formats import HEAD_BYTES, sniff
 from iceexplore.inspect._loose_card import loose_card
 from iceexplore.inspect._loose_kinds import READERS, Content, vector_content
 from iceexplore.render import card_html, card_text
-from iceexplore.storage import Storage, canonical
+from iceexplore.storage import Storage, canonical, check_host
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +175,7 @@ def open_loose_storage(
     FileMissingError
         No such local file.
     """
-    place = canonical(os.path.expanduser(os.fspath(source)))
+    place = canonical(check_host(os.path.expanduser(os.fspath(source))))
     if "://" not in place:
         # The user named this file: where a link leads is theirs to say.
         path = Path(os.path.realpath(place))

@@ -33,7 +33,9 @@ def loaded_catalog(catalog: Any) -> Any:
         from pyiceberg.catalog import load_catalog
         from pyiceberg.catalog.sql import SqlCatalog
     except ImportError as e:
-        raise MissingDependencyError(f"labs in a catalog need PyIceberg with SQLAlchemy ({e})") from e
+        raise MissingDependencyError(
+            f"labs in a catalog need PyIceberg with SQLAlchemy ({e}); pip install 'iceexplore[catalog]'"
+        ) from e
     if isinstance(catalog, str):
         try:
             catalog = load_catalog(catalog)

@@ -13,6 +13,7 @@ from typing import Any, Self
 from iceexplore.commits import Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
 from iceexplore.errors import CommitConflictError, OptionError, TableChangedError
 from iceexplore.graph import TableState, state_of
+from iceexplore.labs._lost import remove_lost
 from iceexplore.labs._running import Turn, running
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import FolderStorage
@@ -106,9 +107,18 @@ class LabCommitter(Committer):
             change = None if document_change is None else _keeping_mark(document_change)
             with running(self.metadata_folder):
                 try:
-                    return super().commit(make_change, document_change=change, **how)
+                    made = super().commit(make_change, document_change=change, **how)
                 finally:
                     self._turn.end()
+                self._remove_lost()
+                return made
+
+    def _remove_lost(self) -> None:
+        """Remove what attempts of the commit just made have written for nothing."""
+        published = self.state.metadata_location
+        record = next((r for r in reversed(self.records) if r.metadata_location == published), None)
+        if record is not None and record.attempts > 1:
+            remove_lost(self.storage, record, self.state)
 
     def notes(self, location: Any) -> tuple[str, ...]:
         """That it is a lab, and where it writes."""

@@ -1,4 +1,4 @@
-"""Files of a lab that nothing names: what commits that were killed, or lost to another writer, have left behind."""
+"""Files of a lab that nothing names: what commits that were killed, or failed, have left behind."""
 
 from __future__ import annotations
 

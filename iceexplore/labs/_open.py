@@ -14,7 +14,7 @@ from iceexplore.graph import open_state
 from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
 from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab, layout_text, options_of
 from iceexplore.labs._pointer import HINT, FolderPointer
-from iceexplore.storage import FolderStorage, canonical, replace_file, write_new
+from iceexplore.storage import FolderStorage, canonical, check_host, replace_file, write_new
 
 __all__ = ["create_lab", "open_lab"]
 
@@ -44,6 +44,7 @@ def create_lab(
     else:
         row = CatalogRow(loaded_catalog(catalog), _path_text("path", path, "the table's name, 'db.table'"))
         location = _place(row, None if location is None else _path_text("location", location, "a folder"))
+    _check_text("location", location)  # its beginning may be the working folder's
     real = canonical(location)
     _check_empty(real)
     document = new_table(
@@ -106,14 +107,26 @@ def _path_text(name: str, given: Any, what: str) -> str:
         found = None
     if not isinstance(found, str):
         raise OptionError(f"{name}={given!r}: give {what}, as text or a path")
+    _check_text(name, found)
     return found
+
+
+def _check_text(name: str, text: str) -> None:
+    """Refuse what no metadata file and no catalog can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(
+            f"{name}={text!r} has half a character (a lone surrogate, Python's sign for a byte that is no UTF-8), "
+            "which a table's metadata cannot hold: choose another name"
+        ) from None
 
 
 def _folder(path: str) -> str:
     """A local folder as the table is to spell it."""
     if not path.strip() or "\0" in path:
         raise OptionError(f"path={path!r}: give a folder")
-    place = canonical(path)
+    place = canonical(check_host(path))
     if "://" in place:
         raise UnsupportedError(
             f"{path} is no local folder: a commit there can be lost to another writer, as nothing is put only where "
@@ -136,7 +149,7 @@ def _place(row: CatalogRow, location: str | None) -> str:
             location = str(row.catalog._resolve_table_location(None, row.namespace, row.table))
         except ValueError as e:
             raise OptionError(f"{row.name}: the catalog has no warehouse to put it in; give location=") from e
-    place = canonical(location)
+    place = canonical(check_host(location))
     if "://" in place or not os.path.isabs(place):
         raise UnsupportedError(f"{location} is no local folder: labs are written to local folders, also with a catalog")
     return location.rstrip("/")

@@ -12,6 +12,7 @@ import pyarrow as pa
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.on_spark._bundles import frame_of, parallelism
+from iceexplore.on_spark._raised import as_ours
 from iceexplore.on_spark._scan_physical import Footer, Footers, footers_of, keep_footers, known_footers
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, ship
@@ -43,7 +44,9 @@ def footers_by(session: Any, info: SessionInfo) -> Footers:
             mine = left[n::parts]
             bundles.append((n, [locations[i] for i in mine], [sizes[i] for i in mine]))
         table = frame_of(session, bundles, _Read(ship(state)), _SCHEMA)
-        for row in table.collect():
+        with as_ours():
+            rows = table.collect()
+        for row in rows:
             # Made by `_Read`, in a worker that runs our code and no other.
             told = pickle.loads(row.footers)  # noqa: S301
             for i, found in zip(left[row.part :: parts], told, strict=True):

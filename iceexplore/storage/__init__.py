@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from iceexplore.storage._cache import CACHE, Cache
 from iceexplore.storage._document import parse_document
+from iceexplore.storage._faults import not_written
 from iceexplore.storage._folder import FolderStorage, replace_file, write_new
 from iceexplore.storage._history import list_versions, open_version
-from iceexplore.storage._location import canonical, path_only, same_location
+from iceexplore.storage._location import canonical, check_host, path_only, same_location
 from iceexplore.storage._open import open_source
 from iceexplore.storage._opened import Opened, Source
 from iceexplore.storage._overlay import OverlayStorage
@@ -14,6 +15,7 @@ from iceexplore.storage._progress import progress
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._storage import FileInfo, Storage
 from iceexplore.storage._versions import MetadataVersion
+from iceexplore.storage._whole import place_to_write, whole_file
 from iceexplore.storage._writable import CommitFiles, CommitStorage, ExistsError
 from iceexplore.storage._writes import Write, WriteLog
 from iceexplore.storage._zip import member_name, write_zip
@@ -36,15 +38,19 @@ __all__ = [
     "Write",
     "WriteLog",
     "canonical",
+    "check_host",
     "list_versions",
     "member_name",
+    "not_written",
     "open_source",
     "open_version",
     "parse_document",
     "path_only",
+    "place_to_write",
     "progress",
     "replace_file",
     "same_location",
+    "whole_file",
     "write_new",
     "write_zip",
 ]

@@ -1,13 +1,16 @@
-"""Which of our errors a storage library's error is: 404, 403, or something else."""
+"""Which of our errors a storage library's error is: 404, 403, or something else; and why a file cannot be written."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 
 from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreError, StorageError
+from iceexplore.storage._location import is_local
 
-__all__ = ["short_message", "translate"]
+__all__ = ["not_written", "short_message", "translate"]
 
 _DENIED = {
     "403",
@@ -30,6 +33,8 @@ _DENIED_TEXT = re.compile(
     r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|SIGNATURE_DOES_NOT_MATCH|InvalidAccessKeyId|\bForbidden\b|"
     r"HTTP (?:status|response code) 40[13]\b|AuthorizationPermissionMismatch|AuthenticationFailed"
 )
+#: The disk, or what one user may have of it.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _PASSWORD = re.compile(r"://[^/@\s]+@")
 _MISSING_TEXT = re.compile(
     r"NO_SUCH_KEY|NO_SUCH_BUCKET|NoSuchKey|NoSuchBucket|RESOURCE_NOT_FOUND|HTTP (?:status|response code) 404\b|"
@@ -46,13 +51,31 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
     if verdict is FileMissingError:
         return FileMissingError(f"{place} does not exist")
     if verdict is AccessDeniedError:
-        return AccessDeniedError(
-            f"access to {place} was refused ({_short(error)}): check credentials and permissions; "
-            "object stores also refuse a missing file to those who may not list the folder"
-        )
+        advice = "look at the rights on it, and on the folders above it"
+        if not is_local(real):
+            advice = (
+                "check credentials and permissions; "
+                "object stores also refuse a missing file to those who may not list the folder"
+            )
+        return AccessDeniedError(f"access to {place} was refused ({_short(error)}): {advice}")
     if isinstance(error, IsADirectoryError):
         return StorageError(f"{place} is a folder, not a file")
     return StorageError(f"{place} could not be read: {_short(error)}")
+
+
+def not_written(error: OSError, location: str, real: str) -> IceexploreError:
+    """Our error for a local file that could not be written: what is in its way, or what the system says."""
+    what = f"{location} could not be written" if location == real else f"{location} could not be written to {real}"
+    folder = os.path.dirname(real)
+    while not os.path.lexists(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        kind = "a link that leads nowhere" if os.path.islink(folder) else "a file"
+        return StorageError(f"{what}: {folder} is in its way, {kind} where a folder must be; move it away")
+    why = error.strerror or short_message(error)
+    if isinstance(error, PermissionError):
+        return AccessDeniedError(f"{what}: {why}. Look at the rights on {folder}, and whose it is")
+    return StorageError(f"{what}: {why}{'; make room on the disk' if error.errno in _FULL else ''}")
 
 
 def short_message(error: BaseException) -> str:

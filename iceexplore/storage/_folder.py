@@ -13,8 +13,8 @@ import time
 import uuid
 from contextlib import suppress
 
-from iceexplore.errors import OutsideRootsError, StorageError, UnsupportedError
-from iceexplore.storage._faults import translate
+from iceexplore.errors import OutsideRootsError, UnsupportedError
+from iceexplore.storage._faults import not_written
 from iceexplore.storage._location import is_local, within
 from iceexplore.storage._storage import Storage
 from iceexplore.storage._writable import CommitStorage, ExistsError
@@ -81,21 +81,24 @@ class FolderStorage(CommitStorage):
         """
         start = time.perf_counter()
         real = self.resolve(location)
-        inside = within(os.path.realpath(os.path.dirname(real)), os.path.realpath(self.folder))
-        if not is_local(real) or not inside or os.path.basename(real) in ("", ".", ".."):
-            raise OutsideRootsError(f"{location} leads to {real}: a lab writes in its own folder alone, {self.folder}")
+        folder, name = os.path.split(real)
+        linked = os.path.realpath(folder) if is_local(real) else folder
+        inside = is_local(real) and within(linked, os.path.realpath(self.folder))
+        if not inside or name in ("", ".", ".."):
+            raise OutsideRootsError(
+                f"{location} leads to {os.path.join(linked, name)}: a lab writes in its own folder alone, {self.folder}"
+            )
         try:
             write_new(real, data)
         except FileExistsError as e:
             raise ExistsError(f"{location} is there already: files of a table are never written twice") from e
         except OSError as e:
-            if e.errno in _NO_LINKS and os.path.isdir(os.path.dirname(real)):
+            if e.errno in _NO_LINKS and e.filename2 is not None:  # of the link, which alone has two names
                 raise UnsupportedError(
                     f"{location} could not be written: the file system at {self.folder} has no hard links "
                     f"({e.strerror}), and without them two writers could not be told apart. Use another disk"
                 ) from e
-            error = translate(e, location, real)
-            raise error if isinstance(error, StorageError) else StorageError(str(error)) from e
+            raise not_written(e, location, real) from e
         self._writes.add(Write(location, real, kind, len(data), time.perf_counter() - start, commit, attempt))
 
 

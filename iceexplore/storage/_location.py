@@ -12,9 +12,12 @@ import os
 import posixpath
 import re
 
+from iceexplore.errors import OptionError
+
 __all__ = [
     "basename",
     "canonical",
+    "check_host",
     "dirname",
     "is_absolute",
     "is_local",
@@ -29,6 +32,8 @@ __all__ = [
 # One letter is a Windows drive; a colon in a relative path ("ts:2024/x") is no scheme, so a slash must follow.
 _URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+):(?=/)", re.ASCII)
 _FILE = re.compile(r"^file:", re.IGNORECASE)
+#: After ``file://``: no other machine. The last is a Windows drive.
+_HERE = re.compile(r"|localhost|\.|\.\.|~|[a-z]:", re.IGNORECASE)
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 
 
@@ -60,6 +65,24 @@ def canonical(location: str) -> str:
     if any(part in (".", "..") for part in path.split("/")):
         path = posixpath.normpath(path)
     return f"{scheme}://{authority}{path.rstrip('/')}"
+
+
+def check_host(location: str) -> str:
+    """A location as a user gives it, who may mean another machine by ``file://x/y``; in metadata it is a writer's bug.
+
+    Raises
+    ------
+    OptionError
+        It names a host.
+    """
+    if _FILE.match(location) and location[5:].startswith("//"):
+        host, slash, path = location[7:].partition("/")
+        if not _HERE.fullmatch(host):
+            raise OptionError(
+                f"{location} names the host {host}, and file: is for files of this machine: write file:///{path} "
+                f"for /{path}, or {host}{slash}{path} for a path from the working folder"
+            )
+    return location
 
 
 def _file_path(rest: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from iceexplore.storage._location import (
     basename,
     canonical,
+    check_host,
     dirname,
     is_absolute,
     is_local,
@@ -51,7 +52,7 @@ class Moves:
         self._by_written: tuple[_Move, ...] = ()
         self._by_real: tuple[_Move, ...] = ()
         for written, real in (given or {}).items():
-            place = canonical(real)
+            place = canonical(check_host(real))
             self.add(written, place if is_absolute(place) else canonical(os.path.abspath(real)))
 
     def add(self, written: str, real: str) -> bool:

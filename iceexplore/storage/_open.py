@@ -21,7 +21,7 @@ from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, 
 from iceexplore.storage._choose import Pick, Picker
 from iceexplore.storage._find import find_table, missing_path, table_folder
 from iceexplore.storage._history import open_version
-from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, is_uri
+from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, is_uri
 from iceexplore.storage._moved import Moves, root_properties
 from iceexplore.storage._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
 from iceexplore.storage._remote import FileIOBackend
@@ -250,7 +250,7 @@ def _spelled(source: str) -> str:
         raise OptionError("the path is empty")
     if "\0" in source:
         raise OptionError(f"{source!r} has a NUL character in it")
-    place = canonical(source)
+    place = canonical(check_host(source))
     if not is_local(place):
         return source
     if is_uri(source) and not os.path.exists(place) and os.path.exists(decoded := urllib.parse.unquote(place)):

@@ -23,8 +23,17 @@ from typing import TypeVar
 
 from iceexplore.errors import IceexploreError, OptionError, OutsideRootsError, StorageError
 from iceexplore.storage._backend import Backend, Entry
-from iceexplore.storage._faults import translate
-from iceexplore.storage._location import basename, canonical, dirname, is_local, is_uri, relative_to, within
+from iceexplore.storage._faults import not_written
+from iceexplore.storage._location import (
+    basename,
+    canonical,
+    check_host,
+    dirname,
+    is_local,
+    is_uri,
+    relative_to,
+    within,
+)
 from iceexplore.storage._moved import Moves
 from iceexplore.storage._storage import Storage
 from iceexplore.storage._writable import CommitStorage, ExistsError
@@ -340,7 +349,7 @@ def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
         # The system's temporary folder may itself be a link (macOS).
         return _Files(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)), temporary=True)
     given = os.fspath(folder)
-    if is_uri(given) and not is_local(canonical(given)):
+    if is_uri(given) and not is_local(canonical(check_host(given))):
         raise OptionError(f"overlay={given!r}: an overlay is a folder on the local disk")
     real = os.path.realpath(os.path.expanduser(canonical(given)))
     if is_local(base.folder) and within(real, os.path.realpath(base.folder)):
@@ -350,7 +359,7 @@ def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
         if os.listdir(real):
             raise OptionError(f"overlay={given!r} is not empty: give an empty folder, or one that is not there yet")
     except OSError as e:
-        raise translate(e, given, real) from e
+        raise not_written(e, given, os.path.join(real, "")) from e
     return _Files(real, temporary=False)
 
 

@@ -38,7 +38,7 @@ from typing import BinaryIO, TypeVar
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OutsideRootsError, StorageError
 from iceexplore.storage._backend import Backend, Entry, LocalBackend
 from iceexplore.storage._faults import translate
-from iceexplore.storage._location import basename, canonical, dirname, is_absolute, is_local, join, within
+from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, join, within
 from iceexplore.storage._moved import FolderIndex, Moves
 from iceexplore.storage._rangefile import open_ranges
 from iceexplore.storage._reads import Read, ReadLog
@@ -386,4 +386,4 @@ class Storage:
 
 
 def _absolute(place: str) -> str:
-    return place if is_absolute(canonical(place)) else os.path.abspath(os.path.expanduser(place))
+    return place if is_absolute(canonical(check_host(place))) else os.path.abspath(os.path.expanduser(place))

@@ -66,7 +66,7 @@ class CommitStorage(Storage):
         ------
         ExistsError
             There is a file of this location.
-        StorageError
+        StorageError, AccessDeniedError
             It cannot be written.
         """
 

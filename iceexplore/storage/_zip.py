@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from iceexplore.errors import FormatError, IceexploreError, StorageError, UnsupportedError
 from iceexplore.storage._location import basename, canonical, dirname, relative_to
+from iceexplore.storage._whole import whole_file
 
 if TYPE_CHECKING:
     from iceexplore.storage._storage import Storage
@@ -137,52 +138,28 @@ def _member_parts(member: zipfile.ZipInfo, name: str) -> list[str] | None:
 
 
 def write_zip(path: str | os.PathLike[str], members: Iterable[tuple[str, bytes]], *, overwrite: bool = False) -> Path:
-    """Write a zip of (name, bytes): whole or not at all (a temporary file beside it, then renamed). Returns its path.
+    """Write a zip of (name, bytes): whole or not at all (see `whole_file`). Returns its path.
 
     Raises
     ------
-    FileExistsError
-        The file is there and ``overwrite`` is false.
+    OptionError
+        No file can be there, as its folder is missing, say.
+    ExistsError
+        The file is there and ``overwrite`` is false. It is a FileExistsError, too.
+    StorageError, AccessDeniedError
+        The disk refuses it: what was there is untouched.
     """
-    target = Path(path).expanduser().absolute()
-    if not overwrite and target.exists():
-        raise FileExistsError(f"{target} is there already; overwrite=True replaces it")
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}-", dir=target.parent)
-    try:
-        with (
-            os.fdopen(handle, "w+b") as file,
-            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
-        ):
-            for name, data in members:
-                # A fixed time, so that the same members make the same bytes.
-                info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-                info.external_attr = 0o644 << 16
-                info.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(info, data)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes it the user's alone
-        if overwrite:
-            os.replace(temporary, target)
-        else:
-            _rename_new(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-    return target
-
-
-def _rename_new(temporary: str, target: Path) -> None:
-    """Rename without replacing a file that came meanwhile; plain rename where the file system has no hard links."""
-    try:
-        os.link(temporary, target)
-    except FileExistsError:
-        raise FileExistsError(f"{target} is there already; overwrite=True replaces it") from None
-    except OSError:
-        os.replace(temporary, target)
-        return
-    os.unlink(temporary)
+    with (
+        whole_file(path, overwrite=overwrite) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
+    ):
+        for name, data in members:
+            # A fixed time, so that the same members make the same bytes.
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.external_attr = 0o644 << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, data)
+    return Path(path).expanduser().absolute()
 
 
 def member_name(storage: Storage, table_location: str, location: str) -> str:

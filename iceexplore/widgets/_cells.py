@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,11 @@ from iceexplore.widgets._grid_query import MAX_COLUMNS
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pandas as pd
 
     from iceexplore.widgets._grid_table import GridTable
 
-__all__ = ["PAGE_SIZE", "cell", "nested_value", "page_of", "safe_text", "text_of"]
+__all__ = ["PAGE_SIZE", "cell", "nested_value", "page_of", "safe_text", "text_of", "values_of"]
 
 PAGE_SIZE = 50
 _MAX_TEXT = 300
@@ -93,7 +95,7 @@ def page_of(
         {"name": cell(name) or "", "right": right, "doc": (docs or {}).get(name, "")}
         for name, right in list(zip(table.names, table.right, strict=True))[:_MAX_NAMES]
     ]
-    values = [[cell(v) for v in part.iloc[:, i].tolist()] for i in shown]
+    values = [[cell(v) for v in values_of(part.iloc[:, i])] for i in shown]
     return {
         "columns": names,
         "shown": shown,
@@ -121,7 +123,18 @@ def nested_value(value: Any, *, key: str = "") -> Any:
             return None if _is_missing(value) else json_safe(value, key=key)
 
 
-def _is_missing(value: Any) -> bool:
+def values_of(series: pd.Series[Any]) -> list[Any]:
+    """A column's values. Arrow tells NaN from null; where a column has no other null, NaN is one."""
     import pandas as pd
 
-    return value is None or bool(pd.api.types.is_scalar(value) and pd.isna(value))
+    values = series.tolist()
+    if isinstance(series.dtype, pd.ArrowDtype):
+        return values
+    return [None if isinstance(v, float) and math.isnan(v) else v for v in values]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether it is null; NaN is a number that is none."""
+    import pandas as pd
+
+    return value is None or value is pd.NA or value is pd.NaT

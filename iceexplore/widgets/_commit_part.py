@@ -203,15 +203,18 @@ class CommitPart(CommitShown):
         self._do("commit", OPERATIONS[name].title, job, show)
 
     def _save(self, path: str) -> None:
+        """Save the table as of the step shown. What is wrong with the folder is said beside it, not with the form."""
         if not path.strip():
-            raise OptionError("path: give a folder that is not there yet")
+            self.commit_saved = {"error": "No folder is named. Give one that is not there yet."}
+            self._answer()
+            return
         simulation = self.simulation
         self.commit_saved = {}
 
         def save() -> dict[str, Any]:
             try:
                 saved = simulation.save(path.strip())
-            except (IceexploreError, OSError) as error:
+            except (IceexploreError, ValueError) as error:  # ValueError: no system takes a name with a NUL
                 return {"error": str(json_safe(str(error)[:1000]))}
             code = f"ix.open({str(saved.path)!r})"
             return {"path": str(saved.path), "text": json_safe(repr(saved)), "code": json_safe(code)}

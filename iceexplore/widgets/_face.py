@@ -6,7 +6,7 @@ The explorer has them all, a widget of its own has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
@@ -30,6 +30,8 @@ __all__ = ["Face", "shown"]
 
 Part = TypeVar("Part", bound="Face")
 
+#: What ipywidgets has for other widgets, and code that styles many at once gives to all.
+_IGNORED = ("style",)
 #: The widgets of a table: what one reads, others may show.
 _faces: WeakKeyDictionary[TableState, WeakSet[Face]] = WeakKeyDictionary()
 
@@ -61,7 +63,7 @@ class Face(anywidget.AnyWidget):
     Raises
     ------
     OptionError, SnapshotNotFoundError
-        That is no table, or the table has no such snapshot.
+        That is no table, the table has no such snapshot, or an argument is not known or has no such value.
 
     Attributes
     ----------
@@ -89,24 +91,31 @@ class Face(anywidget.AnyWidget):
     cancelled = traitlets.Int().tag(sync=True)
 
     def __init__(self, table: Any, *, selection: Face | Mapping[str, str] | None = None, **traits: Any) -> None:
-        state = self._state = _state_of(table)
+        state = _state_of(table)
+        _check_names(type(self), traits)
+        self._state = state
         self._table = table
         self._work = Work(self._fail, self._idle)
         self._link: traitlets.link | None = None
         self._own_layout = "layout" not in traits
         start = first_selection(state)
         if selection is not None:
-            start |= selection.selection if isinstance(selection, Face) else dict(selection)
+            start |= selection.selection if isinstance(selection, Face) else _right(selection)
         self._accepted = start = self._checked(start)
         self._prepare()
-        super().__init__(
-            title=signs(state.name),
-            badges=[f"Iceberg v{state.metadata.format_version}", *([signs(state.travel)] if state.travel else [])],
-            styles=styles(),
-            selection=start,
+        first = {
+            "title": signs(state.name),
+            "badges": [f"Iceberg v{state.metadata.format_version}", *([signs(state.travel)] if state.travel else [])],
+            "styles": styles(),
+            "selection": start,
             **self._first(start),
-            **traits,
-        )
+        }
+        for name in first.keys() & traits.keys():
+            raise OptionError(f"{name} of {type(self).__name__} is not to be given: it is made of the table")
+        try:
+            super().__init__(**first, **traits)
+        except traitlets.TraitError as error:
+            raise OptionError(str(error)) from error
         if isinstance(selection, Face):
             self._link = traitlets.link((selection, "selection"), (self, "selection"))
         self.observe(self._on_selection, "selection")
@@ -153,7 +162,7 @@ class Face(anywidget.AnyWidget):
         Raises
         ------
         OptionError
-            That is no snapshot's id.
+            That is no node, or no snapshot's id.
         SnapshotNotFoundError
             The table has no such snapshot; the nearest are listed.
         """
@@ -163,7 +172,7 @@ class Face(anywidget.AnyWidget):
         for key, value in (("snapshot", snapshot), ("against", against)):
             if value is not None:
                 chosen[key] = str(getattr(value, "snapshot_id", value))
-        self.selection = self._checked(chosen)
+        self.selection = self._checked(_right(chosen))
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -275,3 +284,23 @@ def _state_of(table: Any) -> TableState:
     if not isinstance(state, TableState):
         raise OptionError(f"a widget takes a Table (ix.open(...)), not {type(table).__name__}")
     return state
+
+
+def _right(selection: Any) -> dict[str, str]:
+    """What is to be selected, as it was given; OptionError if nothing can be selected so."""
+    try:
+        Selection().validate(None, selection)
+    except traitlets.TraitError as error:
+        raise OptionError(str(error)) from None
+    return dict(selection)
+
+
+def _check_names(widget: type[Face], given: Iterable[str]) -> None:
+    """Refuse arguments that are no traits: ipywidgets would take them, and do nothing."""
+    traits = (name for name in widget.class_trait_names() if not name.startswith("_"))
+    known = list(dict.fromkeys(["selection", *traits, *_IGNORED]))
+    for name in given:
+        if name not in known and not name.startswith("_"):
+            from iceexplore.planning import nearest
+
+            raise OptionError(f"{widget.__name__} has no argument {name!r}; {nearest(name, known)}")

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import OptionError
-from iceexplore.widgets._cells import nested_value, safe_text, text_of
+from iceexplore.widgets._cells import nested_value, safe_text, text_of, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 def cell_text(table: GridTable, row: int, column: int) -> str:
     """A cell's whole text, empty for null; of more than a million characters the first million."""
-    text = text_of(_row(table, row, column).iloc[0, column]) or ""
+    text = text_of(values_of(_row(table, row, column).iloc[:, column])[0]) or ""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
@@ -45,7 +45,7 @@ def row_json(table: GridTable, row: int) -> str:
         There is no such row, or its text is beyond a million characters.
     """
     frame = _row(table, row, 0)
-    record = {name: nested_value(frame.iloc[:, i].iloc[0], key=name) for i, name in enumerate(table.names)}
+    record = {name: nested_value(values_of(frame.iloc[:, i])[0], key=name) for i, name in enumerate(table.names)}
     text = safe_text(json.dumps(record, ensure_ascii=False, indent=2, default=str))
     if len(text) > MAX_TEXT:
         raise OptionError(f"the row has {len(text):,} characters of JSON; no more than {MAX_TEXT:,} are copied")
@@ -80,8 +80,8 @@ def _column(series: Any) -> list[str]:
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-        return [text_of(v) or "" for v in series.tolist()]  # a negative number is no formula
-    return [_escaped(text_of(v, most=_MAX_CELL) or "") for v in series.tolist()]
+        return [text_of(v) or "" for v in values_of(series)]  # a negative number is no formula
+    return [_escaped(text_of(v, most=_MAX_CELL) or "") for v in values_of(series)]
 
 
 def _escaped(text: str) -> str:

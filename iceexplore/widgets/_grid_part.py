@@ -13,11 +13,12 @@ import traitlets
 from iceexplore.errors import OptionError
 from iceexplore.widgets._cells import PAGE_SIZE, page_of, safe_text
 from iceexplore.widgets._face import Face, shown
+from iceexplore.widgets._grid_compare import FilterError
 from iceexplore.widgets._grid_copy import MAX_CSV, cell_text, csv_chunk, row_json
 from iceexplore.widgets._grid_query import GridQuery, Order
 from iceexplore.widgets._grid_rows import rows_in_order
 from iceexplore.widgets._grid_table import FrameTable, GridTable
-from iceexplore.widgets._signs import signs_of_page
+from iceexplore.widgets._signs import signs, signs_of_page
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,7 +49,8 @@ class GridPart(Face):
         ``columns`` ({name, right, doc}, of the whole table), ``shown`` (places of those in ``rows``), ``rows`` (text,
         300 of its characters at most, with signs for those that would act; None for null), ``page``, ``pages``,
         ``size``, ``total`` rows, ``whole`` (without a filter) and ``nodes``, for each row the node that it stands for,
-        or None. ``text`` in place of ``rows``: a page that is no table (see `_grid_text`).
+        or None. ``text`` in place of ``rows``: a page that is no table (see `_grid_text`). ``refused``: what is wrong
+        with a filter that was asked for; the page is then the one before, but for ``n``.
 
     Notes
     -----
@@ -170,7 +172,26 @@ class GridPart(Face):
 
     def _load_page(self, grid: str, query: GridQuery) -> None:
         """Read a page, as a query asks, and show it."""
-        self._do(f"page:{grid}", "Reading", lambda: self._page(grid, query), lambda page: self._show_page(grid, page))
+
+        def read() -> dict[str, Any] | FilterError:
+            try:
+                return self._page(grid, query)
+            except FilterError as error:
+                return error
+
+        def show(found: dict[str, Any] | FilterError) -> None:
+            if isinstance(found, FilterError):
+                found = self._refused(grid, query, found)
+            self._show_page(grid, found)
+
+        self._do(f"page:{grid}", "Reading", read, show)
+
+    def _refused(self, grid: str, query: GridQuery, error: FilterError) -> dict[str, Any]:
+        """The page that is shown, which stays, with what is wrong with a filter; without such a page the error."""
+        page = self.pages.get(grid, {})
+        if "rows" not in page or (page["of"], page["table"]) != (query.of, query.table):
+            raise error
+        return {**page, "n": query.n, "refused": signs(str(error))}
 
     def _show_page(self, grid: str, page: dict[str, Any]) -> None:
         self.pages = {**self.pages, grid: page}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.errors import OptionError
-from iceexplore.widgets._cells import text_of
+from iceexplore.widgets._cells import text_of, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ class FrameTable(GridTable):
         try:
             made = pa.array(series, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError):
-            made = pa.array([text_of(v) for v in series.tolist()], pa.string())
+            made = pa.array([text_of(v) for v in values_of(series)], pa.string())
         return _plain(made)
 
     def rows(self, places: npt.NDArray[np.int64] | slice) -> pd.DataFrame:
@@ -223,6 +223,8 @@ def _plain(made: pa.Array | pa.ChunkedArray) -> pa.Array:
         made = made.combine_chunks()
     if pa.types.is_dictionary(made.type):
         made = made.dictionary_decode()
+    if isinstance(made.type, pa.UuidType):
+        return made  # of 16 bytes nobody could tell that they are shown as a UUID
     return made.storage if isinstance(made, pa.ExtensionArray) else made
 
 

@@ -20,7 +20,6 @@ __all__ = ["Collected", "SavedPage", "collect"]
 
 #: Kinds whose tables are read first; files' own tables are the last to go in.
 _MANIFESTS = frozenset({"data-manifest", "delete-manifest", "manifest-dv"})
-_ROOTS = frozenset({"manifest-list", "root-manifest"})
 #: A file of a page is a node, details and a table of its columns: of more than these only the first go in.
 _MOST_NODES = 1_500
 #: Bytes that anything takes: with less left nothing is read any more.

@@ -24,7 +24,7 @@ html { background: #f4f6f8; } body { margin: 0; }
 .ice-saved-note { color: #596474; font: 12px/1.5 system-ui, sans-serif; }
 .ice-plain { font: 14px/1.5 system-ui, sans-serif; } .ice-plain table { border-collapse: collapse; }
 .ice-plain th, .ice-plain td { padding: 2px 10px 2px 0; text-align: left; }
-@media (prefers-color-scheme: dark) { html { background: #0b0f14; color: #e6ebf1; }
+@media screen and (prefers-color-scheme: dark) { html { background: #0b0f14; color: #e6ebf1; }
 .ice-saved-note { color: #9aa6b4; } }
 @media print { html { background: none; } #ice-page { max-width: none; padding: 0; } }
 """

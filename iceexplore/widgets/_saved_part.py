@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import anywidget
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import json_safe
+from iceexplore.storage import place_to_write, whole_file
 from iceexplore.widgets._cells import page_of
 from iceexplore.widgets._detail_part import DetailPart
 from iceexplore.widgets._saved import SavedPage, collect
 from iceexplore.widgets._saved_html import saved_html
+from iceexplore.widgets._saved_plain import plain_html
 from iceexplore.widgets._saved_redact import PageRedactor, page_redactions
 from iceexplore.widgets._timeline_part import TimelinePart
 
@@ -48,7 +50,7 @@ class SavedPart(TimelinePart, DetailPart):
         path
             The file to write.
         redact
-            Any of ``credentials`` (the default; property values whose key or form is that of a secret), ``values``
+            Any of ``credentials`` (the default; values whose key or form is that of a secret), ``values``
             (bounds, partition values, defaults, whatever else may hold data: facts and columns stay where their name
             is that of a count, a size, an id, a time or a kind; paths go, too) and ``paths`` (files of one name stay
             equal). True is all of them, False none. Names of the table, its columns, refs and properties stay.
@@ -56,19 +58,25 @@ class SavedPart(TimelinePart, DetailPart):
             What the data in the page may take; trees and tables past that are left out, those of older snapshots and
             of files first.
         rows
-            Of each table so many rows go in.
+            Of each table so many rows go in, at least one.
         overwrite
             Replace a file that is there.
 
         Raises
         ------
         OptionError
-            An unknown redaction.
-        FileExistsError
-            The file is there, and ``overwrite`` is false.
+            An unknown redaction, a number that is none, or no file can be there, as its folder is missing, say.
+        ExistsError
+            The file is there, and ``overwrite`` is false. It is a FileExistsError, too.
+        StorageError, AccessDeniedError
+            The disk refuses it: a file that was there is untouched.
         """
         kinds = page_redactions(redact)
-        place = Path(path)
+        limits: tuple[tuple[str, Any, int], ...] = (("max_bytes", max_bytes, 0), ("rows", rows, 1))
+        for name, number, least in limits:
+            if not isinstance(number, int) or isinstance(number, bool) or number < least:
+                raise OptionError(f"{name}={number!r}: give a whole number, {least} or more")
+        place = place_to_write(path, overwrite=overwrite)
         state = self._state
         metadata = state.metadata
         names = {name.split(".")[-1] for name, _ in metadata.all_fields().values()}
@@ -86,7 +94,7 @@ class SavedPart(TimelinePart, DetailPart):
         )
         left_out = tuple(made.left_out())
         tree = made.trees[next(iter(made.trees))]
-        traits = _traits(self)
+        traits = redactor.traits(_traits(self))
         traits["detail"] = made.details.get(self.selection["node"], {})
         traits["selection"] = {**self.selection, "against": ""}  # comparing takes Python
         saved = {
@@ -98,12 +106,10 @@ class SavedPart(TimelinePart, DetailPart):
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         said = ", ".join(k for k in ("credentials", "values", "paths") if k in kinds)
         notes = [f"Made by iceexplore on {now}. Left out on purpose: {said or 'nothing'}.", *left_out]
-        plain = "" if "paths" in kinds else self._no_kernel_html()
-        title = json_safe(state.name)
-        text = saved_html(title, saved, plain=plain or "<p>This page needs a script of its own.</p>", notes=notes)
-        with place.open("w" if overwrite else "x", encoding="utf-8") as out:
+        text = saved_html(json_safe(state.name), saved, plain=plain_html(saved), notes=notes).encode()
+        with whole_file(place, overwrite=overwrite) as out:
             out.write(text)
-        return SavedPage(place, len(text.encode()), tuple(sorted(kinds)), left_out)
+        return SavedPage(place, len(text), tuple(sorted(kinds)), left_out)
 
     def _saved_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
         """A table or text of a node as a page has it."""

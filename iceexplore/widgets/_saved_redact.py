@@ -42,12 +42,14 @@ def page_redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
     Raises
     ------
     OptionError
-        An unknown word.
+        An unknown word, or no words.
     """
     if isinstance(redact, bool):
         return frozenset(PAGE_REDACTIONS if redact else ())
+    if not isinstance(redact, Iterable):
+        raise OptionError(f"redact={redact!r}: True, False, or any of {', '.join(PAGE_REDACTIONS)}")
     kinds = frozenset({redact} if isinstance(redact, str) else redact)
-    if unknown := sorted(kinds - set(PAGE_REDACTIONS)):
+    if unknown := sorted(map(str, kinds - set(PAGE_REDACTIONS))):
         raise OptionError(f"redact={unknown}: any of {', '.join(PAGE_REDACTIONS)}")
     return kinds | {"paths"} if "values" in kinds else kinds
 
@@ -98,7 +100,7 @@ class PageRedactor:
         if "text" in page:
             return {"text": self._json(page["text"])}
         names = [column["name"] for column in page["columns"]]
-        keyed = "credentials" in self.kinds and bool(names) and names[0] in ("key", "name", "property")
+        keyed = "credentials" in self.kinds and names[:2] == ["key", "value"]  # a row is a property
         rows = []
         for row in page["rows"]:
             hidden = keyed and is_secret_name(row[0] or "")
@@ -114,6 +116,10 @@ class PageRedactor:
             return json.dumps(self._all(json.loads(text)), ensure_ascii=False, indent=2)
         except ValueError:
             return BLANK
+
+    def traits(self, traits: dict[str, Any]) -> dict[str, Any]:
+        """What else the widgets show."""
+        return self._dict(traits)
 
     def text(self, value: str) -> str:
         """Any other text, which holds no value of the data."""

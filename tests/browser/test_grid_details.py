@@ -66,6 +66,53 @@ def tops(page: Any) -> list[float]:
     return found
 
 
+def test_what_a_filter_cannot_take_is_said_beside_it(browser: Any) -> None:
+    widget = many_files()
+    widget.select("table")
+    with bare_page(browser, widget) as bare:
+        page = bare.page
+        page.locator(".ice-tab", has_text="Snapshots").click()
+        bare.idle()
+        wanted = Filter(page, bare.idle)
+        shown = page.locator(".ice-detail .ice-range")
+        wanted.on("committed_at", ">")
+        wanted.types("2000-01-01")
+        assert shown.inner_text() == "2 rows"
+        wanted.types("2000-01-0x")
+        refused = "'committed_at' has times, as 2024-05-01 10:30:00; '2000-01-0x' is none"
+        assert (wanted.said.inner_text(), wanted.is_wrong(), widget.error) == (refused, True, {})
+        assert (shown.inner_text(), wanted.box.input_value()) == ("2 rows", "2000-01-0x")
+        assert page.locator(".ice-detail .ice-chip").count() == 0
+        bare.press("Enter")
+        assert (wanted.said.inner_text(), wanted.box.input_value()) == (refused, "2000-01-0x"), "it can be corrected"
+        wanted.types("2999-01-01")
+        assert (wanted.said.inner_text(), wanted.is_wrong()) == ("", False)
+        assert shown.inner_text() == "0 rows (of 2)"
+        # what numbers without end are called is typed like any other
+        wanted.on("snapshot_id", "<")
+        wanted.types("inf")
+        assert (wanted.said.inner_text(), wanted.is_wrong()) == ("", False)
+
+
+def test_a_page_that_is_none_and_a_search_for_nothing(browser: Any) -> None:
+    with bare_page(browser, many_files()) as bare:
+        page = bare.page
+        page.locator(".ice-tab", has_text="Files").click()
+        bare.idle()
+        number = page.locator(".ice-detail .ice-number")
+        for text in ("0", "abc", ""):
+            number.fill(text)
+            bare.press("Enter")
+            assert number.input_value() == "1", text
+        number.fill("2")
+        bare.press("Enter")
+        assert number.input_value() == "2"
+        page.locator(".ice-find").fill("   ")
+        page.wait_for_timeout(350)
+        bare.idle()
+        assert page.locator(".ice-count-found").inner_text() == ""
+
+
 def test_a_number_that_is_none_is_said_where_it_is_typed(browser: Any) -> None:
     widget = many_files()
     with bare_page(browser, widget) as bare:

@@ -72,6 +72,49 @@ def test_a_row_that_is_opened_keeps_its_table(page: Any, tmp_path: Path) -> None
     assert [rows.nth(i).get_attribute("aria-selected") for i in range(3)] == ["false", "true", "false"]
 
 
+def test_nobody_is_missed(page: Any, tmp_path: Path) -> None:
+    made = Explorer(ix.sample("trips")).save_html(tmp_path / "trips.html", max_bytes=600_000)
+    page.clock.install()
+    page.goto(made.path.as_uri())
+    page.locator(".ice-timeline").wait_for()
+    page.get_by_role("columnheader").first.locator(".ice-sort").click()
+    page.locator("[aria-sort=ascending]").wait_for()
+    page.clock.run_for(7_000)  # longer than Python may be silent
+    assert page.locator(".ice-error:visible").count() == 0
+    page.get_by_role("button", name="Earlier snapshot").click()
+    page.clock.run_for(7_000)
+    assert page.locator(".ice-error:visible").count() == 0
+
+
+def test_what_is_found_is_in_sight(page: Any, tmp_path: Path) -> None:
+    table = ix.empty({"id": "long"}, format_version=2)
+    table.append(3, rows=10)
+    page.goto(Explorer(table).save_html(tmp_path / "small.html").path.as_uri())
+    page.locator(".ice-timeline").wait_for()
+    files = page.locator("[role=treeitem][data-id^='file:']")
+    assert files.count() == 0, "folded at first"
+    finder = page.get_by_role("searchbox").first
+    finder.fill("file:")
+    page.locator(".ice-count-found").filter(has_text="found").wait_for()
+    finder.press("Enter")
+    page.locator(".ice-kind").filter(has_text="file").wait_for()
+    assert page.locator("[role=treeitem][aria-selected=true][data-id^='file:']").count() == 1
+    assert files.count() == 3
+
+
+def test_on_paper_a_dark_page_is_light(page: Any, tmp_path: Path) -> None:
+    made = Explorer(ix.sample("trips")).save_html(tmp_path / "trips.html", max_bytes=100_000)
+    page.emulate_media(color_scheme="dark")
+    page.goto(made.path.as_uri())
+    page.locator(".ice-line-legend b").first.wait_for()
+    page.emulate_media(color_scheme="dark", media="print")
+    for dark in (".ice-line-legend b", ".ice-canvas", ".ice-line-canvas"):
+        assert "invert(1)" in page.locator(dark).first.evaluate("(one) => getComputedStyle(one).filter"), dark
+    for ink in ("html", "footer"):
+        found = page.locator(ink).first.evaluate("(one) => getComputedStyle(one).color")
+        assert max(int(part) for part in found[4:-1].split(", ")) < 128, ink
+
+
 def test_names_stay_names(page: Any, tmp_path: Path) -> None:
     table = ix.empty({"id": "long", HOSTILE: "string"}, format_version=2)
     table.append(pd.DataFrame({"id": [1], HOSTILE: [HOSTILE]}))

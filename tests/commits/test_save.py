@@ -18,9 +18,10 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits._relocate import relocated_manifest
-from iceexplore.errors import FormatError, OptionError, RuleError
+from iceexplore.errors import FormatError, OptionError, RuleError, StorageError
 from iceexplore.manifests import Status
 from iceexplore.simulation import Simulation
+from tests.full_disk import little_room
 
 LAYOUTS = [
     (3, {}),
@@ -323,3 +324,13 @@ def test_a_sandbox_that_refused_can_be_saved(tmp_path: Path) -> None:
     with pytest.raises((RuleError, OptionError)):
         s.delete_files("s3://not/there")
     pd.testing.assert_frame_equal(files(ix.open(s.save(tmp_path / "t").path)), files(ix.sample()))
+
+
+def test_a_full_disk_and_a_file_in_the_way(tmp_path: Path) -> None:
+    s = simulated(3)
+    (tmp_path / "file").touch()
+    with little_room(100), pytest.raises(StorageError, match="could not be written"):
+        s.save(tmp_path / "t", data="copy")
+    with pytest.raises(StorageError, match="file is in its way"):
+        s.save(tmp_path / "file" / "t")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -14,7 +14,8 @@ import pytest
 
 import iceexplore as ix
 from iceexplore._samples import sample_path
-from iceexplore.errors import OptionError
+from iceexplore.errors import IceexploreError, OptionError, StorageError
+from tests.full_disk import little_room
 
 
 def test_bundle_opens_again_and_tells_the_same(tmp_path: Path) -> None:
@@ -46,6 +47,23 @@ def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
     assert (tmp_path / "x.zip").read_bytes() == b"mine"
     t.bundle(tmp_path / "x.zip", overwrite=True)
     assert zipfile.is_zipfile(tmp_path / "x.zip")
+
+
+def test_what_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
+    t = ix.sample("trips")
+    for path, why in ((tmp_path / "none" / "b.zip", "no folder"), (tmp_path, "is a folder")):
+        with pytest.raises(OptionError, match=why):
+            t.bundle(path, overwrite=True)
+    with pytest.raises(OptionError, match="True, False, or any of credentials"):
+        t.bundle(tmp_path / "x.zip", redact=None)  # type: ignore[arg-type]
+    t.bundle(tmp_path / "x.zip")
+    with pytest.raises(IceexploreError, match="overwrite=True replaces it"):
+        t.bundle(tmp_path / "x.zip")
+    before = (tmp_path / "x.zip").read_bytes()
+    with little_room(), pytest.raises(StorageError, match="nothing was changed"):
+        t.bundle(tmp_path / "x.zip", overwrite=True)
+    assert (tmp_path / "x.zip").read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["x.zip"]
 
 
 def test_credentials_are_blanked_by_default(tmp_path: Path) -> None:

@@ -384,8 +384,7 @@ def test_a_commit_is_rebased_on_another(tmp_path: Path, version: int) -> None:
     assert one.count() == 15 and one._sandbox.records[-1].attempts == 2
     assert [s.operation for s in one.snapshots] == ["append"] * 3
     assert not check_rules(one.state)
-    left = one.leftovers()
-    assert set(left["kind"]) <= {"manifest"} and len(one.remove_leftovers(0)) == len(left)
+    assert not len(one.leftovers())
     assert rows_of(ix.open(tmp_path / "t")) == rows_of(one)
 
 
@@ -526,7 +525,7 @@ def test_a_lab_in_a_catalog(tmp_path: Path, version: int) -> None:
     assert lab.count() == 9
     assert Path(lab.metadata_location).name.startswith("00003-")
     assert not (Path(lab.location) / "metadata" / "version-hint.text").exists()
-    assert "metadata" in set(lab.leftovers()["kind"])  # the loser's file
+    assert not len(lab.leftovers())
     if version < 4:
         table = catalog.load_table("db.t")
         assert table.metadata_location == lab.metadata_location

@@ -527,8 +527,14 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     assert document(opened)["snapshots"][-1]["snapshot-id"] == widget.simulation.snapshot.snapshot_id
     ask(widget, "save", path=str(tmp_path / "new"))
     assert "not an empty folder" in widget.commit_saved["error"]
+    ask(widget, "save", path="/proc/nope/x")
+    said = widget.commit_saved["error"]
+    assert said.startswith("/proc/nope/x could not be written: ") and "Errno" not in said
+    ask(widget, "save", path="nul\0")
+    assert "null byte" in widget.commit_saved["error"]
     ask(widget, "save", path="  ")
-    assert "give a folder" in widget.commit_refused["text"]
+    assert widget.commit_saved == {"error": "No folder is named. Give one that is not there yet."}
+    assert widget.commit_refused == {}, "that is of what is committed"
 
 
 @pytest.mark.usefixtures("quick")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +18,9 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.graph import to_frame
-from iceexplore.widgets._cells import text_of
+from iceexplore.widgets._cells import page_of, text_of
 from iceexplore.widgets._face import Face
+from iceexplore.widgets._grid_compare import FilterError
 from iceexplore.widgets._grid_copy import MAX_TEXT, cell_text, csv_chunk, row_json
 from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._grid_query import Filter, GridQuery, Order
@@ -175,6 +177,134 @@ def test_any_frame_will_do() -> None:
     assert rows(twice, sort=(1, "desc")) == [1, 0]
 
 
+# As the cells show it -------------------------------------------------------------------------------------------------
+
+TIMES = [0, 1, -1, 1_714_521_600_000_000, 253_402_214_400_000_000, -62_135_596_800_000_000, 1_500_000, None]
+SHOWN = {
+    "double": pa.array([1.0, float("nan"), None, 0.1, -0.0, 0.0, 1e22, 1e-5, 123456789012.5, 2.0**53, 1e10, -12.0]),
+    "float": pa.array([0.1, 1e10, -0.0, float("inf"), None, 16777216.0, 1e-4], pa.float32()),
+    "timestamp": pa.array(TIMES, pa.timestamp("us")),
+    "timestamptz": pa.array(TIMES, pa.timestamp("us", "UTC")),
+    "nanoseconds": pa.array([0, 1, 1000, 10**9, 1_500_000_000, -1, None], pa.timestamp("ns", "UTC")),
+    "milliseconds": pa.array([0, 1, 1000, -1, None], pa.timestamp("ms")),
+    "elsewhere": pa.array([0, 1, None], pa.timestamp("us", "America/New_York")),
+    "time": pa.array([0, 1, 37_800_000_000, 86_399_999_999, None], pa.time64("us")),
+    "date": pa.array([0, -719_162, 2_932_896, None], pa.date32()),
+    "decimal": pa.array(["1.10", "0.00", "-20.05", None]).cast(pa.decimal128(30, 9)),
+    "uuid": pa.array([b"a" * 16, bytes(range(16)), None], pa.uuid()),
+    "fixed": pa.array([b"abcd", b"\x00\x01\x02\x03", None], pa.binary(4)),
+    "bytes": pa.array([b"", b"\x01\xff", None, b"xyz"]),
+    "flag": pa.array([True, False, None]),
+    "long": pa.array([2**63 - 1, -5, None]),
+}
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+def test_what_a_cell_shows_is_found(kind: str) -> None:
+    values = pa.concat_arrays([SHOWN[kind].slice(1), SHOWN[kind]])  # more than one, and not from the first on
+    frame = frame_of(v=values)
+    cells = [row[0] for row in page_of(FrameTable(frame), 0)["rows"]]
+    assert [i for i, text in enumerate(cells) if text is None] == rows(frame, Filter(0, "null"))
+    for text in {text for text in cells if text is not None}:
+        same = [i for i, other in enumerate(cells) if other == text]
+        within = [i for i, other in enumerate(cells) if other is not None and text in other]
+        assert rows(frame, Filter(0, "contains", text)) == within, text
+        assert set(rows(frame, Filter(None, "contains", text))) == set(within), text
+        found = rows(frame, Filter(0, "=", text))
+        zero = {i for i, other in enumerate(cells) if text in ("0.0", "-0.0") and other in ("0.0", "-0.0")}
+        assert set(found) == {*same, *zero}, text
+        if text != "nan":
+            less, more = (set(rows(frame, Filter(0, op, text))) for op in "<>")
+            ordered = {i for i, other in enumerate(cells) if other not in (None, "nan")}
+            assert less | more | set(found) == ordered and not less & more, text
+
+
+@given(st.lists(st.floats() | st.integers(-(2**60), 2**60).map(float), min_size=1, max_size=8))
+def test_numbers_are_found_as_they_are_written(values: list[float]) -> None:
+    frame = frame_of(v=pa.array(values, pa.float64()))
+    for text in map(str, values):
+        assert rows(frame, Filter(0, "contains", text)) == [i for i, v in enumerate(values) if text in str(v)]
+
+
+def test_text_within_nested_values_is_found_as_it_is_shown() -> None:
+    uuids = pa.array([b"a" * 16, b"b" * 16, None], pa.uuid())
+    parts = [pa.array([1.0, 10.5, None]), pa.array([0, 10**6, None], pa.timestamp("us", "UTC")), uuids]
+    frame = frame_of(v=pa.StructArray.from_arrays(parts, ["n", "at", "u"], mask=pa.array([False, False, True])))
+    cells = [row[0] for row in page_of(FrameTable(frame), 0)["rows"]]
+    for text, wanted in (("1.0", [0]), ("10.5", [1]), ("1970-01-01T00:00:01", [1]), ("62626262-6262", [1]), ("t", [])):
+        assert rows(frame, Filter(0, "contains", text)) == wanted, text
+        assert all(text in cells[row] for row in wanted), text
+    assert rows(frame, sort=(0, "desc")) == [1, 0, 2]
+    lists = frame_of(v=pa.ListArray.from_arrays(pa.array([0, 1, 2]), uuids.take(pa.array([1, 0]))))
+    assert rows(lists, sort=(0, "asc")) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "op", "value", "wanted"),
+    [
+        ("timestamp", "<", "0002-01-01", [5]),
+        ("timestamp", ">", "9999-12-30", [4]),
+        ("timestamp", "=", "1970-01-01T00:00:00.000000001", []),
+        ("timestamp", "<", "1970-01-01T00:00:00.000000001", [0, 2, 5]),
+        ("timestamptz", "=", "2024-05-01 02:00:00+02:00", [3]),
+        ("time", ">", "9:00", [2, 3]),
+        ("time", "=", "10:30", [2]),
+        ("fixed", "=", "61626364", [0]),
+        ("fixed", "<", "0x61", [1]),
+        ("bytes", ">", "0x01", [1, 3]),
+        ("bytes", "contains", "f", [1]),
+        ("uuid", "=", "61616161616161616161616161616161", [0]),
+        ("decimal", ">", "1,000.5", []),
+        ("decimal", "<", "1.1000000001", [0, 1, 2]),
+        ("double", ">", "1e9", [6, 8, 9, 10]),
+        ("long", ">", "inf", []),
+    ],
+)
+def test_values_are_compared_as_what_they_are(kind: str, op: str, value: str, wanted: list[int]) -> None:
+    assert rows(frame_of(v=SHOWN[kind]), Filter(0, op, value)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        ("timestamp", "soon", "times, as 2024-05-01 10:30:00; 'soon' is none"),
+        ("timestamp", "NaT", "'NaT' is none"),
+        ("date", "2024-13-01", "dates, as 2024-05-01; '2024-13-01' is none"),
+        ("time", "25:00", "times of day, as 10:30:00; '25:00' is none"),
+        ("uuid", "61616161-", "UUIDs, as f79c3e09-677c-4bbd-a479-3f349cb785e7; '61616161-' is none"),
+        ("fixed", "0x1", "bytes, two digits each, as 0x01ff; '0x1' is none"),
+        ("flag", "perhaps", "the values true and false; 'perhaps' is none"),
+        ("long", "nan", "whole numbers; 'nan' is none"),
+        ("decimal", "inf", "numbers; 'inf' is none"),
+    ],
+)
+def test_what_no_value_is_is_refused_in_words(kind: str, value: str, said: str) -> None:
+    with pytest.raises(FilterError, match=re.escape(said)):
+        rows(frame_of(v=SHOWN[kind]), Filter(0, "=", value))
+
+
+def test_nan_is_no_null() -> None:
+    table = FrameTable(frame_of(d=pa.array([float("nan"), 1.0, None]), l=pa.array([[float("nan"), None], [], None])))
+    assert page_of(table, 0)["rows"] == [["nan", '["nan", null]'], ["1.0", "[]"], [None, None]]
+    assert csv_chunk(table, None, 0)[0].splitlines()[1:] == ['nan,"[""nan"", null]"', "1.0,[]", ","]
+    assert [cell_text(table, row, 0) for row in range(3)] == ["nan", "1.0", ""]
+    assert [json.loads(row_json(table, row))["d"] for row in range(3)] == ["nan", 1.0, None]
+
+
+def test_where_nan_is_what_null_is_it_stays_null() -> None:
+    frame = pd.DataFrame({"n": [1.0, np.nan], "o": ["x", np.nan], "w": pd.to_datetime(pd.Series(["2024-05-01", None]))})
+    table = FrameTable(frame)
+    assert page_of(table, 0)["rows"] == [["1.0", "x", "2024-05-01 00:00:00"], [None, None, None]]
+    assert csv_chunk(table, None, 0)[0].splitlines()[2] == ",,"
+    assert cell_text(table, 1, 0) == ""
+    assert json.loads(row_json(table, 1)) == {"n": None, "o": None, "w": None}
+    mixed = pd.DataFrame({"a": [1, "x", np.nan]})
+    assert rows(mixed, Filter(0, "null")) == [2]
+
+
+# Queries --------------------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -319,6 +449,17 @@ def test_a_page_answers_its_query(shelf: Any) -> None:
     assert shelf.made == ["x"], "the frame is kept"
 
 
+def test_a_filter_that_is_refused_leaves_the_page(shelf: Any) -> None:
+    wrong = [{"column": 0, "op": "=", "value": "perhaps"}]
+    shelf.query = {"shelf": {"of": "x", "table": "numbers", "filters": wrong}}
+    assert shelf.settle(60)
+    assert "'perhaps' is none" in shelf.error["text"], "there is no page yet on which it could be said"
+    before = page(shelf, n=2, page=3)
+    after = page(shelf, n=3, filters=wrong)
+    assert after == {**before, "n": 3, "refused": "'n' has whole numbers; 'perhaps' is none"}
+    assert "refused" not in page(shelf, n=4)
+
+
 def test_the_page_of_a_node(shelf: Any) -> None:
     assert page(shelf, node="snapshot:333")["page"] == 6
     found = page(shelf, node="snapshot:333", sort=[0, "desc"])
@@ -411,4 +552,4 @@ def test_text_keeps_what_is_shown() -> None:
     assert text_of([("k", 1)]) == '{"k": 1}'
     assert text_of({"a": [b"\x00"]}) == '{"a": ["0x00"]}'
     assert text_of("\ud800") == "\\ud800"
-    assert text_of(float("nan")) is None
+    assert text_of(float("nan")) == "nan", "a number that is none is not null"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 import time
 import weakref
@@ -14,7 +15,7 @@ import ipywidgets
 import pytest
 
 import iceexplore as ix
-from iceexplore.widgets import Explorer, Timeline
+from iceexplore.widgets import DeletionVectors, Explorer, ScanLab, Timeline
 from iceexplore.widgets._work import Work
 
 
@@ -305,3 +306,39 @@ def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
     work.submit("a", steps, said.append, said.append)
     assert work.settle(1)
     assert len(said) == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        (Timeline, {"selection": 5}, "a selection has the keys snapshot, against, node, not 5"),
+        (Timeline, {"selection": {"x": 1}}, "not {'x': 1}"),
+        (Timeline, {"selection": {"node": 5}}, "a selection's node is text"),
+        (Timeline, {"measure": "weight"}, "'rows', 'files', 'bytes'"),
+        (Timeline, {"title": "mine"}, "title of Timeline is not to be given"),
+        (Timeline, {"nonsense": 1}, "Timeline has no argument 'nonsense'"),
+        (Timeline, {"selction": {}}, "Timeline has no argument 'selction'; nearest: selection"),
+        (ScanLab, {"scan_filter": 5}, "expected a unicode string, not the int 5"),
+        (ScanLab, {"scan_filtr": "id = 1"}, "ScanLab has no argument 'scan_filtr'; nearest: scan_filter"),
+        (DeletionVectors, {"vector_of": "x"}, "expected a dict, not the str 'x'"),
+        (Explorer, {"tabs": "scan"}, "Explorer has no argument 'tabs'; nearest: tab"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused_in_words(table: ix.Table, kind: Any, given: Any, said: str) -> None:
+    with pytest.raises(ix.OptionError, match=re.escape(said)):
+        kind(table, **given)
+
+
+def test_what_is_no_node_is_not_selected(table: ix.Table, made: Any) -> None:
+    timeline = made(Timeline, table)
+    before = timeline.selection
+    with pytest.raises(ix.OptionError, match="a selection's node is text"):
+        timeline.select(5)
+    assert timeline.selection == before
+
+
+@pytest.mark.filterwarnings("ignore:Passing unrecognized arguments")
+def test_arguments_of_ipywidgets_are_its_own(table: ix.Table, made: Any) -> None:
+    for kind in (Timeline, Explorer):
+        widget = made(kind, table, layout={"width": "50%"}, tooltip="a table", tabbable=True, style={})
+        assert (widget.layout.width, widget.tooltip, widget.tabbable) == ("50%", "a table", True)

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
+from iceexplore.errors import StorageError
 from iceexplore.widgets import Explorer
+from tests.full_disk import little_room
 
 SECRET = "hunter2zq"
 VALUE = "walruszq"
@@ -75,6 +77,31 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert place.read_text().startswith("<!DOCTYPE html>")
 
 
+def test_a_full_disk_leaves_the_old_page(tmp_path: Path) -> None:
+    widget = Explorer(ix.sample("trips"))
+    before = widget.save_html(tmp_path / "trips.html", max_bytes=0).path.read_bytes()
+    with little_room(), pytest.raises(StorageError, match="nothing was changed"):
+        widget.save_html(tmp_path / "trips.html", max_bytes=0, overwrite=True)
+    assert (tmp_path / "trips.html").read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["trips.html"]
+
+
+def test_what_makes_no_sense_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    widget = Explorer(ix.sample("trips"))
+    place = tmp_path / "trips.html"
+    for path, why in [(None, "give the file"), (tmp_path, "is a folder"), (tmp_path / "none" / "x", "no folder")]:
+        with pytest.raises(ix.OptionError, match=why):
+            widget.save_html(path, overwrite=True)  # type: ignore[arg-type]
+    for options in ({"rows": "5"}, {"rows": -1}, {"rows": 0}, {"rows": True}, {"max_bytes": -1}, {"redact": None}):
+        with pytest.raises(ix.OptionError, match=f"{next(iter(options))}="):
+            widget.save_html(place, **options)
+    assert not place.exists()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert widget.save_html("~/trips.html", max_bytes=0).path == place
+    with pytest.raises(ix.IceexploreError, match="overwrite=True replaces it"):
+        widget.save_html(place)
+
+
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     widget = Explorer(ix.sample("trips"))
     made = widget.save_html(tmp_path / "trips.html", max_bytes=20_000, rows=3)
@@ -117,6 +144,27 @@ def test_redacted(telling: Explorer, tmp_path: Path) -> None:
     text = telling.save_html(tmp_path / "d.html", redact=True).path.read_text()
     for word in (SECRET, VALUE, FOLDER):
         assert word not in text
+
+
+def test_secrets_of_a_summary_are_nowhere(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "zoo", {"id": "long", "token": "string"}, format_version=2)
+    lab.append({"id": [1], "token": ["x"]})
+    lab.branch("tokens")
+    newest = sorted((tmp_path / "zoo" / "metadata").glob("*.metadata.json"))[-1]
+    document = json.loads(newest.read_bytes())
+    document["snapshots"][0]["summary"] |= {"app.secret": SECRET, "note": f"password={SECRET}"}
+    newest.write_text(json.dumps(document))
+    widget = Explorer(ix.open(tmp_path / "zoo"))
+    assert widget.save_html(tmp_path / "whole.html", redact=False).path.read_text().count(SECRET) > 4
+    page = widget.save_html(tmp_path / "a.html")
+    text = page.path.read_text()
+    assert SECRET not in text
+    plain = text[text.index("<noscript>") : text.index("</noscript>")]
+    assert "total-records" in plain and "app.secret" in plain and "REDACTED" in plain
+    refs = next(
+        table for tables in data_of(page.path)["tables"].values() for key, table in tables.items() if key == "refs"
+    )
+    assert "REDACTED" not in json.dumps(refs), "the name of a ref is no key of a property"
 
 
 def test_a_table_without_snapshots(tmp_path: Path) -> None:

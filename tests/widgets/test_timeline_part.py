@@ -115,6 +115,16 @@ def test_selected_is_the_snapshot(table: ix.Table, widget: Timeline) -> None:
     assert widget.selected == table.snapshots[0]
 
 
+def test_years_have_four_digits(table: ix.Table) -> None:
+    times = [-62_135_596_800_000, -30_000_000_000_123, 123, 10**18]
+    many = [snapshot(i, None, ms=ms) for i, ms in enumerate(times, 1)]
+    made = Timeline(with_snapshots(table.state, many, {}, 4))
+    shown = [one["time"] for one in made.snapshots]
+    made.close()
+    assert shown[0] == "0001-01-01 00:00:00 UTC"
+    assert shown[1].startswith("1019-") and shown[2:] == ["1970-01-01 00:00:00.123 UTC", "1000000000000000000 ms"]
+
+
 def test_no_snapshot(tmp_path: Any) -> None:
     from iceexplore.widgets import Explorer
 

@@ -21,7 +21,7 @@ export function commitView(model) {
   const id = `ice-commit-${Date.now().toString(36)}-${made++}`;
   const get = (name) => model.get("commit_" + name);
   const draft = () => get("draft");
-  const button = (text, onclick, extra = {}) => el("button", { type: "button", class: "ice-button ice-wordy", onclick, ...extra }, text);
+  const button = (text, onclick, extra = {}) => el("button", { class: "ice-button ice-wordy", onclick, ...extra }, text);
   const problem = (title, ...parts) => el("div", { class: "ice-problem ice-is-error" }, el("strong", {}, title), ...parts.filter(Boolean).map((part) => el("div", {}, part)));
 
   function set(trait, value) {
@@ -183,7 +183,7 @@ export function commitView(model) {
   const save = el("form", { onsubmit, onkeydown: (event) => event.stopPropagation() }, el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p", { class: "ice-group" }, path, el("button", { type: "submit", class: "ice-go" }, "Save")), answer);
   const panel = el("div", { class: "ice-commit-panel", role: "tabpanel", id: `${id}-panel` }, trees, grid.element, costs, python, save);
   const keys = Object.keys(TABS);
-  const buttons = keys.map((key) => el("button", { type: "button", class: "ice-tab", role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, TABS[key]));
+  const buttons = keys.map((key) => el("button", { class: "ice-tab", role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, TABS[key]));
   const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "About the step", onkeydown: walk }, buttons);
   let asked = ""; // the step and table that the grid has asked for
 

@@ -24,7 +24,7 @@ export function detailView(model) {
   }
 
   function copyButton(text, what) {
-    const button = el("button", { type: "button", class: "ice-copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
+    const button = el("button", { class: "ice-copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
       button.replaceChildren(lines((await copyText(text)) ? "M3 8.5l3.5 3.5L13 4.5" : "M4 4l8 8m0-8l-8 8"));
       setTimeout(() => button.replaceChildren(lines(COPY)), COPIED);
     } }, lines(COPY));
@@ -41,7 +41,7 @@ export function detailView(model) {
     if (!meaning) item.append(el("dt", {}, name), value);
     else {
       const told = el("dd", { class: "ice-help", hidden: true }, meaning, section ? [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)] : null);
-      const ask = el("button", { type: "button", class: "ice-why", "aria-expanded": false, "aria-label": `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span", { class: "ice-what", "aria-hidden": "true" }, "?"));
+      const ask = el("button", { class: "ice-why", "aria-expanded": false, "aria-label": `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span", { class: "ice-what", "aria-hidden": "true" }, "?"));
       const tell = (open) => {
         told.hidden = !open;
         if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
@@ -108,7 +108,7 @@ export function detailView(model) {
     tabs.replaceChildren(
       ...all.map((tab) =>
         el("button", {
-          class: "ice-tab", type: "button", role: "tab", "data-key": tab.key, "aria-selected": is(tab, now), tabindex: is(tab, now) ? 0 : -1,
+          class: "ice-tab", role: "tab", "data-key": tab.key, "aria-selected": is(tab, now), tabindex: is(tab, now) ? 0 : -1,
           title: tab.of === row ? null : "The table in which this is a row",
           onclick: () => {
             chosen = tab;

@@ -4,6 +4,7 @@ const SVG = "http://www.w3.org/2000/svg";
 
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
+  if (tag === "button") node.type = "button"; // not what sends a form, as it would be
   for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null) continue;
     if (key.startsWith("aria-")) node.setAttribute(key, String(value));
@@ -18,7 +19,7 @@ export function el(tag, props = {}, ...children) {
 }
 
 // A button with a sign or a short word, and what it says to who points at it or hears it.
-export const signButton = (text, label, onclick, extra = {}) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
+export const signButton = (text, label, onclick, extra = {}) => el("button", { class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
 
 // A drawing of lines in the colour of the text, 16 by 16.
 export function lines(d, size = 14) {

@@ -74,9 +74,9 @@ export function explorerView(model, every = PARTS) {
   // The parts that have been looked at: key -> { element, end }.
   const shown = new Map();
   const tabs = el("div", { class: "ice-parts", role: "tablist", "aria-label": "Parts of the explorer" });
-  const buttons = parts.map(({ key, title }) => el("button", { type: "button", class: "ice-part", role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
+  const buttons = parts.map(({ key, title }) => el("button", { class: "ice-part", role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
   const panels = parts.map(({ key }) => el("div", { class: "ice-part-panel", role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
-  const full = el("button", { type: "button", class: "ice-button ice-end", "aria-pressed": false, onclick: fullScreen }, "Full screen");
+  const full = el("button", { class: "ice-button ice-end", "aria-pressed": false, onclick: fullScreen }, "Full screen");
   tabs.append(...buttons);
   full.hidden = !document.fullscreenEnabled;
   const element = el("div", { class: "ice-explorer" }, timeline.element, el("div", { class: "ice-bar" }, tabs, full), ...panels);

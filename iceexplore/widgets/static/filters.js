@@ -5,8 +5,8 @@ import { el, same } from "./dom.js";
 const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
 const DELAY = 300; // ms without a key until what is typed filters
 const MANY = 200_000; // rows that are not filtered before Enter
-// A number, or the beginning of one.
-const NUMBER = /^[+-]?\d*\.?\d*(e[+-]?\d*)?$/i;
+// A number, or the beginning of one; and what numbers without end are called.
+const NUMBER = /^[+-]?(\d*\.?\d*(e[+-]?\d*)?|inf|nan)$/i;
 
 const needsText = (op) => op !== "null" && op !== "not null";
 
@@ -16,7 +16,7 @@ export function filterBar({ label, page, current, ask, say }) {
   const column = el("select", { class: "ice-select", "aria-label": "Column to filter", onchange: () => (drawInput(), text.focus(), typed()) });
   const operator = el("select", { class: "ice-select", "aria-label": "How to compare", onchange: () => (drawInput(), typed()) });
   const text = el("input", { class: "ice-input", type: "search", "aria-label": `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
-  const add = el("button", { type: "button", class: "ice-button", "aria-label": "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
+  const add = el("button", { class: "ice-button", "aria-label": "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
   const chips = el("div", { class: "ice-chips" });
   const bar = el("div", { class: "ice-grid-bar" }, column, operator, text, add);
   operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
@@ -40,6 +40,7 @@ export function filterBar({ label, page, current, ask, say }) {
     write();
     sound();
   }
+  const tell = (fault) => (text.setAttribute("aria-invalid", fault !== ""), say(fault));
   // Whether what is typed can be asked for, as a number where the column has numbers. Half a number is none, but whoever
   // types it is not told so.
   function sound(done) {
@@ -47,10 +48,8 @@ export function filterBar({ label, page, current, ask, say }) {
     const plain = value.replaceAll(",", "").trim();
     const asked = plain && "<=>".includes(op) && page().columns?.[column]?.right;
     const half = NUMBER.test(plain);
-    const wrong = asked && (!half || isNaN(plain));
-    const fault = wrong && (done || !half) ? `“${value.slice(0, 20)}” is no number` : "";
-    text.setAttribute("aria-invalid", fault !== "");
-    say(fault);
+    const wrong = asked && (!half || isNaN(plain.replace(/[in].+/i, 0)));
+    tell(wrong && (done || !half) ? `“${value.slice(0, 20)}” is no number` : "");
     return !wrong;
   }
   function typed() {
@@ -94,8 +93,7 @@ export function filterBar({ label, page, current, ask, say }) {
   function drawInput() {
     operator.hidden = column.value === "";
     if (operator.hidden) operator.value = "contains";
-    const useful = needsText(operator.value);
-    text.hidden = !useful;
+    text.hidden = !needsText(operator.value);
     text.placeholder = (column.value === "" ? "Filter" : "Value") + ((page().whole ?? 0) > MANY ? ", then Enter" : "");
   }
   // The columns of another table.
@@ -113,7 +111,7 @@ export function filterBar({ label, page, current, ask, say }) {
     chips.hidden = all.length === 0;
     chips.replaceChildren(
       ...all.map((filter) =>
-        el("button", { type: "button", class: "ice-chip", "aria-label": `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), focus()) }, el("span", {}, words(filter)), el("span", { "aria-hidden": "true" }, "×")),
+        el("button", { class: "ice-chip", "aria-label": `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), focus()) }, el("span", {}, words(filter)), el("span", { "aria-hidden": "true" }, "×")),
       ),
     );
   }
@@ -127,12 +125,13 @@ export function filterBar({ label, page, current, ask, say }) {
     }
     answered = draft;
   }
-  // What was asked for did not come: what is typed stays, `here` also what was kept.
-  function miss(wanted, here) {
+  // What was asked for did not come, or was refused: what is typed stays, `here` also what was kept.
+  function miss(wanted, here, fault) {
     const filters = page().filters ?? [];
     const lost = wanted?.find((one) => !filters.some((other) => same(one, other)));
     if (here && lost && !text.value) write(lost);
     draft = column.value || text.value ? answered : null;
+    if (fault) tell(fault);
   }
 
   return { bar, chips, focus, forget, begin, clear, drawColumns, drawChips, settle, miss, end: () => clearTimeout(timer) };

@@ -8,7 +8,7 @@ const DELAY = 250; // ms after the last letter
 export function findBar(model, on) {
   const input = el("input", { type: "search", class: "ice-find", placeholder: "Find path, id, partition", "aria-label": "Find in the tree: path, id or partition value", spellcheck: "false", autocomplete: "off" });
   const count = el("span", { class: "ice-count-found", role: "status" });
-  const step = (text, label, by) => el("button", { type: "button", class: "ice-button", "aria-label": label, title: label, hidden: true, onclick: () => move(by) }, text);
+  const step = (text, label, by) => el("button", { class: "ice-button", "aria-label": label, title: label, hidden: true, onclick: () => move(by) }, text);
   const steps = [step("‹", "Previous match", -1), step("›", "Next match", 1)];
   const box = el("div", { class: "ice-finder", role: "search", "aria-label": on.label ? `Find: ${on.label}` : null }, input, count, ...steps);
   let own = ""; // what is searched where Python does not
@@ -55,7 +55,7 @@ export function findBar(model, on) {
     const { busy, more } = found();
     const asking = on.python && text() && model.get("found").n !== model.get("search").n;
     const all = `${hits.length.toLocaleString("en")}${more ? "+" : ""}`;
-    count.textContent = !text() ? "" : (hits.length ? (at < 0 ? `${all} found` : `${at + 1} of ${all}`) : busy || asking ? "" : "nothing found") + (busy || asking ? " …" : "");
+    count.textContent = !text().trim() ? "" : (hits.length ? (at < 0 ? `${all} found` : `${at + 1} of ${all}`) : busy || asking ? "" : "nothing found") + (busy || asking ? " …" : "");
     for (const button of steps) button.hidden = hits.length === 0;
     if (document.activeElement !== input && timer === null) input.value = text();
   }

@@ -92,8 +92,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         "th",
         { scope: "col", role: "columnheader", "aria-colindex": place + 1, class: (right ? "ice-right" : "") + (spills(name, ROOM_OF_NAME) ? " ice-long" : ""), "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
         el("div", { class: "ice-th" },
-          el("button", { type: "button", class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
-          el("button", { type: "button", class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
+          el("button", { class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
+          el("button", { class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
         ),
       );
     });
@@ -172,7 +172,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
 
   function drawEmpty(now) {
     if (!now.filters.length) return el("div", { class: "ice-empty" }, "No rows.");
-    return el("div", { class: "ice-empty" }, `None of ${count(now.whole)} rows matches. `, el("button", { type: "button", class: "ice-link", onclick: filters.clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
+    return el("div", { class: "ice-empty" }, `None of ${count(now.whole)} rows matches. `, el("button", { class: "ice-link", onclick: filters.clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
   }
 
   function drawMenu() {
@@ -202,7 +202,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   function drawPager() {
     const now = page();
     pager.hidden = now.rows === undefined && now.text === undefined;
-    const button = (words, name, run, off = false) => enable(el("button", { type: "button", class: "ice-button", "aria-label": name === words ? null : name, onclick: run }, words), !off);
+    const button = (words, name, run, off = false) => enable(el("button", { class: "ice-button", "aria-label": name === words ? null : name, onclick: run }, words), !off);
     if (now.text !== undefined) return pager.replaceChildren(said, button("Copy", "Copy", () => out.copied(now.text)));
     if (!now.rows) return;
     const first = now.page * now.size;
@@ -212,7 +212,9 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const number = el("input", { class: "ice-input ice-number", inputmode: "numeric", "aria-label": `Page, of ${count(now.pages)}`, value: count(now.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
       event.stopPropagation();
       const wanted = Number(number.value.replaceAll(/\D/g, ""));
-      if (event.key === "Enter" && wanted >= 1) ask({ page: Math.min(wanted, now.pages) - 1 });
+      if (event.key !== "Enter") return;
+      if (wanted) ask({ page: Math.min(wanted, now.pages) - 1 });
+      else number.value = count(now.page + 1);
     } });
     pager.replaceChildren(
       el("span", { class: "ice-range", role: "status" }, now.total < now.whole ? `${range} (of ${count(now.whole)})` : range),
@@ -239,7 +241,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     drawState();
     if (here && page().rows) return; // what was shown before still is
     const again = () => ((asked = { of, table, ...how }), ask({ page: wanted ?? 0 }), filters.focus());
-    panel.replaceChildren(el("div", { class: "ice-empty" }, words, " ", el("button", { type: "button", class: "ice-link", onclick: again }, "Try again")));
+    panel.replaceChildren(el("div", { class: "ice-empty" }, words, " ", el("button", { class: "ice-link", onclick: again }, "Try again")));
     pager.hidden = filters.bar.hidden = filters.chips.hidden = true;
     drawn = {};
   }
@@ -257,10 +259,12 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     cancelAnimationFrame(turning);
     turning = 0;
     if (asked && (page().n ?? 0) < asked.n) return; // an answer to what was asked before
+    const wanted = asked?.filters;
     asked = null;
     const now = page();
     if (["of", "table", "n"].some((key) => drawn[key] !== now[key])) say("");
-    filters.settle(now.filters);
+    if (wanted && now.refused) filters.miss(wanted, true, now.refused);
+    else filters.settle(now.filters);
     drawTable();
     keepFocus(pager, drawPager, panel.querySelector("[tabindex='0']"));
     drawState();

@@ -8,7 +8,7 @@ const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s
 export function problemsView(model) {
   const sums = el("span", { class: "ice-group", role: "group", "aria-label": "Severities shown" });
   const covered = el("span", { class: "ice-covered", role: "status" });
-  const all = el("button", { type: "button", class: "ice-button ice-wordy", onclick: readAll });
+  const all = el("button", { class: "ice-button ice-wordy", onclick: readAll });
   const list = el("div", { class: "ice-findings", tabindex: -1 });
   const box = el("section", { class: "ice-problems", "aria-label": "Problems" }, el("div", { class: "ice-problem-bar" }, sums, covered, all), list);
   const folded = new Set(); // codes of the groups that are shut
@@ -35,7 +35,7 @@ export function problemsView(model) {
     const held = sums.contains(document.activeElement) ? [...sums.children].indexOf(document.activeElement) : -1;
     sums.replaceChildren(
       ...Object.entries(SIGNS).map(([severity, [, word]]) =>
-        enable(el("button", { type: "button", class: "ice-button ice-wordy", "aria-pressed": model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)), counts[severity]),
+        enable(el("button", { class: "ice-button ice-wordy", "aria-pressed": model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)), counts[severity]),
       ),
     );
     if (held >= 0) sums.children[held]?.focus();
@@ -61,7 +61,7 @@ export function problemsView(model) {
         "div",
         { class: "ice-acts" },
         ...item.actions.map(({ title, selection }) =>
-          el("button", { type: "button", class: "ice-button ice-wordy", "aria-label": `${title}: ${item.where}`, onclick: () => go(selection) }, title),
+          el("button", { class: "ice-button ice-wordy", "aria-label": `${title}: ${item.where}`, onclick: () => go(selection) }, title),
         ),
       ),
     );

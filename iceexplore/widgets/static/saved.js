@@ -19,6 +19,11 @@ function staticModel(saved) {
     answers[name]?.(value, before);
   };
 
+  function above(id) {
+    const parent = Object.keys(traits.nodes).find((other) => traits.nodes[other].children?.includes(id));
+    return parent ? [...above(parent), parent] : [];
+  }
+
   const tableOf = ({ of, table }) => (saved.tables[of] ?? {})[table];
 
   function showTable(grid, asked) {
@@ -41,6 +46,8 @@ function staticModel(saved) {
         for (const name of ["nodes", "roots", "expanded"]) set(name, tree[name]);
         if (now.node === before.node && !tree.nodes[now.node]) return set("selection", { ...now, node: `snapshot:${now.snapshot}` });
       }
+      // what is selected is in sight: the way to it is unfolded
+      if (now.node !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(now.node)])]);
       const detail = saved.details[now.node];
       const node = traits.nodes[now.node];
       set("detail", detail ?? { id: now.node, kind: node?.kind ?? "", kind_title: "Not in this page", title: node?.label ?? now.node, facts: [], tables: [] });

@@ -11,7 +11,7 @@ const DELAY = 120; // ms without a key until what is typed is asked about
 const SVG = "http://www.w3.org/2000/svg";
 let made = 0; // for ids: several labs may be in a page
 
-const button = (text, onclick, more = "ice-framed") => el("button", { type: "button", class: "ice-button " + more, onclick }, text);
+const button = (text, onclick, more = "ice-framed") => el("button", { class: "ice-button " + more, onclick }, text);
 const check = (text, onchange, more = {}) => el("label", { class: "ice-check", title: more.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", {}, text));
 
 function set(model, name, value) {
@@ -26,7 +26,7 @@ function blocks(model, list) {
   const part = (of) => {
     if (typeof of === "string") return of;
     const [kind, words, to] = of;
-    if (kind === "go") return el("button", { type: "button", class: "ice-link", onclick: () => choose(model, to) }, words);
+    if (kind === "go") return el("button", { class: "ice-link", onclick: () => choose(model, to) }, words);
     return el(kind === "code" ? "code" : "span", { class: `ice-${kind}` }, words);
   };
   const row = (tag, cells) => el("tr", {}, cells.map((cell) => el(tag, { scope: tag === "th" ? "col" : null }, cell.map(part))));
@@ -189,7 +189,7 @@ export function scanView(model) {
     if (text.trim() === model.get("scan_filter")) ask(model, "plan");
     else set(model, "scan_filter", text.trim());
   }
-  tabs.append(...TABS.map(([key, title]) => el("button", { type: "button", class: "ice-tab", role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => set(model, "scan_tab", key) }, title)));
+  tabs.append(...TABS.map(([key, title]) => el("button", { class: "ice-tab", role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => set(model, "scan_tab", key) }, title)));
   tabs.addEventListener("keydown", (event) => {
     const all = [...tabs.children];
     const at = all.indexOf(event.target);
@@ -213,7 +213,7 @@ export function scanView(model) {
     groups.firstChild.checked = model.get("scan_row_groups");
     const group = (label, texts) => el("optgroup", { label }, texts.map((text) => el("option", { value: text }, text)));
     tries.replaceChildren(el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", [...filters, "true"]));
-    const chips = [...filters, "true"].map((text) => el("button", { type: "button", class: "ice-chip", onclick: () => submit(text) }, el("code", {}, text), text === "true" ? el("span", {}, "every row") : null));
+    const chips = [...filters, "true"].map((text) => el("button", { class: "ice-chip", onclick: () => submit(text) }, el("code", {}, text), text === "true" ? el("span", {}, "every row") : null));
     const words = el("p", {}, el("strong", {}, "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:");
     keepFocus(empty, () => empty.replaceChildren(words, ...chips), planner);
   }

@@ -13,7 +13,7 @@ export function shell({ model, el: host }, views) {
   const title = el("h2", { class: "ice-table-name", tabindex: -1 });
   const badges = el("span", { class: "ice-badges" });
   const busy = el("span", { class: "ice-busy-text", role: "status", "aria-live": "polite" });
-  const stop = el("button", { type: "button", class: "ice-button", hidden: true, onclick: cancel }, "Cancel");
+  const stop = el("button", { class: "ice-button", hidden: true, onclick: cancel }, "Cancel");
   const error = el("div", { class: "ice-error", role: "alert", hidden: true });
   const root = el(
     "div",
@@ -79,13 +79,15 @@ export function shell({ model, el: host }, views) {
     if (silent !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
   function ping() {
+    // Before we ask: a saved page answers at once.
+    waiting = setTimeout(() => say(SILENT), PATIENCE);
     try {
       model.send({ ping: true });
     } catch {
       // The notebook knows that there is nobody to send to.
-      return say(LOST);
+      clearTimeout(waiting);
+      say(LOST);
     }
-    waiting = setTimeout(() => say(SILENT), PATIENCE);
   }
   function answered() {
     clearTimeout(waiting);

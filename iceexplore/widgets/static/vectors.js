@@ -54,7 +54,7 @@ export function vectorsView(model) {
     const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", key(), now];
     const page = model.get("pages")[grid] ?? {};
     if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
-    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : has() && vector().cardinality)).map(([one, title]) => el("button", { type: "button", class: "ice-button ice-wordy", "data-key": one, "aria-pressed": one === now, onclick: () => ((table = one), showTable()) }, title));
+    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : has() && vector().cardinality)).map(([one, title]) => el("button", { class: "ice-button ice-wordy", "data-key": one, "aria-pressed": one === now, onclick: () => ((table = one), showTable()) }, title));
     keepFocus(tabs, () => tabs.replaceChildren(...buttons), tables.deletes.element.querySelector("[tabindex='0']"));
   }
 
@@ -91,7 +91,7 @@ export function vectorsView(model) {
     const groups = v.groups.length
       ? el("details", { class: "ice-rest" }, el("summary", {}, `${plural(v.groups.length, "row group")}`), el("table", { class: "ice-table" }, el("thead", {}, el("tr", {}, ...["Row group", "Rows", "Deleted", "Share"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...v.groups.map(([all, gone], i) => el("tr", {}, ...[i, all, gone].map((n) => el("td", { class: "ice-right" }, count(n))), el("td", { class: "ice-right" }, share(gone, all || 1)))))))
       : null;
-    const read = known !== "footer" && v.rows && v.kind !== "manifest-dv" ? el("button", { type: "button", class: "ice-button ice-wordy", onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer") : null;
+    const read = known !== "footer" && v.rows && v.kind !== "manifest-dv" ? el("button", { class: "ice-button ice-wordy", onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer") : null;
     facts.replaceChildren(
       el("table", { class: "ice-bytes" }, el("caption", {}, "Bytes by encoding"), el("tbody", {}, ...v.encodings.map(line))),
       el("div", { class: "ice-evidence" }, `Roaring containers: ${kinds.join(", ")}.`, known === "split offsets" ? " Row groups are drawn about where the split offsets have them." : ""),

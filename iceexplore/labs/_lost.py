@@ -1,0 +1,59 @@
+"""Metadata of attempts that another commit came before: the commit that follows them removes it.
+
+Nobody has ever seen these files: the metadata file that names them was not written, or the catalog did not take it.
+That is looked at once more. A network file system, or a database, can say of what it has done that it has not; then the
+table that this commit was made on names them, and everything stays.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from iceexplore.commits import CommitRecord
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState, state_of
+from iceexplore.storage import FolderStorage, Write
+
+__all__ = ["remove_lost"]
+
+#: In this order a crash in between leaves nothing behind that names what is gone.
+_KINDS = ("metadata", "manifest-list", "manifest")
+
+
+def remove_lost(storage: FolderStorage, record: CommitRecord, state: TableState) -> None:
+    """Remove what a commit wrote in attempts before its last, and does not name.
+
+    What cannot be removed stays, a leftover; so do data files, of which only all manifests know whether they are named.
+
+    Parameters
+    ----------
+    record
+        The commit's.
+    state
+        What it published.
+    """
+    written = [w for w in storage.writes if w.commit == record.number and (w.attempt or 0) < record.attempts]
+    written = [w for w in written if w.kind in _KINDS]
+    with suppress(IceexploreError, OSError):
+        if written and not _published(written, state):
+            named = _named(state_of(state.opened, strict=True), record.snapshot_id)
+            for write in sorted(written, key=lambda w: _KINDS.index(w.kind)):
+                if write.location not in named:
+                    with suppress(FileNotFoundError):
+                        os.unlink(write.real)
+
+
+def _published(written: list[Write], state: TableState) -> bool:
+    """Whether an attempt that was lost was none."""
+    metadata = state.metadata
+    seen = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}
+    seen |= {s.root_location for s in metadata.snapshots if s.root_location}
+    return any(w.location in seen for w in written if w.kind != "manifest")
+
+
+def _named(state: TableState, snapshot_id: int | None) -> set[str]:
+    """What the list or root of the commit's snapshot names: no other snapshot can name files of this commit alone."""
+    snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
+    root = None if snapshot is None else state.root(snapshot)
+    return set() if root is None else {name for name in root.entries["location"].to_pylist() if name}

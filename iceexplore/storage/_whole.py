@@ -1,0 +1,91 @@
+"""A file for the user that is written whole or not at all: what was there stays until all of the new one is written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from iceexplore.errors import AccessDeniedError, IceexploreError, OptionError, StorageError
+from iceexplore.storage._writable import ExistsError
+
+__all__ = ["place_to_write", "whole_file"]
+
+
+def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """The path with ``~`` expanded, if a file can be written there: to be asked before much is read for it.
+
+    Raises
+    ------
+    OptionError
+        That is no path, its folder is not there, or a folder (or what else is no file) stands in its place.
+    ExistsError
+        A file is there and ``overwrite`` is false. It is a FileExistsError, too.
+    """
+    try:
+        target = Path(path).expanduser()
+    except (TypeError, RuntimeError) as e:  # RuntimeError: the home of nobody
+        raise OptionError(f"path={path!r}: give the file to write, as in 'trips.html' ({e})") from e
+    if target.is_dir():
+        raise OptionError(f"{target} is a folder: name a file in it")
+    if not target.parent.is_dir():
+        raise OptionError(f"there is no folder {target.parent}: make it first, or choose another")
+    if not overwrite and os.path.lexists(target):
+        raise _there(target)
+    if target.exists() and not target.is_file():
+        raise OptionError(f"{target} is no ordinary file: it is not replaced, choose another name")
+    return target
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write and read: a temporary one beside ``path``, which takes its place once the block has ended well.
+
+    Raises
+    ------
+    OptionError, ExistsError
+        See `place_to_write`.
+    StorageError, AccessDeniedError
+        The disk refuses it: what was there is untouched.
+    """
+    target = place_to_write(path, overwrite=overwrite)
+    real = os.path.realpath(target)  # of a link, what it leads to
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}-", dir=os.path.dirname(real))
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes it the user's alone
+        if overwrite:
+            os.replace(temporary, real)
+        else:
+            _rename_new(temporary, target)
+    except IceexploreError:  # some are OSErrors, too
+        raise
+    except OSError as e:
+        kind = AccessDeniedError if isinstance(e, PermissionError) else StorageError
+        reason = e.strerror or type(e).__name__
+        raise kind(f"{target} could not be written ({reason}), and nothing was changed: choose another place") from e
+    finally:
+        if temporary is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+
+def _rename_new(temporary: str, target: Path) -> None:
+    """Rename without replacing a file that came meanwhile; plain rename where the file system has no hard links."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise _there(target) from None
+    except OSError:
+        os.replace(temporary, target)
+
+
+def _there(target: Path) -> ExistsError:
+    return ExistsError(f"{target} is there already; overwrite=True replaces it")

@@ -1,0 +1,115 @@
+"""Names that no metadata holds, packages that are not there, and attempts that were lost."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.commits import check_rules
+from iceexplore.labs import _lost
+from tests.labs.test_lab_rows import in_between
+from tests.labs.writers import append as appends
+from tests.labs.writers import context, go_on, new_lab, sql_catalog
+
+
+def append(lab: ix.Lab, number: int) -> Any:
+    return lab.append({"id": [number], "writer": [0]})
+
+
+def test_names_with_half_a_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = pytest.raises(ix.OptionError, match=r"has half a character .*choose another name")
+    with refused:
+        ix.create("\udcff", {"id": "long"})
+    (tmp_path / "\udcff").mkdir()
+    monkeypatch.chdir(tmp_path / "\udcff")
+    with refused:
+        ix.create("t", {"id": "long"})
+    with refused:
+        ix.create("db.\udcff", {"id": "long"}, catalog=sql_catalog(tmp_path))
+    assert not any((tmp_path / "\udcff").iterdir())
+
+
+def test_how_to_get_sqlalchemy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyiceberg.catalog.sql", None)
+    with pytest.raises(ix.MissingDependencyError, match=r"SQLAlchemy .*pip install 'iceexplore\[catalog\]'"):
+        ix.create("db.t", {"id": "long"}, catalog="here")
+
+
+# Attempts that were lost ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("protocol", ["rename", "check-and-put"])
+def test_lost_attempts_leave_nothing(tmp_path: Path, protocol: str, version: int) -> None:
+    lab, place = new_lab(tmp_path, protocol, format_version=version)
+    lab.set_properties({"commit.manifest.min-count-to-merge": "2"})  # each attempt merges other manifests
+    append(lab, 0)
+    two = go_on(place)
+    for n in (1, 3):
+        in_between(lab, lambda n=n: append(two, n))  # type: ignore[misc]
+        append(lab, n + 1)
+    assert [r.attempts for r in lab._sandbox.records][-2:] == [2, 2]
+    assert not len(lab.leftovers(running=True))
+    assert sorted(lab.to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
+    for snapshot in lab.snapshots:  # each of them is whole
+        then = lab.at(snapshot=snapshot.snapshot_id)
+        assert len(then.to_arrow()) == then.count() > 0
+    assert not check_rules(lab.state) and not len(lab.verify())
+
+
+def test_writers_in_a_race_leave_nothing(tmp_path: Path) -> None:
+    lab, place = new_lab(tmp_path, "rename")
+    made = context()
+    processes = [made.Process(target=appends, args=(place, n, 6)) for n in range(3)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join()
+    lab.refresh()
+    assert lab.count() == 18 and not len(lab.leftovers(running=True)) and not len(lab.verify())
+
+
+def test_an_attempt_that_was_published_after_all_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that has put the location, and says that it has not."""
+    lab, _ = new_lab(tmp_path, "check-and-put")
+    append(lab, 0)
+    pointer = lab._sandbox.pointer
+    swap = type(pointer).swap
+
+    def lying(self: Any, expected: str, new: str) -> bool:
+        monkeypatch.setattr(type(pointer), "swap", swap)
+        swap(self, expected, new)
+        return False
+
+    monkeypatch.setattr(type(pointer), "swap", lying)
+    try:
+        append(lab, 1)
+    except ix.IceexploreError:
+        lab.refresh()
+    assert lab.to_arrow()["id"].to_pylist().count(0) == 1 and not len(lab.verify())
+    lab.remove_leftovers(0)
+    before = set(tmp_path.rglob("*"))
+    for record in lab._sandbox.records:
+        _lost.remove_lost(lab._sandbox.storage, replace(record, attempts=9), lab.state)
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_what_cannot_be_removed_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab, place = new_lab(tmp_path, "check-and-put")
+    two = go_on(place)
+    in_between(lab, lambda: append(two, 1))
+
+    def refused(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(_lost, "os", type("os", (), {"unlink": staticmethod(refused)}))
+    append(lab, 2)
+    assert lab.count() == 2 and set(lab.leftovers()["kind"]) == {"metadata", "manifest"}

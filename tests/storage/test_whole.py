@@ -1,0 +1,62 @@
+"""Files for the user: whole or not at all, and what cannot be written is said in words."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iceexplore.errors import OptionError, StorageError
+from iceexplore.storage import ExistsError, place_to_write, whole_file
+from tests.full_disk import little_room
+
+
+def write(path: Any, data: bytes, *, overwrite: bool = False) -> None:
+    with whole_file(path, overwrite=overwrite) as out:
+        out.write(data)
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    place = tmp_path / "x"
+    write(place, b"1")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert place.stat().st_mode & 0o777 == 0o666 & ~umask
+    with pytest.raises(ExistsError, match="overwrite=True"):
+        write(place, b"2")
+    with little_room(), pytest.raises(StorageError, match="nothing was changed"):
+        write(place, b"3" * 10_000, overwrite=True)
+    assert place.read_bytes() == b"1"
+    write(place, b"4", overwrite=True)
+    assert place.read_bytes() == b"4"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_one_that_came_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(ExistsError), whole_file(tmp_path / "x"):
+        (tmp_path / "x").write_bytes(b"mine")
+    assert (tmp_path / "x").read_bytes() == b"mine"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    write(tmp_path / "link", b"2", overwrite=True)
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "x").read_bytes() == b"2"
+
+
+def test_where_no_file_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, why in [
+        (None, "give the file to write"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "x", "there is no folder .*none: make it"),
+        (tmp_path / "pipe", "no ordinary file"),
+    ]:
+        with pytest.raises(OptionError, match=why):
+            place_to_write(path, overwrite=True)  # type: ignore[arg-type]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert place_to_write("~/x") == tmp_path / "x"
