@@ -11,7 +11,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._here import HERE, is_array
 from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
-from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
+from iceexplore.labs._spark_rows import OnSpark, is_spark_column, is_spark_frame
 from iceexplore.labs._write import write_rows
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.planning import FileTasks, nearest
@@ -124,6 +124,8 @@ def update_rows(
                 f"set: {name!r} is given as an array ({type(value).__name__}), and which value is whose is not said: "
                 "give a function of the rows, or merge rows by a key"
             )
+        if engine is HERE and is_spark_column(value):
+            raise OptionError(f"set: {name!r} is given as a Spark Column: give spark=, the session that computes it")
     conflicts, tasks = planned(state, where)
     hits = engine.find(state, tasks)
     if not hits:

@@ -17,7 +17,7 @@ from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks
 from iceexplore.storage import CommitFiles, Write
 
-__all__ = ["OnSpark", "compact_on_spark", "is_spark_frame", "write_moved", "write_on_spark"]
+__all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "write_moved", "write_on_spark"]
 
 #: Rows of an unpartitioned table that are rewritten become a file for each so many bytes of the old ones, or fewer.
 _FILE_BYTES = 32 << 20
@@ -84,7 +84,13 @@ def _few(state: TableState, tasks: FileTasks, frame: Frame) -> Frame:
 
 def is_spark_frame(rows: Any) -> bool:
     """Whether it is a Spark data frame, classic or of Connect; PySpark is not imported."""
-    return type(rows).__module__.startswith("pyspark.sql.") and hasattr(rows, "mapInArrow")
+    # The class is asked: a Spark Column has whatever attribute it is asked for.
+    return type(rows).__module__.startswith("pyspark.sql.") and hasattr(type(rows), "mapInArrow")
+
+
+def is_spark_column(value: Any) -> bool:
+    """Whether it is a Spark Column, classic or of Connect; PySpark is not imported."""
+    return type(value).__module__.startswith("pyspark.sql.") and type(value).__name__ == "Column"
 
 
 def write_on_spark(state: TableState, writer: CommitWriter, frame: Frame) -> EntryBatch:

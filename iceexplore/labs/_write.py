@@ -56,7 +56,8 @@ def _given(rows: Any) -> Any:
     """Rows as `arrow_frame` takes them."""
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
-    if isinstance(rows, (pa.Table, Mapping)) or hasattr(rows, "iloc"):
+    # The class is asked: a Spark Column has whatever attribute it is asked for.
+    if isinstance(rows, (pa.Table, Mapping)) or hasattr(type(rows), "iloc"):
         return rows
     kind = f"{type(rows).__module__}.{type(rows).__name__}"
     raise OptionError(

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Snapshot, StructType, Type, type_base
+from iceexplore.on_spark._map_in_arrow import map_in_arrow
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken_deletes
 from iceexplore.on_spark._types import SparkColumns
@@ -74,8 +75,8 @@ def changelog(
     Raises
     ------
     OptionError, UnsupportedError, FormatError, FileMissingError
-        As there. What only the rows show (damaged data files, updates that cannot be told) Spark raises, as its own
-        error, when the DataFrame is used.
+        As there. What only the rows show (damaged or missing data files, updates that cannot be told) Spark raises,
+        as its own error that quotes ours, when the DataFrame is used.
     """
     info = SessionInfo.of(session)
     check_reach(state, info)
@@ -89,7 +90,7 @@ def changelog(
         if named and not options.net:
             named.append(CHANGE_FIELDS[1].name)
         frame = frame.repartition(*named) if named else frame.repartition(1)
-        frame = frame.mapInArrow(_settler(options), frame.schema)
+        frame = map_in_arrow(frame, _settler(options), frame.schema)
     chosen = [f"{_quoted(o.path)} as `{o.name.replace('`', '``')}`" for o in options.outputs]
     return frame.selectExpr(*chosen, *(f.name for f in CHANGE_FIELDS))
 

@@ -13,10 +13,11 @@ from iceexplore.commits import compacted_files, fit_columns, target_bytes
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.on_spark._bundles import deal, frame_of, parallelism
+from iceexplore.on_spark._raised import as_ours
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shares import Share, share_rows, shares
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
-from iceexplore.on_spark._write import as_ours, check_there
+from iceexplore.on_spark._write import check_there
 from iceexplore.on_spark._write_workers import LINEAGE, MOST_HELD, lineage_of, packed, unpacked, writer_of
 from iceexplore.planning import FileTasks, SplitOptions
 from iceexplore.reading import TaskReader, outputs_of

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from iceexplore import graph
-from iceexplore.errors import FormatError, OptionError
+from iceexplore.errors import FormatError, OptionError, UnsupportedError
 from iceexplore.on_spark._pushed import taken_filter
 from iceexplore.on_spark._session_info import version_of
 from iceexplore.on_spark._shares import Share, fitted, read_share, shares
@@ -30,6 +30,17 @@ __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
 _TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 _OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size")
+#: Options that Spark itself makes of what was written.
+_MADE = {
+    "paths": "one table per load: load each by itself, and put them together with union",
+    "location": (
+        "Spark's catalog takes no tables of this format: CREATE TEMPORARY VIEW trips USING iceexplore "
+        "OPTIONS (path 'warehouse/db/trips')"
+    ),
+}
+#: What writes, as this format does not.
+_WRITTEN = "ix.create makes a table of iceexplore's own (a lab), and lab.append(frame) adds rows"
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 #: A column in ``columns``: in backquotes or not.
 _NAME = re.compile(r"\s*(?:(`(?:[^`]|``)*`)\s*(?:,|$)|([^,]*)(?:,|$))")
 
@@ -65,13 +76,43 @@ class IceexploreSource(DataSource):
             )
         return IceexploreReader(state, columns, self.options)
 
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
+        """Refused."""
+        raise UnsupportedError(f"format iceexplore reads only: {_WRITTEN}")
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
+        """One that refuses: PySpark loses an error that is raised here."""
+        return _NoStream()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802  (Spark's name)
+        """Refused."""
+        raise UnsupportedError(f"format iceexplore reads only: {_WRITTEN}, of a stream in foreachBatch")
+
     def _state(self) -> graph.TableState:
         return state_of_options(self.options)
 
     def _columns(self, state: graph.TableState) -> SparkColumns:
         given = self.options.get("columns")
         names = None if given is None else _names_in(given)
+        if names == []:  # Spark counts no rows where there is no column
+            raise OptionError(f"columns={given!r}: names with commas between them; without the option all are read")
         return SparkColumns(outputs_of(state, names), version_of(pyspark.__version__))
+
+
+class _NoStream(DataSourceStreamReader):
+    """Refuses what Spark asks, of a new stream or one that goes on."""
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802  (Spark's name)
+        self.read()
+
+    def latestOffset(self, *_: Any) -> NoReturn:  # noqa: N802  (Spark's name)
+        self.read()
+
+    def read(self, *_: Any) -> NoReturn:
+        raise UnsupportedError(
+            "format iceexplore reads no streams: spark.read reads a table, t.changes(..., rows=True, spark=spark) what "
+            "was changed"
+        )
 
 
 def _names_in(given: str) -> list[str]:
@@ -91,6 +132,8 @@ def state_of_options(options: Mapping[str, str]) -> graph.TableState:
         The table cannot be opened; see `iceexplore.storage.open_source`.
     """
     unknown = sorted(k for k in options if k not in _OPTIONS and "." not in k)
+    if unknown and unknown[0] in _MADE:
+        raise OptionError(_MADE[unknown[0]])
     if unknown:
         raise OptionError(f"no option {unknown[0]!r} of format iceexplore; there are {', '.join(_OPTIONS)}")
     path = options.get("path")
@@ -103,10 +146,15 @@ def state_of_options(options: Mapping[str, str]) -> graph.TableState:
     if not given:
         return state
     name, value = given[0], options[given[0]]
+    whole = _WHOLE.fullmatch(value.strip()) is not None
     if name == "snapshot-id":
+        if not whole:
+            raise OptionError(
+                f"snapshot-id={value!r} is no snapshot's id: of a branch or tag give option branch or tag"
+            )
         return graph.travel(state, snapshot=value)
     if name == "as-of-timestamp":
-        return graph.travel(state, timestamp=int(value) if value.lstrip("-").isdigit() else value)
+        return graph.travel(state, timestamp=int(value) if whole else value)
     ref = state.metadata.refs.get(value)
     if ref is not None and ref.type != name:
         raise OptionError(f"{value!r} is a {ref.type}, no {name}: .option({ref.type!r}, {value!r})")

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
+from iceexplore.on_spark._raised import as_ours
 from iceexplore.on_spark._rows_changed import fitted_rows, lineage_columns, moved_rows
 from iceexplore.on_spark._rows_found import gathered_positions
 from iceexplore.on_spark._scan import task_rows
 from iceexplore.on_spark._scan_frames import arrow_frame
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import check_reach
-from iceexplore.on_spark._write import as_ours
 from iceexplore.planning import FileTasks
 from iceexplore.reading import FILE, POS
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from iceexplore.commits import arrow_frame, fit_columns
 from iceexplore.errors import IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
+from iceexplore.on_spark._map_in_arrow import map_in_arrow
 from iceexplore.on_spark._rows_found import without_rows
 from iceexplore.on_spark._scan import task_rows
 from iceexplore.on_spark._scan_fields import names_collide
@@ -99,7 +100,12 @@ def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mappi
             constants[name] = value
     kept = [quoted(field.name) for field in state.schema.fields]
     lineage = lineage_columns(state)
-    shown = [columns[n].alias(n) if n in columns else f.col(q) for n, q in zip(_names(state), kept, strict=True)]
+    # Each row stays one: within another expression Spark refuses what gives several of one, or none (explode), and
+    # beside a column of the rows what gives one of all (sum); with a name what gives several columns ("*"). The
+    # condition is always true.
+    one = f.col(kept[0]).isNull() | f.col(kept[0]).isNotNull()
+    each = {name: f.when(one, column.alias(name)).alias(name) for name, column in columns.items()}
+    shown = [each[n] if n in each else f.col(q) for n, q in zip(_names(state), kept, strict=True)]
     made = _understood(lambda: rows.select(*shown, *lineage), columns)
     if columns:
         made = _in_types(session, state, made)
@@ -121,7 +127,8 @@ def _understood(make: Any, columns: Mapping[str, Any]) -> DataFrame:
         if not columns:
             raise
         text = str(error).strip().partition("\n")[0]
-        raise OptionError(f"set: {', '.join(map(repr, columns))}: Spark does not take this: {text}") from error
+        named = ", ".join(map(repr, columns))
+        raise OptionError(f"set: {named}: Spark does not take this as a value for each row: {text}") from error
     return made
 
 
@@ -196,7 +203,7 @@ def fitted_rows(
     columns = SparkColumns(_outputs(state, names), version)
     tail = [t.StructField(f.name, t.LongType(), True) for f in LINEAGE] if lineage else []
     made = _Fit(ship(state), tuple(names), version, complete, lineage)
-    return frame.mapInArrow(made, t.StructType([*columns.schema.fields, *tail]))
+    return map_in_arrow(frame, made, t.StructType([*columns.schema.fields, *tail]))
 
 
 @dataclass(frozen=True)

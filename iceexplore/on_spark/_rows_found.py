@@ -19,10 +19,10 @@ from iceexplore.deletes import encode_deletion_vector
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
 from iceexplore.on_spark._bundles import frame_of, parallelism
+from iceexplore.on_spark._raised import as_ours
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shares import Share, fitted, share_rows, shares
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
-from iceexplore.on_spark._write import as_ours
 from iceexplore.planning import FileTasks, MatchedDeletes, SplitOptions
 from iceexplore.reading import POS, TaskReader, deleted_positions, outputs_of
 

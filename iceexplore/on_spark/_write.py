@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from iceexplore import errors
 from iceexplore.commits import fit_columns
-from iceexplore.errors import IceexploreError, OptionError, StorageError
+from iceexplore.errors import OptionError, StorageError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
+from iceexplore.on_spark._map_in_arrow import map_in_arrow
+from iceexplore.on_spark._raised import as_ours
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import check_reach, ship
 from iceexplore.on_spark._write_workers import FileWriter, Keys, unpacked
 
-__all__ = ["as_ours", "check_columns", "check_there", "write_files"]
-
-#: The last line of a worker's traceback.
-_OURS = re.compile(r"iceexplore\.errors\.(OptionError|UnsupportedError|FileMissingError|FormatError): (.+)")
+__all__ = ["check_columns", "check_there", "write_files"]
 
 
 def write_files(
@@ -86,26 +81,12 @@ def write_files(
         key = _free_name(frame.columns)
         frame = _clustered(session, frame, Keys(shipped, key), state)
     with as_ours():
-        rows = frame.mapInArrow(FileWriter(shipped, key, lineage), "files binary").collect()
+        rows = map_in_arrow(frame, FileWriter(shipped, key, lineage), "files binary").collect()
     made = concat_batches([unpacked(bytes(row[0])) for row in rows])
     if not len(made) and not may_be_empty:
         raise OptionError("the frame has no rows: there is nothing to add")
     check_there(state, made)
     return made
-
-
-@contextmanager
-def as_ours() -> Iterator[None]:
-    """What a worker refuses, or cannot read, as the error that it raised there."""
-    try:
-        yield
-    except IceexploreError:
-        raise
-    except Exception as error:
-        said = _OURS.search(str(error))
-        if said is None:
-            raise
-        raise getattr(errors, said[1])(said[2].strip()) from error
 
 
 def check_columns(frame: Any, state: TableState, *, complete: bool = True, lineage: bool = False) -> list[str]:
@@ -141,7 +122,7 @@ def _clustered(session: Any, frame: Any, keys: Keys, state: TableState) -> Any:
     from pyspark.sql import types as t
 
     schema = t.StructType([*frame.schema.fields, t.StructField(keys.name, t.LongType(), True)])
-    keyed = frame.mapInArrow(keys, schema)
+    keyed = map_in_arrow(frame, keys, schema)
     if state.metadata.properties.get("write.distribution-mode", "hash").lower() != "none":
         # Rebalancing cuts large partitions and joins small ones, but is nothing without adaptive execution; before
         # Spark 4.0 its hint takes no names of columns.

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
@@ -37,9 +38,15 @@ class Frame:
     def columns(self) -> list[str]:
         return [f.name for f in self.schema.fields]
 
+    def toDF(self, *names: str) -> Frame:
+        parts = [part.rename_columns(list(names)) for part in self.parts]
+        schema = type(self.schema)([type(f)(n, f.dataType) for f, n in zip(self.schema.fields, names, strict=True)])
+        return Frame(parts, schema, self.asked)
+
     def mapInArrow(self, run: Callable[[Batches], Batches], schema: Any) -> Frame:
         from pyspark import cloudpickle
 
+        assert not {".", "`"} & set("".join(self.columns)), "PySpark takes names for paths"
         run = cloudpickle.loads(cloudpickle.dumps(run))
         made = [list(run(iter(p.to_batches(max_chunksize=3)))) for p in self.parts]
         return Frame([pa.Table.from_batches(batches) for batches in made if batches], schema, self.asked)
@@ -103,6 +110,16 @@ def test_each_task_writes_its_rows_where_nothing_is_partitioned(session: Any, tm
     frame = Frame([ROWS.slice(0, 13), ROWS.slice(0, 0), ROWS.slice(13)])
     made = write_files(session, frame, lab.state)
     assert made.entries["record_count"].to_pylist() == [13, 7] and not frame.asked
+
+
+@pytest.mark.parametrize("by", [(), "kind"])
+def test_columns_have_any_names(session: Any, tmp_path: Path, by: Any) -> None:
+    lab = ix.create(tmp_path / "t", {"a`b": "long", "kind": "string", "`": "long"}, partition_by=by)
+    rows = pa.table({"a`b": [1, 2], "kind": ["x", "y"], "`": [3, 4]})
+    made = write_files(session, Frame([rows]), lab.state)
+    files = [pq.read_table(location) for location in made.entries["location"].to_pylist()]
+    assert [file.column_names for file in files] == [rows.column_names] * (2 if by else 1)
+    assert sorted(map(str, pa.concat_tables(files).to_pylist())) == sorted(map(str, rows.to_pylist()))
 
 
 def test_a_column_of_the_name_of_the_key_stays(session: Any, tmp_path: Path) -> None:

@@ -114,3 +114,18 @@ def test_rows_live_where_spark_finds_them(warehouse: Warehouse, version: int) ->
                 for p in at.rows(None, columns=["id"], history=history).live
             )
             assert ours == expected
+
+
+@pytest.mark.parametrize("column", ["a.b", "a`b", "id.x"])
+def test_columns_have_any_names(warehouse: Warehouse, column: str) -> None:
+    spark, name = Spark(warehouse.session), f"changes_named_{column.encode().hex()}"
+    quoted = "`" + column.replace("`", "``") + "`"
+    spark.create(name, f"id bigint, {quoted} bigint", **COPY_ON_WRITE)
+    spark.sql(f"INSERT INTO cat.db.{name} SELECT /*+ coalesce(1) */ id, id + 5 FROM range(3)")
+    spark.sql(f"DELETE FROM cat.db.{name} WHERE id = 1")
+    t = ix.open(warehouse.path(name))
+    for how in ({}, {"net_changes": True}, {"identifier_columns": [column]}, {"columns": [column]}):
+        here = t.changes(None, "main", rows=True, **how)
+        there = t.changes(None, "main", rows=True, spark=warehouse.session, **how).toArrow()
+        assert rows(there) == rows(here) and there.column_names == here.column_names
+    assert t.changes(None, "main", rows=True, spark=warehouse.session).count() == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -96,3 +97,19 @@ def test_a_simulation_with_types_of_every_shape(warehouse: Warehouse) -> None:
 
 def texts(table: pa.Table) -> Counter[str]:
     return Counter(repr(list(row.values())) for row in table.to_pylist())
+
+
+def test_damage_shows_when_the_frame_runs(warehouse: Warehouse, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    lab = ix.create(tmp_path / "t", {"id": "long"})
+    lab.append({"id": list(range(100))})
+    start = lab.append({"id": [1]}).snapshot_id
+    end = lab.append({"id": list(range(100, 200))}).snapshot_id
+    for path in lab.inspect.data_files()["file_path"]:
+        Path(path).write_bytes(b"PAR1 nothing of the kind PAR1")
+    frame = lab.changes(start, end, rows=True, spark=warehouse.session)  # no data file is read here
+    with pytest.raises(PySparkException, match=r"iceexplore\.errors\.FormatError: .*\.parquet"):
+        frame.collect()
+    with pytest.raises(ix.FormatError):
+        lab.changes(start, end, rows=True)

@@ -105,6 +105,22 @@ def test_a_simulated_v4_table_saved(spark: Any, tmp_path: Path) -> None:
     ]
 
 
+def test_it_reads_only(spark: Any, warehouse: Warehouse, tmp_path: Path) -> None:
+    path = str(warehouse.path("refs"))
+    stream = spark.readStream.format("iceexplore").load(path).writeStream.format("noop")
+    rates = spark.readStream.format("rate").load().writeStream.format("iceexplore")
+    for refused, words in {
+        (lambda: spark.range(1).write.format("iceexplore").mode("append").save(path)): r"ix\.create .* lab\.append",
+        (lambda: spark.range(1).write.format("iceexplore").mode("overwrite").save(path)): r"ix\.create .* lab\.append",
+        (lambda: stream.option("checkpointLocation", str(tmp_path / "a")).start().awaitTermination()): "no streams",
+        (
+            lambda: rates.option("checkpointLocation", str(tmp_path / "b")).start(path).awaitTermination()
+        ): "foreachBatch",
+    }.items():
+        with pytest.raises(Exception, match=rf"iceexplore\.errors\.UnsupportedError: format iceexplore .*{words}"):
+            refused()
+
+
 def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
     from pyspark.sql.datasource import DataSourceReader
 
@@ -118,12 +134,21 @@ def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
         ({"path": path, "branch": "last"}, OptionError, "is a tag, no branch"),
         ({"path": path, "branch": "nothing"}, SnapshotNotFoundError, "nothing"),
         ({"path": path, "as-of-timestamp": "someday"}, OptionError, "someday"),
+        ({"path": path, "as-of-timestamp": "--5"}, OptionError, "'--5' is no ISO date"),
+        ({"path": path, "as-of-timestamp": "²"}, OptionError, "'²' is no ISO date"),
+        ({"path": path, "as-of-timestamp": "9" * 5000}, OptionError, "is no ISO date"),
+        ({"path": path, "snapshot-id": "dev"}, OptionError, "'dev' is no snapshot's id: .* option branch or tag"),
+        ({"paths": f'["{path}", "{path}"]'}, OptionError, "one table per load"),
+        ({"location": path}, OptionError, r"CREATE TEMPORARY VIEW .* OPTIONS \(path"),
     ]:
         with pytest.raises(error, match=words):
             state_of_options(options)
     source = IceexploreSource({"path": path, "columns": "id, idd"})
     with pytest.raises(OptionError, match="idd"):
         source.schema()
+    for nothing in ("", ",", " , "):
+        with pytest.raises(OptionError, match=r"columns='.*names with commas"):
+            IceexploreSource({"path": path, "columns": nothing}).schema()
     source = IceexploreSource({"path": path})
     with pytest.raises(OptionError, match=r"leave .schema\(\.\.\.\) out"):
         source.reader(IceexploreSource({"path": path, "columns": "_pos"}).schema())

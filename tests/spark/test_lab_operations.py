@@ -228,6 +228,38 @@ def test_what_is_refused_is_refused_as_here(
     assert sorted(r["id"] or 0 for r in lab.to_arrow().to_pylist()) == [-9, 0, 2, 10, 11, 11]
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_each_row_that_is_updated_stays_one(warehouse: Warehouse, tmp_path: Path, version: int) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    spark = warehouse.session
+    mode = modes("copy-on-write" if version < 3 else "merge-on-read")
+    lab = ix.create(tmp_path / "t", {"id": "long", "x": "double"}, format_version=version, properties=mode)
+    lab.append({"id": [1, 2, 3], "x": [1.0, 2.0, 3.0]})
+    before = lab.metadata_location
+    for given, words in (
+        ({"x": f.explode(f.array(f.lit(1.0), f.lit(2.0)))}, "'x'.*a value for each row.*generator"),
+        ({"x": f.explode(f.array().cast("array<double>"))}, "'x'.*generator"),
+        ({"x": f.expr("stack(2, 1d, 2d)")}, "'x'.*generator"),
+        ({"x": lambda rows: f.posexplode(f.array(rows["x"]))}, "'x'.*generator"),
+        ({"x": f.sum("x")}, "'x'.*GROUP BY"),
+        ({"x": f.sum("x"), "id": f.max("id")}, "'x', 'id'.*GROUP BY"),
+        ({"x": f.sum("x"), "id": 7}, "'x'.*GROUP BY"),
+        ({"x": f.col("*")}, "'x'"),
+    ):
+        with pytest.raises(ix.OptionError, match=words):
+            lab.update(given, "id < 3", spark=spark)
+    with pytest.raises(ix.OptionError, match="'x' is given as a Spark Column: give spark="):
+        lab.update({"x": f.col("x") + 1}, "id = 1")
+    assert lab.metadata_location == before
+    # Over the rows that match.
+    lab.update({"x": f.sum("x").over(Window.partitionBy()), "id": f.col("id") + 10}, "id < 3", spark=spark)
+    assert sorted((r["id"], r["x"]) for r in lab.to_arrow().to_pylist()) == [(3, 3.0), (11, 3.0), (12, 3.0)]
+    if version > 2:
+        assert sorted(number for number, _ in lineage_of(lab).values()) == [0, 1, 2]
+
+
 FILTERS = (
     "id < {n}", "id between {n} and 60", "x > 1.5", "x != 0", "s like 'naïve-1%'", "s is null or i > -20", "b", "not b",
     "u is null", "n < -10", "d < '1970-01-10'", "ts is not null and k = '007'", "f >= -0.5", "at.lat > {n}",

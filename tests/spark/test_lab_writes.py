@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, OutsideRootsError, StorageError
 from iceexplore.on_spark._arrow_types import for_spark, spark_schema
 from tests.spark.conftest import Warehouse
 from tests.spark.session import arrow
@@ -77,6 +77,31 @@ def test_floats_are_in_the_total_order(warehouse: Warehouse, tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("by", [(), "bucket(2, id)"])
+def test_columns_have_any_names(warehouse: Warehouse, tmp_path: Path, by: Any) -> None:
+    session = warehouse.session
+    lab = ix.create(tmp_path / "t", {"id": "long", "a`b": "long", "`": "long"}, partition_by=by)
+    lab.append(session.range(3).selectExpr("id", "id + 10 as `a``b`"))
+    lab.merge(session.range(2, 4).selectExpr("id", "id + 20 as `a``b`", "1 as ````"), on="id")
+    lab.merge(session.createDataFrame([(10, 5)], "`a``b` long, ```` int"), on="a`b")
+    found = sorted(tuple(row.values()) for row in lab.to_arrow().to_pylist())
+    assert found == [(0, 10, 5), (1, 11, None), (2, 22, 1), (3, 23, 1)]
+
+
+def test_a_column_is_no_rows(warehouse: Warehouse, tmp_path: Path) -> None:
+    from pyspark.sql import functions as f
+
+    assert warehouse.session
+    lab = ix.create(tmp_path / "t", {"id": "long"})
+    for refused in (
+        lambda: lab.append(f.col("id")),
+        lambda: lab.merge(f.col("id"), on="id"),
+        lambda: lab.overwrite(f.col("id")),
+    ):
+        with pytest.raises(OptionError, match=r"not as pyspark\.sql\..*Column"):
+            refused()
+
+
 def test_what_fails_leaves_the_table_as_it_was(warehouse: Warehouse, tmp_path: Path) -> None:
     session = warehouse.session
     properties = {"write.target-file-size-bytes": "40000"}
@@ -92,6 +117,23 @@ def test_what_fails_leaves_the_table_as_it_was(warehouse: Warehouse, tmp_path: P
     left = lab.leftovers()
     assert len(left) > 1 and set(left["kind"]) == {"data"}
     assert len(lab.remove_leftovers(0)) == len(left) and lab.count() == 1
+
+
+def test_what_workers_cannot_write_is_said_here(warehouse: Warehouse, tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long", "s": "string"}, partition_by="s")
+    frame = warehouse.session.createDataFrame([(1, "a")], "id long, s string")
+    data = tmp_path / "t" / "data"
+    data.write_bytes(b"")
+    with pytest.raises(StorageError, match=rf"could not be written: {data} is in its way, a file where") as caught:
+        lab.append(frame)
+    assert "Traceback" not in str(caught.value)
+    data.unlink()
+    data.mkdir()
+    (tmp_path / "outside").mkdir()
+    (data / "s=a").symlink_to(tmp_path / "outside")
+    with pytest.raises(OutsideRootsError, match=rf"leads to {tmp_path}/outside/"):
+        lab.append(frame)
+    assert not any((tmp_path / "outside").iterdir()) and not lab.snapshots
 
 
 def test_what_does_not_fit_is_said_before_anything_is_run(warehouse: Warehouse, tmp_path: Path) -> None:
