@@ -66,7 +66,8 @@ class Sparks:
             A dictionary by partition field: only rows of files of these partitions.
         strict
             Raise where a file is missing or damaged. Otherwise its rows are left out, with a problem in ``.problems``
-            and a warning that names the files. Damage beyond a file's footer shows when the DataFrame runs.
+            and a warning that names the files. Damage beyond a file's footer shows when the DataFrame runs, in Spark's
+            words: ``t.verify(spark, level="data")`` names the file.
         engine
             ``"spark"``: as above. ``"iceberg"``: let Iceberg's runtime, if the session has it, read the table's own
             metadata file, version 1 to 3, as it is. ``"auto"``: plain Spark, but Iceberg's runtime where Python workers
