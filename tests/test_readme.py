@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -47,4 +48,5 @@ def test_code_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         run(plain, names)
         assert ix.lab("lab/trips").format_version == 4
     finally:
+        ipywidgets.Widget.close_all()
         names["catalog"].close()

@@ -66,9 +66,9 @@ def assert_pyiceberg_reads(lab: ix.Lab) -> None:
 @pytest.mark.parametrize(
     ("version", "mode"),
     [
-        (2, "merge-on-read"),
         (4, "merge-on-read"),
         (3, "copy-on-write"),
+        pytest.param(2, "merge-on-read", marks=pytest.mark.long),
         pytest.param(1, "copy-on-write", marks=pytest.mark.long),
     ],
 )

@@ -151,7 +151,8 @@ def test_both_zeros_are_zero(spark: Spark, tmp_path: Path) -> None:
     listed = ["in (0.0, 5.0)", f"in ({many})", f"not in ({many})", "not in (-0.0, 5.0)"]
     asked = [*(f"{{}} {text}" for text in compared + listed), "not {} >= 0.0"]
     for name in ("d", "f", "s.d"):
-        for text in asked:
+        for text in asked if name == "d" else asked[2::3]:
             where = text.format(name)
-            for engine in ENGINES if name == "s.d" else ALL:
-                same(t.scan(spark.session, where, engine=engine), own(t, where))
+            same(t.scan(spark.session, where, engine="spark"), own(t, where))
+    for text in asked[::3]:
+        same(t.scan(spark.session, text.format("d"), engine="iceberg"), own(t, text.format("d")))

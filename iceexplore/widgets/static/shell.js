@@ -80,7 +80,7 @@ export function shell({ model, el: host }, views) {
   }
   function ping() {
     // Before we ask: a saved page answers at once.
-    waiting = setTimeout(() => say(SILENT), PATIENCE);
+    waiting = setTimeout(() => ((waiting = null), say(SILENT)), PATIENCE);
     try {
       model.send({ ping: true });
     } catch {
