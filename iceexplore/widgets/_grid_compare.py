@@ -81,7 +81,7 @@ def _reading(kind: pa.DataType, name: str) -> tuple[str, Callable[[str, str], An
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return "bytes, two digits each, as 0x01ff", lambda text, _: bytes.fromhex(text.lower().removeprefix("0x"))
     if pa.types.is_nested(kind):
-        raise FilterError(f"{name[:100]!r} has values of the type {str(kind)[:60]}: ask whether they contain something")
+        raise FilterError(f"{name[:100]!r} has lists or structs: ask whether they contain something")
     return f"values of the type {str(kind)[:60]}", lambda text, _: pa.scalar(text).cast(kind)
 
 
