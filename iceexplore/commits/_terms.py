@@ -10,6 +10,8 @@ from iceexplore.metadata import Schema
 
 __all__ = ["parse_term", "resolve_term"]
 
+_PART = r"(?:`((?:[^`]|``)*)`|([^.`]+))"
+_QUOTED = re.compile(rf"{_PART}(?:\.{_PART})*")
 _CALL = re.compile(r"\s*(\w+)\s*(?:\[\s*(\d{1,10})\s*\])?\s*\((.*)\)\s*", re.DOTALL)
 _SINGULAR = {"years": "year", "months": "month", "days": "day", "hours": "hour", "date": "day", "date_hour": "hour"}
 _NO_WIDTH = frozenset(("day", "hour", "identity", "month", "void", "year"))
@@ -65,9 +67,11 @@ def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -
 
 def _split(text: str) -> list[str]:
     """Split at commas outside backticks."""
-    return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,`])+", text)]
+    return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,])+", text)]
 
 
 def _name(text: str) -> str:
-    parts = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", text.strip())
+    if _QUOTED.fullmatch(text.strip()) is None:
+        return text.strip()  # a backtick that quotes nothing is a part of the name
+    parts = re.findall(_PART, text.strip())
     return ".".join((quoted.replace("``", "`") or plain) for quoted, plain in parts)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from iceexplore.errors import AccessDeniedError, IceexploreError, OptionError, StorageError
+from iceexplore.storage._location import canonical, check_host, is_local, is_uri
 from iceexplore.storage._writable import ExistsError
 
 __all__ = ["place_to_write", "whole_file"]
@@ -18,15 +19,18 @@ __all__ = ["place_to_write", "whole_file"]
 def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """The path with ``~`` expanded, if a file can be written there: to be asked before much is read for it.
 
+    Of a ``file:`` URI it is the URI's path.
+
     Raises
     ------
     OptionError
-        That is no path, its folder is not there, or a folder (or what else is no file) stands in its place.
+        That is no path on this machine, its folder is not there, or a folder (or what else is no file) stands in
+        its place.
     ExistsError
         A file is there and ``overwrite`` is false. It is a FileExistsError, too.
     """
     try:
-        target = Path(path).expanduser()
+        target = Path(_plain(path)).expanduser()
     except (TypeError, RuntimeError) as e:  # RuntimeError: the home of nobody
         raise OptionError(f"path={path!r}: give the file to write, as in 'trips.html' ({e})") from e
     if target.is_dir():
@@ -38,6 +42,16 @@ def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
     if target.exists() and not target.is_file():
         raise OptionError(f"{target} is no ordinary file: it is not replaced, choose another name")
     return target
+
+
+def _plain(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Of a ``file:`` URI the path."""
+    if not isinstance(path, str) or not is_uri(path):
+        return path
+    place = canonical(check_host(path))
+    if not is_local(place):
+        raise OptionError(f"path={path!r}: the file is written on this machine's disk: give a path, as in 'trips.html'")
+    return place
 
 
 @contextmanager

@@ -29,6 +29,7 @@ SCHEMA: Json = {
             "type": "list", "element-id": 7, "element-required": False, "element": "int"}},
         {"id": 8, "name": "f", "required": False, "type": "double"},
         {"id": 9, "name": "a b", "required": False, "type": "int"},
+        {"id": 10, "name": "b`t", "required": False, "type": "int"},
     ],
 }  # fmt: skip
 
@@ -111,13 +112,13 @@ def test_equal_specs_keep_their_id() -> None:
 def test_expressions_of_new_fields() -> None:
     document = upgrade(evolve_spec(plain(), add=["day(ts)", "s"]), 4)
     after = checked(pure(evolve_spec, document, add=["bucket(4, id)"], rename={"ts_day": "d"}, remove=["s"]))
-    assert after["partition-specs"][-1]["fields"] == [{"expr-id": 10, "name": "d"}, {"expr-id": 11}]
+    assert after["partition-specs"][-1]["fields"] == [{"expr-id": 11, "name": "d"}, {"expr-id": 12}]
     assert after["expressions"][:1] == document["expressions"]
     assert after["expressions"][1] == {
-        "expr-id": 11, "expr": {"source-id": 1, "transform": "bucket[4]"}, "name": "id_bucket_4",
+        "expr-id": 12, "expr": {"source-id": 1, "transform": "bucket[4]"}, "name": "id_bucket_4",
         "partition-field-id": 1002,
     }  # fmt: skip
-    assert after["last-column-id"] == 11
+    assert after["last-column-id"] == 12
     assert spec_of(after) == ["1000 d=day(2)", "1002 id_bucket_4=bucket[4](1)"]
     # Removed and added again: the same partition field, the same expression.
     back = checked(evolve_spec(evolve_spec(after, remove=["id_bucket_4"]), add=["bucket(4, id)"]))
@@ -168,6 +169,7 @@ def test_refusals(version: int, rule: str, change: Json) -> None:
         ("bucket[16](id)", "id_bucket_16=bucket[16](1)"), ("bucket(id, 16)", "id_bucket_16=bucket[16](1)"),
         ("truncate(3,`s`)", "s_trunc_3=truncate[3](3)"), ("identity(s)", "s=identity(3)"), ("`a b`", "a b=identity(9)"),
         ("day(p.`d`)", "p.d_day=day(5)"), ("`p`.`d`", "p.d=identity(5)"), ("void(s)", "s_null=void(3)"),
+        ("b`t", "b`t=identity(10)"), ("`b``t`", "b`t=identity(10)"), ("bucket(4, b`t)", "b`t_bucket_4=bucket[4](10)"),
     ],
 )  # fmt: skip
 def test_terms(text: str, field: str) -> None:
@@ -239,9 +241,9 @@ def test_sort_orders(version: int) -> None:
 
 def test_a_column_called_as_a_direction() -> None:
     document = evolve_schema(plain(), add={"desc": "int", "x desc": "int"})
-    assert metadata_of(set_sort_order(document, fields=["desc desc"])).sort_orders[-1].fields[0].source_ids == (10,)
+    assert metadata_of(set_sort_order(document, fields=["desc desc"])).sort_orders[-1].fields[0].source_ids == (11,)
     field = metadata_of(set_sort_order(document, fields=["`x desc`"])).sort_orders[-1].fields[0]
-    assert (field.source_ids, field.direction) == ((11,), "asc")
+    assert (field.source_ids, field.direction) == ((12,), "asc")
 
 
 # --- against PyIceberg

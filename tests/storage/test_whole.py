@@ -55,8 +55,16 @@ def test_where_no_file_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (tmp_path, "is a folder"),
         (tmp_path / "none" / "x", "there is no folder .*none: make it"),
         (tmp_path / "pipe", "no ordinary file"),
+        ("s3://bucket/x.html", "this machine's disk"),
+        ("file://elsewhere/x.html", "names the host elsewhere"),
     ]:
         with pytest.raises(OptionError, match=why):
             place_to_write(path, overwrite=True)  # type: ignore[arg-type]
     monkeypatch.setenv("HOME", str(tmp_path))
     assert place_to_write("~/x") == tmp_path / "x"
+
+
+def test_a_uri_of_this_machine_is_its_path(tmp_path: Path) -> None:
+    write(f"file://{tmp_path}/x", b"1")
+    write(f"file:{tmp_path}/y", b"2")
+    assert sorted(os.listdir(tmp_path)) == ["x", "y"]
