@@ -88,7 +88,7 @@ def page_of(
     pages = max(1, -(-total // size))
     page = min(max(page, 0), pages - 1)
     at = slice(page * size, (page + 1) * size)
-    part = table.rows(at if rows is None else rows[at])
+    part = table.rows(at, rows)
     count = len(table.names)
     shown = [c for c in (range(count) if columns is None else columns) if c < count][:MAX_COLUMNS]
     names = [

@@ -66,7 +66,7 @@ def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) 
     at = max(0, start)
     while at < total:
         span = slice(at, min(at + _STEP, total))
-        part = table.rows(span if rows is None else rows[span])
+        part = table.rows(span, rows)
         columns = [_column(part.iloc[:, i]) for i in range(part.shape[1])]
         for record in zip(*columns, strict=True):
             write(record)

@@ -22,8 +22,10 @@ __all__ = ["Columns", "FrameTable", "GridTable", "LeafTable"]
 
 #: Columns at most that are kept when they were asked for together: who filters or sorts by some does it again.
 _FEW = 4
-#: Rows that are made at most for some that are looked at; beyond, all are, once.
+#: Rows that are made at most for some that are looked at; beyond, rows that may be looked at next are kept with them.
 _MOST_MADE = 100_000
+#: How many those are.
+_AHEAD = 20_000
 #: Bytes of columns that are kept, besides those asked for last.
 _KEPT_BYTES = 256 << 20
 
@@ -81,8 +83,8 @@ class GridTable(Columns):
         """About how much memory it takes now, in bytes."""
 
     @abstractmethod
-    def rows(self, places: npt.NDArray[np.int64] | slice) -> pd.DataFrame:
-        """Some rows, with all columns."""
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
+        """Some rows, with all columns, of the table as it stands or of the places of its rows in an order."""
 
     @abstractmethod
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
@@ -118,9 +120,9 @@ class FrameTable(GridTable):
             made = pa.array([text_of(v) for v in values_of(series)], pa.string())
         return _plain(made)
 
-    def rows(self, places: npt.NDArray[np.int64] | slice) -> pd.DataFrame:
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
         """Some rows."""
-        return self._frame.iloc[places]
+        return self._frame.iloc[at if order is None else order[at]]
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
         """It is one."""
@@ -141,6 +143,7 @@ class LeafTable(GridTable):
         self._rows = rows
         self._whole: FrameTable | None = None
         self._columns: dict[int, pa.Array] = {}
+        self._ahead = _Ahead(rows, np.zeros(0, dtype=np.int64))
         self.names = tuple(rows.schema.names)
         self.right = _numbers(pd.ArrowDtype(kind) for kind in rows.schema.types)
 
@@ -151,23 +154,26 @@ class LeafTable(GridTable):
     def nbytes(self) -> int:
         """The rows and columns that are kept."""
         columns: int = sum(column.nbytes for column in self._columns.values())
-        return self._rows.nbytes + columns + (self._whole.nbytes if self._whole else 0)
+        return self._rows.nbytes + self._ahead.nbytes + columns + (self._whole.nbytes if self._whole else 0)
 
     def _column(self, place: int) -> pa.Array:
         return next(self.parts([place])).column(place)
 
-    def rows(self, places: npt.NDArray[np.int64] | slice) -> pd.DataFrame:
-        """Some rows."""
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
+        """Some rows. Where they are of many manifests, as the next in this order will be, those are kept, too."""
         import pandas as pd
 
         if self._whole is not None:
-            return self._whole.rows(places)
-        if isinstance(places, slice):
-            places = np.arange(len(self), dtype=np.int64)[places]
-        if self._rows.to_make(places) > _MOST_MADE:  # sorted, a page has rows of all manifests, and so has the next
-            return self.frame().iloc[places]
-        made: pd.DataFrame = self._rows.take(places).to_pandas(types_mapper=pd.ArrowDtype)
-        return made
+            return self._whole.rows(at, order)
+        places = np.arange(len(self), dtype=np.int64)[at] if order is None else order[at]
+        found = self._ahead.take(places)
+        if found is None and order is not None and self._rows.to_make(places) > _MOST_MADE:
+            begin = max(0, at.start - _AHEAD // 4)
+            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + _AHEAD)]))
+            found = self._ahead.take(places)
+        made = self._rows.take(places) if found is None else found
+        frame: pd.DataFrame = made.to_pandas(types_mapper=pd.ArrowDtype)
+        return frame
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
         """A manifest after another."""
@@ -200,6 +206,25 @@ class LeafTable(GridTable):
             self._whole = FrameTable(self._table())
             self._columns.clear()
         return self._whole.frame()
+
+
+class _Ahead:
+    """Rows that were made at once, of places that ascend."""
+
+    def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64]) -> None:
+        self._places = places
+        self._made = rows.take(places)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._made.nbytes)
+
+    def take(self, places: npt.NDArray[np.int64]) -> pa.Table | None:
+        """Rows by their places in the table, in that order; None where one is not among them."""
+        at = np.searchsorted(self._places, places)
+        if not len(self._places) or (at == len(self._places)).any() or (self._places[at] != places).any():
+            return None
+        return self._made.take(pa.array(at))
 
 
 class _Part(Columns):

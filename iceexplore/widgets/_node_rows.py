@@ -102,7 +102,7 @@ _PATHS = {
 
 
 def _some(table: GridTable, rows: Sequence[int]) -> pd.DataFrame:
-    return table.rows(np.asarray(rows, dtype=np.int64))
+    return table.rows(slice(0, len(rows)), np.asarray(rows, dtype=np.int64))
 
 
 def _column(part: Columns, name: str) -> pa.Array:

@@ -69,7 +69,8 @@ def test_rows_columns_and_pages(tables: dict[str, ix.Table], which: str, name: s
     rng = np.random.default_rng(7)
     for places in (rng.permutation(len(frame)), np.zeros(0, np.int64), np.repeat(np.arange(len(frame)), 2)[::-1]):
         pd.testing.assert_frame_equal(
-            made.rows(places).reset_index(drop=True), frame.rows(places).reset_index(drop=True)
+            made.rows(slice(0, None), places).reset_index(drop=True),
+            frame.rows(slice(0, None), places).reset_index(drop=True),
         )
     for place in range(len(frame.names)):
         assert made.column(place).equals(frame.column(place)), frame.names[place]
@@ -103,17 +104,36 @@ def test_filters_and_sorting(tables: dict[str, ix.Table], which: str, name: str)
     assert not is_whole(made)
 
 
-def test_rows_of_many_manifests_make_it_whole(tables: dict[str, ix.Table], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_many_manifests_are_kept_with_the_next(
+    tables: dict[str, ix.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
     made, frame = both(tables["v3"], "files")
     order = rows_in_order(made, Order((frame.names.index("file_path"), "desc")))
+    assert order is not None
     monkeypatch.setattr(_grid_table, "_MOST_MADE", 8)
+    monkeypatch.setattr(_grid_table, "_AHEAD", 8)
+    taken: list[list[int]] = []
+    take = made._rows.take
+
+    def counted(places: Any) -> Any:
+        taken.append(places.tolist())
+        return take(places)
+
+    monkeypatch.setattr(made._rows, "take", counted)
     assert page_of(made, 0, 2) == page_of(frame, 0, 2)
-    assert not is_whole(made), "rows of one manifest"
+    before = made.nbytes
+    monkeypatch.setattr(_grid_table, "_MOST_MADE", -1)
+    assert page_of(made, 2, 2, rows=order) == page_of(frame, 2, 2, rows=order)
+    assert made.nbytes > before
+    assert page_of(made, 3, 2, rows=order) == page_of(frame, 3, 2, rows=order)
+    assert page_of(made, 1, 2, rows=order) == page_of(frame, 1, 2, rows=order)
+    assert taken == [[0, 1], sorted(order[2:10].tolist())], "the pages beside it were there already"
     assert csv_chunk(made, order, 0) == csv_chunk(frame, order, 0)
-    assert is_whole(made)
-    assert made.nbytes >= frame.nbytes
+    assert not is_whole(made)
+    pd.testing.assert_frame_equal(made.frame(), frame.frame())
+    assert is_whole(made) and made.nbytes >= frame.nbytes
     assert made.column(1).equals(frame.column(1))
-    assert rows_in_order(made, Order((0, "desc"))) is not None
+    assert page_of(made, 2, 2, rows=order) == page_of(frame, 2, 2, rows=order)
 
 
 @pytest.mark.parametrize("which", ["trips", "v2", "v4"])
