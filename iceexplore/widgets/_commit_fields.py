@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import json_safe
+from iceexplore.widgets._signs import signs
 
 __all__ = ["Call", "Field", "checked_values"]
 
@@ -57,12 +58,12 @@ class Field:
             help_text, more = (first + ".", rest) if rest else (help_text, "")
         return {
             "name": self.name,
-            "label": json_safe(self.label),
+            "label": signs(self.label),
             "kind": self.kind,
             "default": json_safe(self.default),
-            "help": json_safe(help_text),
-            "more": json_safe(more),
-            "choices": [[json_safe(value), json_safe(label)] for value, label in self.choices[:_MOST_CHOICES]],
+            "help": signs(help_text),
+            "more": signs(more),
+            "choices": [[json_safe(value), signs(label)] for value, label in self.choices[:_MOST_CHOICES]],
             "min": self.least,
             "max": self.most,
             "when": None if self.when is None else [self.when[0], list(self.when[1])],

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import Diff, TableState, diff, human_bytes, json_safe, to_frame
+from iceexplore.graph import Diff, TableState, diff, human_bytes, to_frame
 from iceexplore.storage import Write
 from iceexplore.widgets._commit_session import Simulation, Step, Twin
 from iceexplore.widgets._commit_tree import SideTree
+from iceexplore.widgets._signs import signs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +66,7 @@ class Report:
                 "Another writer had committed first: the change was checked against what it did, and applied on top of "
                 f"it. Attempt {attempts} wrote only the root or list and the metadata file anew."
             )
-        return [str(json_safe(line)) for line in out] or ["Nothing changed: no commit was made."]
+        return [signs(line) for line in out] or ["Nothing changed: no commit was made."]
 
     def _snapshot(self) -> list[str]:
         was, now = self.before.snapshot, self.after.snapshot

@@ -9,6 +9,7 @@ from iceexplore.widgets._commit_fields import Field
 from iceexplore.widgets._commit_layout import layout_fields
 from iceexplore.widgets._commit_operations import OPERATIONS, RIVALS
 from iceexplore.widgets._commit_session import RefusedError, Session
+from iceexplore.widgets._signs import signs, signs_of_lines
 
 __all__ = ["form_of", "line_of", "refusal_of"]
 
@@ -38,7 +39,7 @@ def line_of(session: Session) -> dict[str, Any]:
     """The line shown and its steps: see `CommitPart.commit_line`."""
     line = session.line
     return {
-        "lines": [json_safe(other.name) for other in session.lines],
+        "lines": [signs(other.name) for other in session.lines],
         "ends": [other.at for other in session.lines],
         "current": session.current,
         "steps": [{"id": step.id, "title": step.title} for step in line.steps],
@@ -61,9 +62,9 @@ def refusal_of(refused: RefusedError) -> dict[str, Any]:
         files_are = "file that nobody needs" if refused.orphans == 1 else "files that nobody needs"
         advice = f"Its attempts left {refused.orphans:,} {files_are}; the table is as it was."
     return {
-        "text": json_safe(text),
+        "text": signs_of_lines(text),
         "rule": name,
         "law": f"{rule.text} ({rule.source})" if rule else "",
-        "files": [json_safe(f) for f in files[:_MOST_FILES]],
+        "files": [signs(f) for f in files[:_MOST_FILES]],
         "advice": advice,
     }

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.graph import json_safe
 from iceexplore.widgets._commit_report import Report, bars, compared
 from iceexplore.widgets._commit_session import Line, Session, Step
 from iceexplore.widgets._commit_tree import SideTree
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._signs import signs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,14 +119,14 @@ class CommitShown(GridPart):
                 return {"checked": report.checked()}
             except IceexploreError as error:  # of a damaged table: what the step did is shown all the same
                 why = str(error).removeprefix("rules cannot be checked: ")
-                return {"checked": json_safe(f"Rules cannot be checked: {why}")}
+                return {"checked": signs(f"Rules cannot be checked: {why}")}
 
         def costs() -> dict[str, Any]:
             try:
                 twin = session.twin(line, step)
-                return {"bars": bars(report, twin), "compared": json_safe(compared(report, twin))}
+                return {"bars": bars(report, twin), "compared": signs(compared(report, twin))}
             except IceexploreError as error:
-                return {"compared": json_safe(f"The same was not done in another layout. {error}")}
+                return {"compared": signs(f"The same was not done in another layout. {error}")}
 
         if "checked" not in known:
             self._do("commit:rules", "Checking the rules", rules, show)

@@ -17,6 +17,7 @@ from iceexplore.widgets._scan_tables import TABLES, nodes_of_rows, row_of_node, 
 from iceexplore.widgets._scan_tree import ScanGrowth, first_unfolded, grow_scan
 from iceexplore.widgets._scan_typing import ScanTyping
 from iceexplore.widgets._scan_words import Block, advice_sent, evidence_sent, plan_sent, python_of
+from iceexplore.widgets._signs import signs_of_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +131,7 @@ class ScanPart(ScanTyping):
         def show(result: tuple[ShownPlan, dict[str, Any], ScanGrowth] | str) -> None:
             about = {"filter": json_safe(asked.filter), "snapshot": asked.snapshot}
             if isinstance(result, str):
-                self._clear({**about, "error": json_safe(result[:_LONGEST])})
+                self._clear({**about, "error": signs_of_lines(result[:_LONGEST])})
                 return
             found, words, growth = result
             self._scan = found
@@ -246,7 +247,7 @@ class ScanPart(ScanTyping):
         found = self._current()
 
         def show(text: str) -> None:
-            self.scan_count = {"of": found.number, "text": json_safe(text)}
+            self.scan_count = {"of": found.number, "text": signs_of_lines(text)}
 
         def read() -> str:
             return count_rows(found.plan.state, found.asked.filter).explain()
@@ -265,7 +266,7 @@ class ScanPart(ScanTyping):
             try:
                 found = find_rows(self._state_at(snapshot), condition, history=history, limit=_PLACES)
             except OptionError as fault:
-                return [["p", [["fault", json_safe(str(fault)[:_LONGEST])]]]]
+                return [["p", [["fault", signs_of_lines(str(fault)[:_LONGEST])]]]]
             return rows_sent(found)
 
         def show(blocks: list[Block]) -> None:

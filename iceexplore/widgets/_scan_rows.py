@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph import TableState, direct_places, format_ms, json_safe, live_manifests, travel
+from iceexplore.graph import TableState, direct_places, format_ms, live_manifests, travel
 from iceexplore.manifests import whole
 from iceexplore.widgets._forest import short
 from iceexplore.widgets._scan_words import Block, Part
+from iceexplore.widgets._signs import signs
 
 if TYPE_CHECKING:
     from iceexplore.reading import RowPlace, RowPlaces
@@ -88,7 +89,7 @@ def rows_sent(places: RowPlaces) -> list[Block]:
 
 
 def _note(text: str) -> Block:
-    return ["p", [["note", json_safe(text)]]]
+    return ["p", [["note", signs(text)]]]
 
 
 def _count(n: int, what: str) -> str:
@@ -124,7 +125,7 @@ class _Nodes:
 
     def place(self, place: RowPlace) -> Part:
         """The place in words that lead there."""
-        words = json_safe(f"{short(_name(place.file))}, position {place.position:,}")
+        words = signs(f"{short(_name(place.file))}, position {place.position:,}")
         snapshot = self.snapshot_of(place)
         node = None if snapshot is None else self._found[snapshot].get(place.file)
         return words if node is None else ["go", words, {"snapshot": str(snapshot), "node": node}]
@@ -133,7 +134,7 @@ class _Nodes:
         """When, and which snapshot, in words that lead there."""
         when = "" if by.timestamp_ms is None else format_ms(by.timestamp_ms).removesuffix(" UTC").removesuffix(".000")
         known = self.known(by.snapshot_id)
-        words = json_safe((by.operation or "snapshot")[:40])
+        words = signs((by.operation or "snapshot")[:40])
         to = {"snapshot": str(known), "node": f"snapshot:{known}"}
         return [["note", f"{when} "], words if known is None else ["go", words, to], " "]
 
@@ -143,7 +144,7 @@ def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> list[Block]:
     values = ", ".join(f"{k} = {_short(v)}" for k, v in list(first.values.items())[:8])
     fates = {p.fate.kind for p in row}
     fate = "live" if "live" in fates else "not known" if "unknown" in fates else "gone"
-    head: list[Part] = [[f"badge ice-{'yes' if fate == 'live' else 'no'}", fate], " ", json_safe(values[:400])]
+    head: list[Part] = [[f"badge ice-{'yes' if fate == 'live' else 'no'}", fate], " ", signs(values[:400])]
     if first.row_id is not None:
         head.append(["note", f" _row_id {first.row_id}"])
     return [["h", head], ["list", list(_events(row, nodes))[:_EVENTS]]]
@@ -164,14 +165,14 @@ def _events(row: tuple[RowPlace, ...], nodes: _Nodes) -> Iterator[list[Part]]:
                 "back": "its file is back:",
             }[event.kind]
             at = -1 if event.by.timestamp_ms is None else event.by.timestamp_ms
-            told.append(((at, n), [*nodes.commit(event.by), json_safe(words), " ", nodes.place(place)]))
+            told.append(((at, n), [*nodes.commit(event.by), signs(words), " ", nodes.place(place)]))
     told.sort(key=lambda t: t[0])
     yield from (parts for _, parts in told)
     for place in row:
         if place.fate.kind == "live":
             yield [["note", "now "], ["yes", "live"], " in ", nodes.place(place)]
         elif place.fate.kind == "unknown":
-            yield [["note", "now "], json_safe(f"not known, {place.fate.why or ''}"[:_LONG]), ": ", nodes.place(place)]
+            yield [["note", "now "], signs(f"not known, {place.fate.why or ''}"[:_LONG]), ": ", nodes.place(place)]
 
 
 _DELETES = {"deletion-vector": "vector", "position-delete": "position deletes", "equality-delete": "equality deletes"}

@@ -12,6 +12,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, json_safe
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._scan_plans import ScanPlans
+from iceexplore.widgets._signs import signs, signs_of_lines
 from iceexplore.widgets._work import Work
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ class ScanTyping(ScanPlans):
                     make_filter(state.metadata, state.schema, text)
             except OptionError as fault:
                 error = str(fault)
-            choices = [[json_safe(c.text), json_safe(c.note), c.kind] for c in found.choices]
-            words = {"error": json_safe(error[:_LONGEST]), "unfinished": "the text ends" in error.partition("\n")[0]}
+            choices = [[json_safe(c.text), signs(c.note), c.kind] for c in found.choices]
+            unfinished = "the text ends" in error.partition("\n")[0]
+            words = {"error": signs_of_lines(error[:_LONGEST]), "unfinished": unfinished}
             place = {"n": number, "text": text, "at": at, "start": found.start, "end": found.end}
             return {**place, "choices": choices, **words}
 
@@ -99,7 +101,7 @@ class ScanTyping(ScanPlans):
             made = self._examples_of(snapshot, state)
             return {
                 "snapshot": snapshot,
-                "columns": [[json_safe(c.text), json_safe(c.note)] for c in columns if c.kind == "column"],
+                "columns": [[json_safe(c.text), signs(c.note)] for c in columns if c.kind == "column"],
                 "names": [json_safe(f.name) for f in state.schema.fields[:_COLUMNS]],
                 "filters": [json_safe(f) for f in made.filters],
             }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from iceexplore.graph import human_bytes, json_safe
 from iceexplore.widgets._forest import short
+from iceexplore.widgets._signs import signs, signs_of_lines
 
 if TYPE_CHECKING:
     from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan
@@ -47,9 +48,9 @@ def plan_sent(plan: ScanPlan) -> dict[str, Any]:
     scales = chart.scales()
     levels = [
         {
-            "label": row.label,
-            "note": json_safe(row.note[:400]),
-            "tip": json_safe((row.tooltip or "")[:600]),
+            "label": signs(row.label),
+            "note": signs(row.note[:400]),
+            "tip": signs_of_lines((row.tooltip or "")[:600]),
             "bars": [
                 None if bar is None else {"text": bar.text, "left": bar.value / scale, "gone": bar.rest / scale}
                 for bar, scale in zip(row.bars, scales, strict=True)
@@ -59,10 +60,10 @@ def plan_sent(plan: ScanPlan) -> dict[str, Any]:
     ]
     said = waterfall.description
     return {
-        "headline": json_safe(said[:1].upper() + said[1:] + _share(waterfall.levels.to_pylist())),
+        "headline": signs(said[:1].upper() + said[1:] + _share(waterfall.levels.to_pylist())),
         "heads": list(chart.columns),
         "levels": levels,
-        "notes": [json_safe(note[:_LONG]) for note in plan.notes],
+        "notes": [signs(note[:_LONG]) for note in plan.notes],
         "took": f"planned in {plan.seconds * 1000:,.0f} ms",
         "files": len(plan),
         "deletes": len(plan.files.matched.deletes),
@@ -88,7 +89,7 @@ def advice_sent(advice: Advice) -> list[Block]:
             now, then = (f"{r.files:,} {s.unit}, {human_bytes(r.bytes)}" for r in (s.before, s.after))
             out.append(["p", [["yes", f"{now} → {then}"], f" ({s.basis})"]])
         out.append(["p", [_safe(s.why), *([["note", _safe(f" Assumes: {s.assumes}")]] if s.assumes else [])]])
-        out += [["code", _safe(f"{text};", 10_000)] for text in s.statements]
+        out += [["code", json_safe(_short(f"{text};", 10_000))] for text in s.statements]  # to copy
     clustered = [
         f"{row['column'][:80]}: ranges of files overlap {row['depth']:,.1f} deep on average, {row['deepest']:,} at most"
         for row in advice.clustering.to_pylist()
@@ -130,5 +131,8 @@ def _delete(found: DeleteOf) -> str:
 
 
 def _safe(text: str, longest: int = _LONG) -> str:
-    out: str = json_safe(text if len(text) <= longest else f"{text[: longest - 1]}…")
-    return out
+    return signs(_short(text, longest))
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

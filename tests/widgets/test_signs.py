@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import iceexplore as ix
-from iceexplore.widgets import Explorer, ScanLab
+from iceexplore.widgets import CommitLab, Explorer, ScanLab
 from iceexplore.widgets._commit_tree import SideTree
 from iceexplore.widgets._saved_redact import BLANK, PageRedactor
 from iceexplore.widgets._signs import signs_of_lines, signs_of_page
@@ -97,6 +97,63 @@ def test_the_tree_of_a_plan(table: ix.Table) -> None:
     assert lab.error == {}
     assert "⟨U+2066⟩" in json.dumps(lab.scan_nodes, ensure_ascii=False)
     assert not {"\u202e", "\u2066"} & set(json.dumps(lab.scan_nodes, ensure_ascii=False))
+    lab.close()
+
+
+def acting(*parts: Any) -> set[str]:
+    """What acts in anything that is sent."""
+    return {"\u202e", "\u2066"} & set(json.dumps(parts, ensure_ascii=False))
+
+
+def test_the_words_of_a_plan(table: ix.Table) -> None:
+    text = f"`{TURNED}` = 'a\u2066b\n'"
+    lab = ScanLab(table, scan_filter=text)
+    assert lab.settle(60) and lab.error == {}
+    lab.scan_draft = {"n": 1, "text": f"`{TURNED}` = ", "at": len(TURNED) + 5}
+    for n, want in enumerate(("examples", "advice", "count")):
+        lab.scan_ask = {"n": n, "want": want}
+    lab.scan_ask = {"n": 9, "want": "rows", "column": f"`{TURNED}`", "value": "a\u2066b", "history": True}
+    lab.select(next(i for i in lab.scan_nodes if i.startswith("file:")))
+    assert lab.settle(60) and lab.error == {}
+    assert lab.scan_plan["error"] == "" and lab.scan_why["blocks"] and lab.scan_advice["blocks"] and lab.scan_found
+    assert TURNED in lab.scan_plan["filter"], "what is typed stays"
+    assert TURNED in json.dumps(lab.scan_examples["columns"], ensure_ascii=False), "what is put in when it is chosen"
+    plan = {k: v for k, v in lab.scan_plan.items() if k not in ("filter", "python")}
+    advice = [block for block in lab.scan_advice["blocks"] if block[0] != "code"]
+    said = (plan, advice, lab.scan_why, lab.scan_found, lab.scan_count, lab.scan_hint["error"])
+    assert not acting(*said)
+    assert "⟨U+202E⟩" in json.dumps(said, ensure_ascii=False)
+    for wrong in (f"`{TURNED}x` = 1", f"`{TURNED}` = = 1"):
+        lab.scan_filter = wrong
+        lab.scan_draft = {"n": 2, "text": wrong, "at": 0}
+        assert lab.settle(60) and lab.error == {}
+        assert "⟨U+202E⟩" in lab.scan_plan["error"]
+        assert not acting(lab.scan_plan["error"], lab.scan_hint["error"])
+    lab.close()
+
+
+def test_the_words_of_a_commit(table: ix.Table) -> None:
+    lab = CommitLab(table)
+
+    def ask(**more: Any) -> None:
+        lab.commit_asked = {"n": lab.commit_asked.get("n", 0) + 1, **more}
+        assert lab.settle(60) and lab.error == {}
+
+    def apply(operation: str, **values: Any) -> None:
+        ask(do="apply", operation=operation, values=values, layout={}, rival="")
+
+    ask(do="show")
+    fields = [f for o in lab.commit_form["operations"] for f in o["fields"]]
+    labels = [[f["label"], f["help"], f["more"], [label for _, label in f["choices"]]] for f in fields]
+    assert not acting(labels) and "⟨U+202E⟩" in json.dumps(labels, ensure_ascii=False)
+    assert acting([f["choices"] for f in fields]), "what is chosen stays"
+    apply("set_properties", name="\u202enew", value="\u2066", remove=False)
+    assert lab.commit_refused == {} and "new" in " ".join(lab.commit_report["text"])
+    assert not acting(lab.commit_report)
+    apply("overwrite", by="filter", where=f"`{TURNED}x` = 1", files=1, rows=1)
+    assert "branchx" in lab.commit_refused["text"] and not acting(lab.commit_refused)
+    ask(do="fork", name="\u202eother")
+    assert "⟨U+202E⟩other" in lab.commit_line["lines"] and not acting(lab.commit_line["lines"])
     lab.close()
 
 
