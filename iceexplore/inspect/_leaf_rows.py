@@ -47,6 +47,12 @@ class LeafRows:
         """The memory of the rows that are kept."""
         return sum(table.nbytes for table in self._kept.values())
 
+    @property
+    def row_nbytes(self) -> float:
+        """About the memory of one row, as far as rows were made; 0 before."""
+        rows: int = sum(table.num_rows for table in self._kept.values())
+        return self.nbytes / max(1, rows)
+
     def to_make(self, rows: npt.NDArray[np.int64]) -> int:
         """How many rows `take` has to make for these: all of each manifest that is not kept."""
         leaves = set(np.unique(np.searchsorted(self._begins, rows, side="right") - 1).tolist()) - self._kept.keys()
@@ -65,11 +71,22 @@ class LeafRows:
         if len(rows) and not (rows.min() >= 0 and rows.max() < len(self)):
             raise IndexError(f"rows {rows.min()} to {rows.max()} of {len(self)}")
         leaves = np.searchsorted(self._begins, rows, side="right") - 1
-        parts, places = [self.schema.empty_table()], [np.zeros(0, dtype=np.int64)]
-        for leaf, made in self._made(np.unique(leaves).tolist()):
+        wanted = np.unique(leaves).tolist()
+        there = {leaf: self._kept[leaf] for leaf in wanted if leaf in self._kept}
+        keep = len(wanted) - len(there) == 1 or self.to_make(rows) * max(self.row_nbytes, 1_000) <= _KEPT_BYTES
+
+        def some(leaf: int) -> tuple[npt.NDArray[np.int64], pa.Table, pa.Table | None]:
+            made = there[leaf] if leaf in there else self._make(leaf)
             mine = np.flatnonzero(leaves == leaf)
-            parts.append(made.take(pa.array(rows[mine] - self._begins[leaf])))
+            part = made.take(pa.array(rows[mine] - self._begins[leaf]))
+            return mine, part, made if keep and leaf not in there else None
+
+        parts, places = [self.schema.empty_table()], [np.zeros(0, dtype=np.int64)]
+        for leaf, (mine, part, made) in zip(wanted, in_parallel(some, wanted), strict=True):
+            parts.append(part)
             places.append(mine)
+            if made is not None:
+                self._keep(leaf, made)
         return pa.concat_tables(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
     def parts(self, columns: Collection[str]) -> Iterator[pa.Table]:
@@ -79,17 +96,10 @@ class LeafRows:
         for table in made.build(self._state, schema):
             yield table.select(wanted)
 
-    def _made(self, leaves: list[int]) -> Iterator[tuple[int, pa.Table]]:
-        """The rows of some manifests; those that are not kept are made in threads."""
-        there = [(leaf, self._kept[leaf]) for leaf in leaves if leaf in self._kept]
-        yield from there
-        kept = {leaf for leaf, _ in there}
-        fresh = [leaf for leaf in leaves if leaf not in kept]
-        for leaf, made in zip(fresh, in_parallel(self._make, fresh), strict=True):
-            self._kept[leaf] = made
-            while len(self._kept) > 1 and self.nbytes > _KEPT_BYTES:
-                self._kept.popitem(last=False)
-            yield leaf, made
+    def _keep(self, leaf: int, made: pa.Table) -> None:
+        self._kept[leaf] = made
+        while len(self._kept) > 1 and self.nbytes > _KEPT_BYTES:
+            self._kept.popitem(last=False)
 
     def _make(self, number: int) -> pa.Table:
         """The rows of one manifest."""

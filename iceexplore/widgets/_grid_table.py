@@ -24,8 +24,8 @@ __all__ = ["Columns", "FrameTable", "GridTable", "LeafTable"]
 _FEW = 4
 #: Rows that are made at most for some that are looked at; beyond, rows that may be looked at next are kept with them.
 _MOST_MADE = 100_000
-#: How many those are.
-_AHEAD = 20_000
+#: Bytes of those.
+_AHEAD_BYTES = 256 << 20
 #: Bytes of columns that are kept, besides those asked for last.
 _KEPT_BYTES = 256 << 20
 
@@ -168,8 +168,9 @@ class LeafTable(GridTable):
         places = np.arange(len(self), dtype=np.int64)[at] if order is None else order[at]
         found = self._ahead.take(places)
         if found is None and order is not None and self._rows.to_make(places) > _MOST_MADE:
-            begin = max(0, at.start - _AHEAD // 4)
-            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + _AHEAD)]))
+            many = int(_AHEAD_BYTES // max(self._rows.row_nbytes, 1_000))
+            begin = max(0, at.start - many // 4)
+            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + many)]))
             found = self._ahead.take(places)
         made = self._rows.take(places) if found is None else found
         frame: pd.DataFrame = made.to_pandas(types_mapper=pd.ArrowDtype)

@@ -111,7 +111,6 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     order = rows_in_order(made, Order((frame.names.index("file_path"), "desc")))
     assert order is not None
     monkeypatch.setattr(_grid_table, "_MOST_MADE", 8)
-    monkeypatch.setattr(_grid_table, "_AHEAD", 8)
     taken: list[list[int]] = []
     take = made._rows.take
 
@@ -123,6 +122,7 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     assert page_of(made, 0, 2) == page_of(frame, 0, 2)
     before = made.nbytes
     monkeypatch.setattr(_grid_table, "_MOST_MADE", -1)
+    monkeypatch.setattr(_grid_table, "_AHEAD_BYTES", int(8.5 * max(made._rows.row_nbytes, 1_000)))
     assert page_of(made, 2, 2, rows=order) == page_of(frame, 2, 2, rows=order)
     assert made.nbytes > before
     assert page_of(made, 3, 2, rows=order) == page_of(frame, 3, 2, rows=order)
