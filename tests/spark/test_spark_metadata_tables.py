@@ -70,8 +70,9 @@ def test_a_time_travelled_table_equals_version_as_of(warehouse: Warehouse, name:
         assert name.startswith("empty")
         return
     found = []
-    # the oldest, the newest (which need not be the current one), and one between
-    for snapshot_id in dict.fromkeys([ids[0], ids[len(ids) // 2], ids[-1]]):
+    # the oldest, one between, and the newest where the test above has not compared it as the current one
+    newest = () if t.snapshot is not None and t.snapshot.snapshot_id == ids[-1] and len(ids) > 2 else (ids[-1],)
+    for snapshot_id in dict.fromkeys([ids[0], ids[len(ids) // 2], *newest]):
         then = t.at(snapshot=snapshot_id)
         for table in TRAVEL:
             found += check(warehouse, then, name, table, f"VERSION AS OF {snapshot_id}")
