@@ -19,7 +19,7 @@ from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._partition import typed_partition
 from iceexplore.manifests._partition_v4 import rebuilt_partition
 from iceexplore.manifests._source import Part
-from iceexplore.manifests._stats import ColumnStats, column_stats, field_ids, map_columns, pairs_of
+from iceexplore.manifests._stats import ColumnStats, MapStats, field_ids, map_columns, pairs_of
 
 __all__ = ["Manifest"]
 
@@ -119,7 +119,7 @@ class Manifest:
         """
         if self._typed is not None:
             return self._typed.column(field_id)
-        return column_stats(self._pairs(), field_id, self._meaning.types.get(field_id))
+        return self._mapped.column(field_id, self._meaning.types.get(field_id))
 
     def stat_maps(self) -> pa.Table:
         """The six statistics maps: ``column_sizes``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``
@@ -198,6 +198,10 @@ class Manifest:
         for item in problems:
             self._report.add(item)
         return made
+
+    @cached_property
+    def _mapped(self) -> MapStats:
+        return MapStats(self._pairs())
 
     def _pairs(self) -> pa.Table:
         if self._typed is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,7 +14,9 @@ from iceexplore.manifests._columns import as_pairs, offsets_of, whole
 from iceexplore.manifests._fields import MAP_IDS
 from iceexplore.metadata import Type, decode_values
 
-__all__ = ["ColumnStats", "column_stats", "field_ids", "map_columns", "pairs_of"]
+__all__ = ["ColumnStats", "MapStats", "field_ids", "map_columns", "pairs_of"]
+
+_Numbers: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -70,42 +74,83 @@ def pairs_of(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _one(pairs: pa.ListArray, field_id: int) -> pa.Array:
-    """The value under a key in each row's list."""
-    offsets = np.asarray(pairs.offsets)
-    low, high = int(offsets[0]) if len(offsets) else 0, int(offsets[-1]) if len(offsets) else 0
-    keys, values = pairs.values.flatten()
-    keys, values = keys.slice(low, high - low), values.slice(low, high - low)
-    if keys.null_count:
-        keys = pc.fill_null(keys, -1)
-    numbers = np.asarray(keys)
-    # The usual case is the same keys in every row: then a value's place is known without a search.
-    rows_n, width = len(pairs), len(numbers) // max(len(pairs), 1)
-    if rows_n and not pairs.null_count and np.array_equal(offsets, low + np.arange(rows_n + 1) * width):
-        grid = numbers.reshape(rows_n, width)
-        if bool((grid == grid[:1]).all()):
-            found = np.flatnonzero(grid[0] == field_id)
-            if not len(found):
-                return pa.nulls(rows_n, values.type)
-            return values.take(pa.array(np.arange(found[-1], len(numbers), width)))
-    hits = np.flatnonzero(numbers == field_id)
-    # One value in every row, whatever else is there: it is worth not searching which row a value is in.
-    places = hits + low
-    if (
-        len(hits) == len(pairs)
-        and not pairs.null_count
-        and bool(np.all((offsets[:-1] <= places) & (places < offsets[1:])))
-    ):
-        return values.take(pa.array(hits))
-    rows = np.searchsorted(offsets, places, side="right") - 1
-    at = np.full(len(pairs), -1, dtype=np.int64)
-    at[rows] = hits  # a key given twice: the last one counts, as in a map
-    return values.take(pa.array(at, mask=(at < 0) | np.asarray(pairs.is_null())))
+class _Keyed:
+    """Lists of pairs, a list for each row, asked for one key after another."""
+
+    #: Keys that are looked for one by one; who asks for more has many columns, for which the pairs are put in order.
+    _FEW = 16
+
+    def __init__(self, pairs: pa.ListArray) -> None:
+        self._pairs = pairs
+        offsets = np.asarray(pairs.offsets)
+        low, high = int(offsets[0]) if len(offsets) else 0, int(offsets[-1]) if len(offsets) else 0
+        keys, values = pairs.values.flatten()
+        keys, self._values = keys.slice(low, high - low), values.slice(low, high - low)
+        if keys.null_count:
+            keys = pc.fill_null(keys, -1)
+        self._offsets = offsets - low
+        self._numbers = np.asarray(keys)
+        self._in_order: tuple[_Numbers, _Numbers] | None = None
+        self._asked = 0
+        # The usual case is the same keys in every row: then a value's place is known without a search.
+        rows, width = len(pairs), len(self._numbers) // max(len(pairs), 1)
+        self._width: int | None = None
+        if rows and not pairs.null_count and np.array_equal(self._offsets, np.arange(rows + 1) * width):
+            grid = self._numbers.reshape(rows, width)
+            if bool((grid == grid[:1]).all()):
+                self._width = width
+                self._at = {key: n for n, key in enumerate(grid[0].tolist())}  # a key given twice: the last one counts
+
+    def one(self, field_id: int) -> pa.Array:
+        """The value under a key in each row's list."""
+        rows = len(self._pairs)
+        if self._width is not None:
+            at = self._at.get(field_id)
+            if at is None:
+                return pa.nulls(rows, self._values.type)
+            return self._values.take(pa.array(np.arange(at, len(self._numbers), self._width)))
+        hits = self._hits(field_id)
+        offsets = self._offsets
+        # One value in every row, whatever else is there: it is worth not searching which row a value is in.
+        if (
+            len(hits) == rows
+            and not self._pairs.null_count
+            and bool(np.all((offsets[:-1] <= hits) & (hits < offsets[1:])))
+        ):
+            return self._values.take(pa.array(hits))
+        of = np.searchsorted(offsets, hits, side="right") - 1
+        places = np.full(rows, -1, dtype=np.int64)
+        places[of] = hits  # the last one counts, as in a map
+        return self._values.take(pa.array(places, mask=(places < 0) | np.asarray(self._pairs.is_null())))
+
+    def _hits(self, field_id: int) -> _Numbers:
+        """The places of a key, ascending."""
+        self._asked += 1
+        if self._in_order is None and self._asked > self._FEW:
+            places = np.argsort(self._numbers, kind="stable")
+            self._in_order = self._numbers[places], places
+        if self._in_order is None:
+            return np.flatnonzero(self._numbers == field_id)
+        numbers, places = self._in_order
+        try:
+            key = np.asarray(field_id, dtype=numbers.dtype)  # of another type all the numbers would be converted
+        except OverflowError:
+            return places[:0]
+        return places[np.searchsorted(numbers, key, "left") : np.searchsorted(numbers, key, "right")]
 
 
-def column_stats(pairs: pa.Table, field_id: int, kind: Type | None) -> ColumnStats:
-    """The statistics of one column from the part "stats"."""
-    one = {name: _one(whole(pairs.column(name)), field_id) for name in MAP_IDS}
+class MapStats:
+    """The statistics of v1 to v3, which are six maps by field id, column by column."""
+
+    def __init__(self, pairs: pa.Table) -> None:
+        self._keyed = {name: _Keyed(whole(pairs.column(name))) for name in MAP_IDS}
+
+    def column(self, field_id: int, kind: Type | None) -> ColumnStats:
+        """The statistics of one column, whose bounds are of this type."""
+        return _column_stats({name: keyed.one(field_id) for name, keyed in self._keyed.items()}, field_id, kind)
+
+
+def _column_stats(one: dict[str, pa.Array], field_id: int, kind: Type | None) -> ColumnStats:
     low, high = one["lower_bounds"], one["upper_bounds"]
     if kind is None:
         fine = pa.array(np.zeros(len(low), dtype=np.bool_))
