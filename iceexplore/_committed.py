@@ -139,11 +139,17 @@ class CommittedTable(Table):
         left = {s.snapshot_id for s in self._state.metadata.snapshots}
         return tuple(i for i in had if i not in left)
 
-    def rollback(self, snapshot: int | None = None, *, timestamp: object = None) -> Snapshot | None:
-        """Make an ancestor current again: this snapshot, or the newest older than a time. ``rollback-ancestor``."""
+    def rollback(self, snapshot: Any = None, *, timestamp: object = None) -> Snapshot | None:
+        """Make an ancestor current again: this snapshot (id, ref), or the newest older than a time.
+
+        ``rollback-ancestor``.
+        """
+        if (snapshot is None) == (timestamp is None):
+            raise OptionError("rollback takes one of snapshot and timestamp: where to go back to")
         before = None if timestamp is None else graph.to_ms(timestamp)
+        to = None if snapshot is None else self._snapshot_id(snapshot)
         return self._document(
-            lambda d, ms: commits.rollback(d, snapshot_id=snapshot, older_than_ms=before, timestamp_ms=ms), "rollback"
+            lambda d, ms: commits.rollback(d, snapshot_id=to, older_than_ms=before, timestamp_ms=ms), "rollback"
         )
 
     def branch(self, name: str, at: Any = None, **retention: int) -> Snapshot | None:
@@ -234,6 +240,14 @@ class CommittedTable(Table):
         found = self._sandbox.commit(document_change=change, what=what, pins=pins)
         self._state = self._sandbox.state
         return found
+
+    def _snapshot_id(self, of: Any) -> int:
+        if isinstance(of, int):
+            return of  # perhaps of another writer, and not known here yet
+        found = self._resolve(of).snapshot
+        if found is None:
+            raise OptionError(f"{of!r} has no snapshot")
+        return found.snapshot_id
 
     def _set_ref(
         self, name: str, kind: Literal["branch", "tag"], at: Any, retention: Mapping[str, int]

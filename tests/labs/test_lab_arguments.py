@@ -170,6 +170,9 @@ LAB: list[tuple[Use, str]] = [
     (lambda t: t.branch("b", bogus=1), "branch has no argument 'bogus'; there are min_snapshots_to_keep"),
     (lambda t: t.branch("b", min_snapshots_to_keep="x"), "min-snapshots-to-keep='x': a whole number"),
     (lambda t: t.tag("b", max_ref_age_ms=1.5), "max-ref-age-ms=1.5"),
+    (lambda t: t.rollback(), "rollback takes one of snapshot and timestamp"),
+    (lambda t: t.rollback("main", timestamp="2024-01-01"), "rollback takes one of snapshot and timestamp"),
+    (lambda t: t.rollback(1.5), "snapshot=1.5 is no snapshot id"),
     (lambda t: t.set_properties("a"), "properties is given as str: a dictionary is wanted"),
     (lambda t: t.set_properties(remove=5), "remove=5"),
     (lambda t: t.set_sort_order(5), "fields: 5 is no text"),
@@ -263,3 +266,15 @@ def test_whole_numbers_of_numpy(tmp_path: Path) -> None:
     lab.branch("b", min_snapshots_to_keep=number(2))
     lab.upgrade(number(3))
     assert ix.lab(tmp_path / "t").format_version == 3
+
+
+def test_rollback_takes_what_branch_takes(tmp_path: Path) -> None:
+    lab = new(tmp_path / "t")
+    for i in range(2):
+        lab.append({"id": [i]})
+    one, two = (s.snapshot_id for s in lab.snapshots)
+    for at, goes_to in ((lab.snapshots[0], one), (np.int64(one), one), ("newest", None), (str(one), one), (one, one)):
+        lab.branch("main", two)
+        lab.tag("newest", two)
+        lab.rollback(at)
+        assert lab.snapshot is not None and lab.snapshot.snapshot_id == (goes_to or two)
