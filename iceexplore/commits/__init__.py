@@ -34,6 +34,7 @@ from iceexplore.commits._option_docs import OptionDoc, option_docs
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
 from iceexplore.commits._pointer import FolderFiles, MetadataNames, Pointer, publish_by_rename, publish_by_swap
 from iceexplore.commits._properties import set_properties
+from iceexplore.commits._python_values import plain_values
 from iceexplore.commits._reachable import snapshot_files
 from iceexplore.commits._refs import (
     cherry_pick_summary,
@@ -142,6 +143,7 @@ __all__ = [
     "overwrite",
     "partition_path",
     "partition_tuples",
+    "plain_values",
     "plan_cost",
     "publish_by_rename",
     "publish_by_swap",

@@ -22,7 +22,7 @@ from iceexplore.errors import OptionError
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, arrow_type, type_base
 from iceexplore.planning import nearest
 
-__all__ = ["list_given", "python_column"]
+__all__ = ["list_given", "plain_values", "python_column"]
 
 _WRONG = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
@@ -170,7 +170,7 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
     if base == "uuid":  # pyarrow knows them from version 22 on
         values = [v.bytes if isinstance(v, UUID) else v for v in values]
     try:
-        found = pa.array(values, from_pandas=from_pandas)
+        found = plain_values(values, from_pandas=from_pandas)
     except _WRONG:
         if kind is None or base != "decimal":
             raise
@@ -178,6 +178,18 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
         return pa.array(values, arrow_type(kind), from_pandas=from_pandas)
     if isinstance(values, list) and (pa.types.is_date(found.type) or pa.types.is_timestamp(found.type)):
         _refuse_mixed(values, found.type, where)
+    return found
+
+
+def plain_values(values: Any, *, from_pandas: bool) -> Any:
+    """`pyarrow.array` with the nanoseconds of pandas' timestamps: told no type, Arrow takes them for Python's.
+
+    Errors are Arrow's.
+    """
+    found = pa.array(values, from_pandas=from_pandas)
+    is_python = not hasattr(values, "dtype") or values.dtype == object
+    if is_python and pa.types.is_timestamp(found.type) and any(getattr(v, "nanosecond", 0) for v in values):
+        return pa.array(values, pa.timestamp("ns", found.type.tz), from_pandas=from_pandas)
     return found
 
 

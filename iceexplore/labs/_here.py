@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.commits import plain_values
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState
@@ -145,6 +146,6 @@ def is_array(value: Any) -> bool:
 def _arrow(name: str, values: Any) -> pa.Array:
     try:
         # NaN means null in pandas alone.
-        return pa.array(values, from_pandas=hasattr(values, "iloc"))
+        return plain_values(values, from_pandas=hasattr(values, "iloc"))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise OptionError(f"set: the function of {name!r} gives values that Arrow cannot hold: {error}") from None

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -17,6 +18,7 @@ from iceexplore.commits import check_rules
 
 NOON = dt.datetime(2024, 1, 1, 12)
 MIDNIGHT = dt.datetime(2024, 1, 1)
+NANO = pd.Timestamp("1969-12-31T23:59:59.999999999")
 STRUCT = {
     "type": "struct",
     "fields": [
@@ -60,6 +62,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     ("long", [dt.time(3)] * 2, "time64.* does not fit long"),
     ("double", [dt.timedelta(3)] * 2, "duration.* does not fit double"),
     ("timestamp", [dt.timedelta(3)] * 2, "duration.* does not fit timestamp"),
+    ("timestamp", [NOON, NANO], "would lose data"),
     ("time", [NOON] * 2, r"timestamp\[us\] does not fit time"),
     ("date", [MIDNIGHT, NOON], r"has a time of day \(row 1"),
     ("date", [dt.date(2024, 1, 1), NOON], "dates and timestamps"),
@@ -104,6 +107,9 @@ def test_values_that_would_change_are_refused(tmp_path: Path, kind: Any, values:
 
 
 TAKEN: list[tuple[Any, Any, list[Any] | None]] = [
+    ("timestamp_ns", [NOON, NANO], None),
+    ("timestamptz_ns", [NANO.tz_localize("UTC"), None], None),
+    ("list<timestamp_ns>", [[NANO, None], None], None),
     ("list<string>", [None, None], None),
     ("struct<a:int>", [None, None], None),
     ("map<string,int>", [None, None], None),
@@ -242,6 +248,15 @@ def test_partitions_beyond_pythons_years(
     lab.compact(read=True, paths=lab.inspect.data_files()["file_path"].tolist())
     found = lab.to_arrow().sort_by("id")["c"]
     assert found.cast(pa.int32() if kind == "date" else pa.int64()).to_pylist() == numbers
+
+
+def test_pandas_nanoseconds_are_kept_by_updates(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, c="timestamp_ns")
+    lab.append({"id": [1]})
+    for value in (NANO, lambda rows: pd.Series([NANO] * len(rows), dtype=object)):
+        lab.update({"c": None})
+        lab.update({"c": value})
+        assert read(lab, "c") == [NANO]
 
 
 def test_hours_have_an_end(tmp_path: Path) -> None:
