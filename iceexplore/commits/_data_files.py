@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +36,9 @@ from iceexplore.metadata import (
 from iceexplore.planning import PartitionColumn
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]
+
+#: Of a folder's name, in bytes: what file systems take, and how much is left of one that is longer.
+_LONGEST_NAME, _SHORT_NAME = 255, 120
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,18 @@ def _folder(state: TableState, file: DataFile) -> str:
     if file.partition is None:
         return "data"
     one = EntryBatch.of_rows([{"partition_spec_id": file.spec.spec_id}], partition=file.partition)
-    return f"data/{partition_path(one, 0, state.metadata)}"
+    return "/".join(["data", *map(_folder_name, partition_path(one, 0, state.metadata).split("/"))])
+
+
+def _folder_name(name: str) -> str:
+    """As Java names it; where no file system has room for that, its beginning and a hash.
+
+    Without ``=``, so that nobody takes the beginning for the value.
+    """
+    if len(name) <= _LONGEST_NAME:  # escaped: a byte each
+        return name
+    begin = re.sub("%.?$", "", name[:_SHORT_NAME].replace("=", "-"))
+    return f"{begin}-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def _codec(state: TableState) -> str:

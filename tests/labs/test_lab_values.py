@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -315,3 +316,24 @@ def test_uuids_inside_others_are_compacted(tmp_path: Path) -> None:
     lab.compact()
     assert len(lab.inspect.files()) == 1
     assert lab.to_arrow().sort_by("id").to_pylist() == before
+
+
+@pytest.mark.parametrize("version", [2, 4])
+def test_partition_values_that_no_folder_can_be_named_for(tmp_path: Path, version: int) -> None:
+    """Two that begin alike go to folders of their own; by the path alone nobody takes a beginning for the value."""
+    values = ["東京" * 40, "東京" * 40 + "x", "a" * 300, "b" * 253]
+    lab = ix.create(tmp_path / "t", {"id": "long", "c": "string"}, partition_by="c", format_version=version)
+    lab.append({"id": [1, 2, 3, 4], "c": values})
+    lab.append({"id": [5], "c": values[:1]})
+    lab.compact()
+    lab.update({"id": 6}, "id = 3")
+    assert sorted(lab.to_arrow()["c"].to_pylist()) == sorted([*values, values[0]]) and not check_rules(lab.state)
+    paths = [Path(path) for path in lab.inspect.data_files()["file_path"]]
+    folders = {path.parent.name for path in paths}
+    assert len(folders) == 4 and sum(name == "c=" + "b" * 253 for name in folders) == 1
+    long = next(path for path in paths if path.parent.name.startswith("c-aaa"))
+    empty = ix.create(tmp_path / "u", {"id": "long", "c": "string"}, partition_by="c")
+    moved = shutil.copytree(long.parent, tmp_path / "u" / "data" / long.parent.name) / long.name
+    other = empty.simulate()
+    other.append([str(moved)])
+    assert other.inspect.data_files()["partition"].tolist() == [{"c": values[2]}]
