@@ -100,11 +100,11 @@ class LabCommitter(Committer):
         Raises
         ------
         OptionError
-            The commit would take the lab's mark away.
+            The commit would take the lab's mark away, or put another in its place.
         """
         with self._lock:
             self.refresh()
-            change = None if document_change is None else _keeping_mark(document_change)
+            change = None if document_change is None else _keeping_mark(document_change, self.options)
             with running(self.metadata_folder):
                 try:
                     made = super().commit(make_change, document_change=change, **how)
@@ -193,11 +193,14 @@ def options_of(state: TableState) -> LayoutOptions:
         return options_for(state, None, {})
 
 
-def _keeping_mark(change: DocumentChange) -> DocumentChange:
+def _keeping_mark(change: DocumentChange, options: LayoutOptions) -> DocumentChange:
     def keeping(document: Mapping[str, Any], timestamp_ms: int) -> Mapping[str, Any]:
         made = change(document, timestamp_ms)
-        if LAB_PROPERTY not in (made.get("properties") or {}):
+        old, new = ((d.get("properties") or {}).get(LAB_PROPERTY) for d in (document, made))
+        if new is None:
             raise OptionError(f"{LAB_PROPERTY} stays: without it the table would be no lab, and could not be written")
+        if new != old and new != layout_text(options):
+            raise OptionError(f"{LAB_PROPERTY} stays as it is: it keeps the lab's layout, which upgrade() changes")
         return made
 
     return keeping

@@ -175,6 +175,8 @@ LAB: list[tuple[Use, str]] = [
     (lambda t: t.rollback(1.5), "snapshot=1.5 is no snapshot id"),
     (lambda t: t.set_properties("a"), "properties is given as str: a dictionary is wanted"),
     (lambda t: t.set_properties(remove=5), "remove=5"),
+    (lambda t: t.set_properties(remove=["iceexplore.lab"]), "iceexplore.lab stays: without it"),
+    (lambda t: t.set_properties({"iceexplore.lab": "x"}), "iceexplore.lab stays as it is"),
     (lambda t: t.set_sort_order(5), "fields: 5 is no text"),
     (lambda t: t.evolve_spec(add=[5]), "5 is no partition field"),
     (lambda t: t.evolve_spec(add=5), "add=5: give such as ['day(ts)'"),
