@@ -65,17 +65,17 @@ class TimelinePart(Face):
     def _begin(self) -> None:
         super()._begin()
         if self.selection["against"]:
-            self._compare(self.selection)
+            self._compare_two(self.selection)
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
-            self._compare(new)
+            self._compare_two(new)
 
     def _no_kernel_html(self) -> str:
         return super()._no_kernel_html() + snapshots_html(self.snapshots, self.selection["snapshot"])
 
-    def _compare(self, selection: Mapping[str, str]) -> None:
+    def _compare_two(self, selection: Mapping[str, str]) -> None:
         """Say what differs, where there are two to compare."""
         before, after = selection["against"], selection["snapshot"]
         if not before or not after or before == after:

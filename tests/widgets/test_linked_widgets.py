@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import re
 import threading
 import time
@@ -11,11 +12,13 @@ from collections.abc import Callable, Generator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import anywidget
 import ipywidgets
 import pytest
+from ipywidgets.embed import embed_data
 
 import iceexplore as ix
-from iceexplore.widgets import DeletionVectors, Explorer, ScanLab, Timeline
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
 from iceexplore.widgets._work import Work
 
 
@@ -185,6 +188,23 @@ def test_made_again_from_its_traits(table: ix.Table, made: Any) -> None:
     kept = explorer.get_state()
     for name in ("selection", "nodes", "roots", "expanded", "detail", "snapshots", "badges", "title"):
         assert again.get_state()[name] == kept[name], name
+
+
+def test_a_page_of_ipywidgets_own(table: ix.Table, made: Any) -> None:
+    """As `ipywidgets.embed` and nbconvert ask for it: what has its default is left out."""
+    widgets = [made(kind, table) for kind in (Explorer, Timeline, ScanLab, CommitLab, Problems, DeletionVectors)]
+    for widget in widgets:
+        state = embed_data(views=[widget])["manager_state"]["state"]
+        assert {"title", "selection"} <= state[widget.model_id]["state"].keys()
+
+
+def test_no_method_hides_one_of_ipywidgets() -> None:
+    base = anywidget.AnyWidget
+    theirs = {name for name in dir(base) if inspect.isfunction(inspect.getattr_static(base, name))}
+    for kind in (Explorer, Timeline, ScanLab, CommitLab, Problems, DeletionVectors):
+        ours = [cls for cls in kind.__mro__ if cls.__module__.startswith("iceexplore.")]
+        hidden = {(cls.__name__, name) for cls in ours for name in vars(cls).keys() & theirs}
+        assert {name for _, name in hidden} <= {"__init__", "__repr__", "close", "_repr_mimebundle_"}, hidden
 
 
 def test_what_is_closed_holds_nothing(table: ix.Table) -> None:
