@@ -14,6 +14,7 @@ from iceexplore.widgets._commit_kinds import Calls, Operation, Values, branch_fi
 __all__ = ["OPERATIONS", "RIVALS", "calls_of", "operation", "rival_calls"]
 
 _MOST_NAMED = 1000  # files that a call names one by one
+_FIELDS_NAMED, _LONG_NAME = 6, 60  # partition fields in a hint, and characters of each
 
 
 def _made_up(files: int, label: str = "Data files to add") -> tuple[Field, ...]:
@@ -28,7 +29,9 @@ def _partitions(state: TableState) -> tuple[Field, ...]:
     spec = state.metadata.spec()
     if spec is None or not spec.fields:
         return ()
-    names = ", ".join(f'"{f.name}": …' for f in spec.fields)
+    named = [f'"{f.name if len(f.name) <= _LONG_NAME else f.name[:_LONG_NAME] + "…"}": …' for f in spec.fields]
+    left = [f"and {len(named) - _FIELDS_NAMED} more"] if len(named) > _FIELDS_NAMED else []
+    names = ", ".join([*named[:_FIELDS_NAMED], *left])  # all of them would push what applies it out of sight
     text = f"JSON, a dictionary or a list of them: {{{names}}}. Empty: the table's newest partitions in turn."
     return (Field("partitions", "Partitions", "json", "", text),)
 

@@ -671,6 +671,15 @@ def test_a_very_wide_table(lab: Any) -> None:
     assert len(widget.simulation.schema.fields) == 1199
 
 
+def test_many_partition_fields_are_no_wall_of_names(lab: Any) -> None:
+    names = ["x" * 10_000, *(f"c{i}" for i in range(300))]
+    widget = lab(ix.empty(dict.fromkeys(names, "long"), partition_by=names, format_version=2, seed=1))
+    fields = next(o["fields"] for o in widget.commit_form["operations"] if o["name"] == "append")
+    told = next(f for f in fields if f["name"] == "partitions")
+    assert len(told["help"] + told["more"]) < 300
+    assert "and 295 more" in told["help"] + told["more"]
+
+
 def test_what_is_cancelled_is_not_done(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = lab(empty(3))
     ask(widget, "show")
