@@ -237,6 +237,18 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
     assert shown.end() == {"observers": 0, "listeners": 0, "model": 0}
 
 
+def test_a_long_name_leaves_room_for_the_other_examples(browser: Any) -> None:
+    table = ix.empty({"n" * 10_000: "string", "id": "long"}, format_version=2, seed=1)
+    table.append(files=2, rows=3)
+    with bare_page(browser, ScanLab(table.table)) as bare:
+        examples = lab(bare.page).locator(".ice-scan-empty .ice-chip")
+        examples.first.wait_for()
+        assert all(example.bounding_box()["height"] < 100 for example in examples.all())
+        examples.first.click()
+        bare.idle()
+        assert lab(bare.page).locator("h3").inner_text().startswith("Reads ")
+
+
 def test_names_and_values_stay_text(browser: Any) -> None:
     table = ix.empty({HOSTILE: "string", "id": "long"}, partition_by=[HOSTILE], format_version=2, seed=1)
     place = {"record_count": 3, "file_size_in_bytes": 9, "partition": {HOSTILE: HOSTILE}}
