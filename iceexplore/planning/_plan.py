@@ -151,7 +151,8 @@ def _damage(
     faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
     roots = [s.root.location for s in scans if s.root.location in faults]
     if roots:
-        out.append(f"The root cannot be read in full, so files are missing from this plan: {_some(roots)}")
+        name = "manifest list" if state.metadata.format_version < 4 else "root"
+        out.append(f"The {name} cannot be read in full, so files are missing from this plan: {_some(roots)}")
     bad = [leaf.location for leaf in leaves if leaf.root_row is not None and not leaf.readable]
     if bad:
         out.append(f"Files are missing from this plan, as manifests cannot be read in full: {_some(bad)}")

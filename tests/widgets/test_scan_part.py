@@ -518,6 +518,11 @@ def test_a_damaged_manifest_is_noted(tmp_path: Path) -> None:
     assert "cannot be read" in made.scan_plan["notes"][0]
     assert any("problem" in n["marks"] for n in made.scan_nodes.values())
     made.close()
+    for path in folder.rglob("snap-*.avro"):
+        path.write_bytes(b"nothing")
+    made = settled(ScanLab(ix.open(folder), scan_filter="trip_id > 5"))
+    assert made.scan_plan["notes"][0].startswith("The manifest list cannot be read in full")
+    made.close()
 
 
 def test_the_script_is_small_and_fetches_nothing() -> None:
