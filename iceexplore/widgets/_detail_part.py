@@ -9,6 +9,7 @@ import traitlets
 
 from iceexplore.graph import TreeNode
 from iceexplore.widgets._detail import detail_of
+from iceexplore.widgets._faults import unread
 from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._grid_query import GridQuery
 from iceexplore.widgets._grid_table import GridTable
@@ -155,6 +156,12 @@ class DetailPart(TreePart, GridPart):
             shown = self._grid_table(grid, of, table)
             return row_of_node(self._state, self._forest.node(of), table, shown, self._forest.node(node))
         return super()._grid_row(grid, of, table, node)
+
+    def _grid_unread(self, grid: str, of: str) -> str:
+        if grid != _GRID:
+            return super()._grid_unread(grid, of)
+        kind, _, snapshot = of.partition(":")
+        return unread(self._state, self._snapshot_of(snapshot)) if kind in ("snapshot", "root") else ""
 
     def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
         if grid == _GRID:

@@ -6,8 +6,10 @@ import traceback
 from types import CodeType
 
 from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState
+from iceexplore.metadata import Snapshot
 
-__all__ = ["words_of"]
+__all__ = ["unread", "words_of"]
 
 _OWN = "iceexplore"
 #: What stands between a trait and the functions that observe it.
@@ -26,6 +28,19 @@ def words_of(error: Exception) -> tuple[str, str]:
     if isinstance(error, IceexploreError):
         return str(error), advice
     return text, f"{advice} This is a fault in iceexplore: please report it."
+
+
+def unread(state: TableState, snapshot: Snapshot | None) -> str:
+    """Why a table of a snapshot's manifests or files that has no rows may lack some; empty where nothing is missing."""
+    root = None if snapshot is None else state.root(snapshot)
+    faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
+    if root is None or not faults:
+        return ""
+    name = "manifest list" if state.metadata.format_version < 4 else "root"
+    if root.location in faults:
+        return f"the {name} cannot be read"
+    lost = len(faults.intersection(root.entries["location"].to_pylist()))
+    return f"of the files that the {name} names {lost} cannot be read" if lost else ""
 
 
 def _observer(error: Exception) -> CodeType | None:

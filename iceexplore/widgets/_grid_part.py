@@ -49,7 +49,8 @@ class GridPart(Face):
         ``columns`` ({name, right, doc}, of the whole table), ``shown`` (places of those in ``rows``), ``rows`` (text,
         300 of its characters at most, with signs for those that would act; None for null), ``page``, ``pages``,
         ``size``, ``total`` rows, ``whole`` (without a filter) and ``nodes``, for each row the node that it stands for,
-        or None. ``text`` in place of ``rows``: a page that is no table (see `_grid_text`). ``refused``: what is wrong
+        or None. ``text`` in place of ``rows``: a page that is no table (see `_grid_text`). ``none``: what is
+        said where there are no rows because some could not be read. ``refused``: what is wrong
         with a filter that was asked for; the page is then the one before, but for ``n``.
 
     Notes
@@ -109,6 +110,10 @@ class GridPart(Face):
         """What the columns mean, by name."""
         return {}
 
+    def _grid_unread(self, grid: str, of: str) -> str:
+        """What could not be read, so that a table without rows may lack some; empty: it has none."""
+        return ""
+
     # Answers ----------------------------------------------------------------------------------------------------------
 
     def _frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
@@ -157,6 +162,8 @@ class GridPart(Face):
             page = page if place is None else place // PAGE_SIZE
         docs = self._grid_docs(grid, query.of, query.table)
         made = page_of(table, page, rows=rows, columns=query.columns, docs=docs)
+        if not made["total"] and (missed := self._grid_unread(grid, query.of)):
+            made["none"] = f"No rows: {missed}."
         first = made["page"] * made["size"]
         places = range(first, first + len(made["rows"]))
         shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()

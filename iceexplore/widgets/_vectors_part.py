@@ -16,6 +16,7 @@ from iceexplore.render import escape, style
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._deletes_of import KINDS, Deletes, deletes_of, row_groups
 from iceexplore.widgets._face import shown
+from iceexplore.widgets._faults import unread
 from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._static import vector_html
 from iceexplore.widgets._vectors import MAX_LISTED, containers, encodings, groups, listed, picture, run_count
@@ -168,6 +169,11 @@ class VectorsPart(GridPart):
             found = (nodes == node).to_numpy().nonzero()[0]
             return int(found[0]) if len(found) else None
         return super()._grid_row(grid, of, table, node)
+
+    def _grid_unread(self, grid: str, of: str) -> str:
+        if grid == _ALL:
+            return unread(self._state, self._snapshot_of(of)) if of else ""
+        return super()._grid_unread(grid, of)
 
     def _all_deletes(self, snapshot: str) -> pa.Table:
         """Every live delete of a snapshot: its delete manifests are read, and in the V4 draft those of data."""

@@ -271,9 +271,7 @@ def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) ->
         decode_deletion_vector(b"\x00" * 30)
     table = ix.sample("trips")
     node = nodes_of(table, "deletion-vector")[0]
-    monkeypatch.setattr(
-        "iceexplore.reading.read_vector", lambda *_: decode_deletion_vector(b"\x00" * 30, "x")
-    )
+    monkeypatch.setattr("iceexplore.reading.read_vector", lambda *_: decode_deletion_vector(b"\x00" * 30, "x"))
     widget = show(DeletionVectors, table, selection={"node": node.id})
     assert "x" in widget.error["text"]
     assert widget.vector == {}
@@ -293,3 +291,28 @@ def test_a_manifest_that_cannot_be_read_is_not_nothing(show: Callable[..., Any],
     assert {row["kind"] for row in rows} == {"unreadable manifest"}
     assert {row["node"] for row in rows} == {f"manifest:{snapshot}:{n}" for n in names}
     assert {Path(row["delete_file"]).name for row in rows} <= {p.name for p in gone}
+
+
+def test_without_a_manifest_list_no_rows_are_not_nothing(show: Callable[..., Any], trips: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(trips, tmp_path / "trips"))
+    manifests = [p for p in folder.rglob("*.avro") if not p.name.startswith("snap-")]
+    lists = list(folder.rglob("snap-*.avro"))
+    for gone, said in (
+        (manifests, {"manifests": None, "files": "of the files that the manifest list names 4 cannot be read"}),
+        (lists, dict.fromkeys(("manifests", "files"), "the manifest list cannot be read")),
+    ):
+        for path in gone:
+            path.unlink()
+        explorer = show(Explorer, ix.open(folder))
+        of = f"snapshot:{explorer.selection['snapshot']}"
+        for table, words in said.items():
+            explorer.query = {**explorer.query, "detail": {"n": 1, "of": of, "table": table}}
+            assert explorer.settle(60)
+            assert explorer.pages["detail"].get("none") == (words and f"No rows: {words}.")
+    widget = show(DeletionVectors, ix.open(folder))
+    widget.query = {"deletes": {"n": 1, "of": widget.selection["snapshot"], "table": "all"}}
+    assert widget.settle(60)
+    page = widget.pages["deletes"]
+    assert (page["rows"], page["none"]) == ([], "No rows: the manifest list cannot be read.")
+    explorer.save_html(tmp_path / "page.html")
+    assert "No rows: the manifest list cannot be read." in (tmp_path / "page.html").read_text()

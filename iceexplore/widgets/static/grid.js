@@ -171,7 +171,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
 
   function drawEmpty(now) {
-    if (!now.filters.length) return el("div", { class: "ice-empty" }, "No rows.");
+    if (!now.filters.length) return el("div", { class: "ice-empty" }, now.none ?? "No rows.");
     return el("div", { class: "ice-empty" }, `None of ${count(now.whole)} rows matches. `, el("button", { class: "ice-link", onclick: filters.clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
   }
 

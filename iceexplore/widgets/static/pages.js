@@ -33,9 +33,10 @@ function places({ columns, rows }, { sort = null, filters = [] }) {
 }
 
 // The answer to a query, as `GridPart` documents it. `found`: `columns` ({name, right, doc}), `rows` (text or null, all
-// columns), `nodes` (a node or null for each row, may be left out), `total` (rows that the table has, if more than here).
+// columns), `nodes` (a node or null for each row, may be left out), `total` (rows that the table has, if more than here),
+// `none` (what is said where it has none).
 export function answer(found, query, size = 50) {
-  const { columns, rows, nodes = [], total = rows.length } = found;
+  const { columns, rows, nodes = [], total = rows.length, none } = found;
   const { n = 0, of, table, sort = null, filters = [], columns: wanted, node } = query;
   const all = places(found, query);
   const pages = Math.max(1, Math.ceil(all.length / size));
@@ -44,7 +45,7 @@ export function answer(found, query, size = 50) {
   const shown = wanted ?? columns.map((_, i) => i).slice(0, 60);
   const here = all.slice(page * size, (page + 1) * size);
   return {
-    n, of, table, sort, filters, columns, shown, page, pages, size, total: all.length, whole: total,
+    n, of, table, sort, filters, columns, shown, page, pages, size, total: all.length, whole: total, none,
     rows: here.map((i) => shown.map((column) => rows[i][column])),
     nodes: here.map((i) => nodes[i] ?? null),
   };
