@@ -193,6 +193,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("dv-twice", "error", "A data file has several deletion vectors", "Readers take one of them, or refuse the table; merge them."),
     ProblemKind("equality-ids-invalid", "error", "An equality delete goes by columns that are not there", "Readers refuse the table; restore the column or rewrite the deletes."),
     ProblemKind("field-id-unknown", "warning", "A data file has columns with ids that the table never gave out", "Look whether the file belongs to this table."),
+    ProblemKind("field-id-twice", "error", "Columns of a data file share a field id", "Readers take one of them; rewrite the file."),
     ProblemKind("file-corrupt", "error", "A file is damaged or of another format", "Restore the file or go back to a snapshot without it."),
     ProblemKind("file-missing", "error", "A file that the table names is missing", "Restore the file or go back to a snapshot without it."),
     ProblemKind("file-truncated", "error", "A file ends too early", "Restore the file from a copy."),
@@ -209,6 +210,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("sort-order-untrue", "warning", "Rows are not in the order that their file claims", "Engines that trust it may merge wrongly; rewrite the file."),
     ProblemKind("split-offsets-invalid", "warning", "Split offsets are not where row groups begin", "Readers that split by them lose rows or fail; rewrite the entry."),
     ProblemKind("storage-failed", "error", "The storage failed", "Try again; check endpoint and network."),
+    ProblemKind("stored-type", "error", "A column is stored in a type that is not the table's", "Engines fail or read other values; rewrite the file."),
     ProblemKind("unsupported", "warning", "Something that is not supported was met", "The rest is shown."),
     ProblemKind("value-undecodable", "warning", "A stored value does not fit its type", "Readers may fail or prune wrongly."),
 )

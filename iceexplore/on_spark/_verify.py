@@ -22,6 +22,7 @@ from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
 from iceexplore.on_spark._verify_claims import beside, judged, suspects
 from iceexplore.on_spark._verify_deletes import Puffins, check_equality, check_positions, check_vector
+from iceexplore.on_spark._verify_entries import check_entry
 from iceexplore.on_spark._verify_footers import check_columns, check_footer, quiet
 from iceexplore.on_spark._verify_values import check_values
 from iceexplore.storage import progress
@@ -159,6 +160,7 @@ def _check(
     puffins: Puffins,
     out: Checked,
 ) -> None:
+    check_entry(state, place, entry, out)
     vector = entry["deletion_vector"]
     if entry["content_type"] == 1 and vector is not None and any(v is not None for v in vector.values()):
         check_vector(state, place, entry, puffins, out)
@@ -169,7 +171,7 @@ def _check(
     if found is None:
         return
     if entry["content_type"] == 1:
-        check_positions(state, place, file, entry, out)
+        check_positions(state, place, file, entry, found, out)
         return
     check_columns(state, place, found, out)
     if entry["content_type"] == 2:

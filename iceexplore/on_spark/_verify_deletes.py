@@ -8,7 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.deletes import FILE_PATH_ID, PuffinFile, bare_vector_problem, read_position_deletes, read_puffin_footer
+from iceexplore.deletes import (
+    FILE_PATH_ID,
+    POS_ID,
+    PuffinFile,
+    bare_vector_problem,
+    read_position_deletes,
+    read_puffin_footer,
+)
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
@@ -108,13 +115,19 @@ def _check_blob(place: Place, entry: Mapping[str, Any], footer: PuffinFile, out:
         out.say(place, "puffin-blob-invalid", text, field="cardinality", found=counts[0], expected=counts[1])
 
 
-def check_positions(state: TableState, place: Place, file: EntryBatch, entry: Mapping[str, Any], out: Checked) -> None:
+def check_positions(
+    state: TableState, place: Place, file: EntryBatch, entry: Mapping[str, Any], footer: Footer, out: Checked
+) -> None:
     """A position delete file: its rows, and what each asks of the data file that it names."""
+    if footer.columns and not footer.ids:
+        text = "The delete file has no field ids: readers that go by them refuse it."
+        out.say(place, "data-no-field-ids", text, expected=f"file_path {FILE_PATH_ID}, pos {POS_ID}")
     try:
         rows = read_position_deletes(state.storage, place.location, entry["file_format"])
     except IceexploreError as error:
         out.fail(place, error)
         return
+    _check_sorted(place, rows, out)
     found = rows.group_by("file_path").aggregate([("pos", "min"), ("pos", "max")])
     referenced = entry["referenced_file"]
     for row in found.to_pylist():
@@ -129,6 +142,20 @@ def check_positions(state: TableState, place: Place, file: EntryBatch, entry: Ma
     stats = file.stats.get(FILE_PATH_ID)
     if stats is not None and len(found):
         _check_path_bounds(place, stats, found["file_path"], out)
+
+
+def _check_sorted(place: Place, rows: pa.Table, out: Checked) -> None:
+    """Spec, "Position Delete Files": sorted by path, then position, so that readers may merge without sorting."""
+    if len(rows) < 2:
+        return
+    path, pos = rows["file_path"].combine_chunks(), rows["pos"].combine_chunks()
+    before, after = path.slice(0, len(path) - 1), path.slice(1)
+    back = pc.and_(pc.equal(before, after), pc.greater(pos.slice(0, len(pos) - 1), pos.slice(1)))
+    wrong = pc.or_(pc.greater(before, after), back)
+    if pc.any(wrong).as_py():
+        at = pc.index(wrong, True).as_py()
+        text = f"The rows are not in the order of path and position: row {at + 1} comes before row {at}."
+        out.say(place, "sort-order-untrue", text, field="file_path, pos")
 
 
 def _check_path_bounds(place: Place, stats: pa.StructArray, paths: pa.ChunkedArray, out: Checked) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from iceexplore.errors import FormatError, IceexploreError, Problems
 from iceexplore.formats import (
     HEAD_BYTES,
+    ParquetLeaf,
     index_blocks,
     read_header,
     read_orc_footer,
@@ -20,6 +21,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ManifestReader
 from iceexplore.metadata import name_mapping
 from iceexplore.on_spark._findings import Checked, Place
+from iceexplore.on_spark._verify_types import check_types
 from iceexplore.reading import is_made_up
 
 __all__ = ["Footer", "check_columns", "check_footer", "quiet"]
@@ -45,6 +47,8 @@ class Footer:
         Field ids at every depth.
     columns
         Whether there are columns at all.
+    leaves
+        Of Parquet: the columns, with the types in which they are stored.
     """
 
     format: str
@@ -52,6 +56,7 @@ class Footer:
     offsets: frozenset[int] | None
     ids: frozenset[int]
     columns: bool = True
+    leaves: tuple[ParquetLeaf, ...] = ()
 
 
 def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> Footer | None:
@@ -110,7 +115,7 @@ def _read(state: TableState, location: str) -> Footer:
         ids = frozenset(i for leaf in parquet.leaves for i in leaf.ids if i is not None)
         offsets = frozenset(g.offset for g in parquet.groups if g.offset is not None)
         known = len(offsets) == len(parquet.groups)
-        return Footer("parquet", parquet.rows, offsets if known else None, ids, bool(parquet.leaves))
+        return Footer("parquet", parquet.rows, offsets if known else None, ids, bool(parquet.leaves), parquet.leaves)
     raise FormatError(f"not Parquet, ORC or Avro, but {found or 'unknown content'}", location=location, offset=0)
 
 
@@ -143,7 +148,7 @@ def _check_offsets(place: Place, offsets: Any, found: Footer, size: int | None, 
 
 
 def check_columns(state: TableState, place: Place, found: Footer, out: Checked) -> None:
-    """Field ids: there, or a name mapping instead; none that the table never gave out."""
+    """Field ids: there, or a name mapping instead; none that the table never gave out; each stored in its type."""
     if not found.ids:
         if found.columns and not name_mapping(state.metadata):
             text = "The file has no field ids, and the table no name mapping: readers go by order or name, or fail."
@@ -156,6 +161,7 @@ def check_columns(state: TableState, place: Place, found: Footer, out: Checked) 
     if unknown:
         text = "The file has columns with field ids above the table's last-column-id: another table's, or lost changes."
         out.say(place, "field-id-unknown", text, field="last-column-id", found=unknown, expected=f"at most {last}")
+    check_types(state, place, found.leaves, out)
 
 
 def quiet(state: TableState) -> TableState:

@@ -30,12 +30,14 @@ _NO_BOUNDS = frozenset(("variant", "geometry", "geography", "unknown"))
 
 @dataclass(frozen=True)
 class Leaf:
-    """A primitive column outside of lists and maps: its field, and the way to it from the top of the schema."""
+    """A primitive column outside of lists and maps: its field, the way to it from the top of the schema, and whether it
+    and all structs around it are required."""
 
     field: NestedField
     name: str
     top: int
     steps: tuple[int, ...]
+    required: bool
 
     def of(self, table: pa.Table) -> pa.Array:
         """Its values; null where a struct around it is."""
@@ -119,11 +121,18 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
     order = sort_columns(state.metadata, entry["sort_order_id"]) if is_data else []
     wanted = {i for i in file.stats if i in ids or not ids}
     wanted |= {c.source.field_id for c in columns if c.source is not None} | {c.field.field_id for c in order}
+    now = [leaf for f in state.metadata.schema().fields for leaf in _walk(f)] if is_data else []
+    required = {leaf.field.field_id for leaf in now if leaf.required}
+    wanted |= required
     tops, leaves = _leaves(state, wanted)
     if not leaves:
         return
     by_id = {leaf.field.field_id: leaf for leaf in leaves}
-    seen = {i: _Seen(bounded=type_base(by_id[i].field.type) not in _NO_BOUNDS) for i in file.stats if i in by_id}
+    seen = {
+        i: _Seen(bounded=i in file.stats and type_base(leaf.field.type) not in _NO_BOUNDS)
+        for i, leaf in by_id.items()
+        if i in file.stats or i in required
+    }
     partitions = [
         _Partition(
             c,
@@ -149,7 +158,12 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
         out.fail(place, error)
         return
     for i, one in seen.items():
-        _check_column(place, by_id[i], file.stats[i], one, out)
+        if i in file.stats:
+            _check_column(place, by_id[i], file.stats[i], one, out)
+        if i in required and one.nulls:
+            name = by_id[i].name
+            text = f"Column {name!r} is required, and null in {one.nulls:,} rows: readers may fail."
+            out.say(place, "value-undecodable", text, field=f"{name} ({i})", found=one.nulls, expected=0)
     for partition in partitions:
         _check_partition(place, partition, out)
     if sorted_by is not None and sorted_by.wrong is not None:
@@ -183,7 +197,7 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
     tops: list[NestedField] = []
     leaves: list[Leaf] = []
     for top in fields:
-        mine = [leaf for leaf in _walk(top, top.name, len(tops), ()) if leaf.field.field_id in wanted]
+        mine = [leaf for leaf in _walk(top, len(tops)) if leaf.field.field_id in wanted]
         if mine:
             tops.append(top)
             leaves += mine
@@ -201,12 +215,15 @@ def _with(fields: Sequence[NestedField], path: Sequence[NestedField]) -> list[Ne
     return [inside if f is mine else f for f in fields]
 
 
-def _walk(found: NestedField, name: str, top: int, steps: tuple[int, ...]) -> Iterator[Leaf]:
+def _walk(
+    found: NestedField, top: int = 0, around: str = "", steps: tuple[int, ...] = (), required: bool = True
+) -> Iterator[Leaf]:
+    name, required = around + found.name, required and found.required
     if isinstance(found.type, StructType):
         for i, child in enumerate(found.type.fields):
-            yield from _walk(child, f"{name}.{child.name}", top, (*steps, i))
+            yield from _walk(child, top, f"{name}.", (*steps, i), required)
     elif _is_primitive(found.type):
-        yield Leaf(found, name, top, steps)
+        yield Leaf(found, name, top, steps, required)
 
 
 def _is_primitive(kind: Type) -> bool:

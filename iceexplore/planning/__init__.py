@@ -3,6 +3,7 @@
 from iceexplore.planning._advice import Advice
 from iceexplore.planning._advice_suggestion import Suggestion
 from iceexplore.planning._bind import bind_filter
+from iceexplore.planning._chunk_values import stands_for
 from iceexplore.planning._complete import Choice, Completion, complete_filter
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._delete_paths import live_places
@@ -112,6 +113,7 @@ __all__ = [
     "row_groups_of",
     "satisfied",
     "split_table",
+    "stands_for",
     "tuples_of",
     "typed_values",
     "unmatched_deletes",

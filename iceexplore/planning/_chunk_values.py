@@ -17,7 +17,7 @@ import pyarrow as pa
 from iceexplore.formats import ParquetLeaf
 from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters, fixed_length, type_base, unscaled
 
-__all__ = ["bound_array", "bound_reader", "hash_inputs"]
+__all__ = ["bound_array", "bound_reader", "hash_inputs", "stands_for"]
 
 #: A stored bound to a literal's form, rounded down or up (True) where the type is coarser; None is unknown.
 BoundReader: TypeAlias = Callable[[Any, bool], Any]
@@ -52,6 +52,11 @@ def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
             return lambda raw, up: bytes(raw)
     times = _times(leaf, base)
     return None if times is None else lambda raw, up: _scaled(int(raw), *times, up)
+
+
+def stands_for(leaf: ParquetLeaf, kind: Type) -> bool:
+    """Whether what is stored stands for a primitive type."""
+    return bound_reader(leaf, kind) is not None
 
 
 def bound_array(values: Sequence[Any], kind: Type) -> pa.Array:

@@ -302,6 +302,84 @@ def test_field_ids(copied: Callable[[str], Path]) -> None:
     assert ("field-id-unknown", "last-column-id") in found(folder)
 
 
+@pytest.mark.parametrize(
+    ("column", "kind", "stored"),
+    [
+        ("id", pa.string(), "BYTE_ARRAY String"),
+        ("id", pa.decimal128(19, 0), "Decimal(precision=19, scale=0)"),
+        ("kind", pa.binary(), None),
+        ("price", pa.float32(), None),
+        ("at", pa.int64(), "INT64"),
+    ],
+)
+def test_types_that_are_not_the_tables(
+    copied: Callable[[str], Path], column: str, kind: pa.DataType, stored: str | None
+) -> None:
+    """Another than a promotion's, or than writers' older forms of it, is said; readers would cast some in silence."""
+    folder = copied("v2")
+    file = real(folder, 0)
+    table = pq.ParquetFile(file).read()
+    at = table.schema.get_field_index(column)
+    values = table[column].cast(kind, safe=False)
+    pq.write_table(table.set_column(at, table.schema.field(at).with_type(kind), values), file)
+    rows = ix.open(folder).verify()
+    rows = rows[rows["code"] == "stored-type"]
+    if stored is None:
+        assert len(rows) == 0
+    else:
+        assert rows["field"].tolist() == [f"{column} ({at + 1})"]
+        assert stored in rows["found"].iloc[0]
+
+
+def test_a_field_id_of_two_columns(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+    file = real(folder, 0)
+    table = pq.ParquetFile(file).read()
+    again = table.schema.field("id").with_name("again")
+    pq.write_table(table.append_column(again, table["id"]), file)
+    assert ("field-id-twice", "field id 1") in found(folder)
+
+
+@pytest.mark.parametrize("values", [{"sequence_number": 99}, {"first_row_id": -5}, {"first_row_id": 10**6}])
+def test_counters_of_the_table(copied: Callable[[str], Path], values: dict[str, int]) -> None:
+    folder = copied("v3")
+
+    def change(batch: EntryBatch) -> EntryBatch:
+        arrays = {name: pa.array([value] * len(batch), pa.int64()) for name, value in values.items()}
+        return batch.with_columns(**arrays)
+
+    rewritten(folder, 3, change)
+    assert set(found(folder)) == {("metadata-invalid", next(iter(values)))}
+
+
+def test_a_required_column_with_nulls(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long", "at": "timestamp"}, location="/warehouse/t")
+    s.append(pa.table({"id": [1, 2, 3], "at": pa.array([None, None, 4], pa.timestamp("us"))}))
+    s.save(tmp_path / "t", data="copy")
+    path = Path(ix.open(tmp_path / "t").metadata_location)
+    path = tmp_path / "t" / "metadata" / path.name
+    document = json.loads(path.read_text())
+    for schema in document["schemas"]:
+        schema["fields"][1]["required"] = True
+    path.write_text(json.dumps(document))
+    assert found(tmp_path / "t") == []
+    assert found(tmp_path / "t", "data") == [("value-undecodable", "at (2)")]
+
+
+def test_position_deletes_as_readers_want_them(copied: Callable[[str], Path]) -> None:
+    folder = copied("v2")
+    file = real(folder, 1)
+    table = pq.read_table(file)
+
+    def says(rows: pa.Table) -> list[tuple[str, str | None]]:
+        pq.write_table(rows, file)
+        return [f for f in found(folder) if f[1] != "file_size_in_bytes"]
+
+    assert says(table) == []
+    assert says(table.take(pa.array([1, 0]))) == [("sort-order-untrue", "file_path, pos")]
+    assert says(pa.table(table.columns, names=table.column_names)) == [("data-no-field-ids", None)]
+
+
 def test_a_position_delete_past_the_end_and_one_of_no_file(copied: Callable[[str], Path]) -> None:
     folder = copied("v2")
     file = real(folder, 1)
