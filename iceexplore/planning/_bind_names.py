@@ -9,7 +9,12 @@ from difflib import get_close_matches
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType
 from iceexplore.planning._parse_nodes import Name
 
-__all__ = ["Column", "Columns"]
+__all__ = ["Column", "Columns", "METADATA_COLUMNS"]
+
+#: Spec, "Reserved Field IDs".
+METADATA_COLUMNS = (
+    "_deleted", "_file", "_last_updated_sequence_number", "_partition", "_pos", "_row_id", "_spec_id",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,11 @@ class Columns:
                 return (
                     f"column {full!r} (field {field.field_id}) is inside a list or map: rows have several values of it"
                 )
+        if dotted.partition(".")[0].casefold() in METADATA_COLUMNS:
+            return (
+                f"{dotted!r} is a metadata column, by which no filter goes; name it in columns=, and choose among the "
+                "rows that come"
+            )
         names = [c.name for c in self._columns]
         folded = {n.casefold(): n for n in reversed(names)}
         # The last part alone, too: people forget the struct that a column is in.

@@ -12,18 +12,14 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.manifests import Manifest, bool_array, whole
 from iceexplore.metadata import NestedField, Schema
+from iceexplore.planning._bind_names import METADATA_COLUMNS
 from iceexplore.planning._partition_values import nearest
 from iceexplore.planning._plan_leaves import leaves_of
 
 if TYPE_CHECKING:
     from iceexplore.planning._scan_plan import ScanPlan
 
-__all__ = ["METADATA_COLUMNS", "checked_columns", "column_bytes", "leaf_ids"]
-
-#: Spec, "Reserved Field IDs".
-METADATA_COLUMNS = (
-    "_deleted", "_file", "_last_updated_sequence_number", "_partition", "_pos", "_row_id", "_spec_id",
-)  # fmt: skip
+__all__ = ["checked_columns", "column_bytes", "leaf_ids"]
 
 
 def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -121,6 +121,8 @@ def test_the_picture(where: Any, said: str) -> None:
         ("id + 1 = 2", "+", "arithmetic is not supported"),
         ("id = point.Longitude", "point.Longitude", "two columns are compared"),
         ('text = "abc"', '"abc"', "no column 'abc'"),
+        ("_file is not null and id = 1", "_file", "name it in columns="),
+        ("_Partition.day = 1", "_Partition.day", "name it in columns="),
         ("id in (1, day)", "day", "not a column"),
         ("text like '%x'", "'%x'", "only 'abc%'"),
         ("text like 'a_c%'", "'a_c%'", "only 'abc%'"),
