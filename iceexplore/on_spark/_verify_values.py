@@ -163,7 +163,7 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
         if i in required and one.nulls:
             name = by_id[i].name
             text = f"Column {name!r} is required, and null in {one.nulls:,} rows: readers may fail."
-            out.say(place, "value-undecodable", text, field=f"{name} ({i})", found=one.nulls, expected=0)
+            out.say(place, "null-in-required", text, field=f"{name} ({i})", found=one.nulls, expected=0)
     for partition in partitions:
         _check_partition(place, partition, out)
     if sorted_by is not None and sorted_by.wrong is not None:

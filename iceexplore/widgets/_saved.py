@@ -63,12 +63,18 @@ class Collected:
     details: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
     cut: int = 0
 
-    def take(self, made: Any, *, must: bool = False) -> bool:
+    def full(self, kind: str) -> bool:
+        """Whether no other of a kind is read: there is less room than the smallest that did not fit would take."""
+        return self.left < self.refused.get(kind, _LEAST)
+
+    def take(self, kind: str, made: Any, *, must: bool = False) -> bool:
         """Whether something fits; then it is counted."""
         size = len(json.dumps(made, ensure_ascii=False).encode())
         if size > self.left and not must:
+            self.refused[kind] = min(size, self.refused.get(kind, size))
             return False
         self.left -= size
         return True
@@ -98,11 +104,13 @@ def collect(
     ids = [str(s.snapshot_id) for s in reversed(forest.state.metadata.snapshots)]
     order = [s for s in dict.fromkeys([snapshot, *ids]) if s] or [""]
     grown: dict[str, Growth] = {}
+    known = len(forest.state.problems)
     with progress(len(order), "snapshots") as step:
         for text in order:
             _tree(forest, text, grown, out)
             step()
-    nodes = list(_nodes(forest, grown))
+    # Of a healthy table they are as they were made; else what was met later belongs to those made before, too.
+    nodes = list(_nodes(forest, grown, anew=len(forest.state.problems) != known))
     with progress(len(nodes), "parts of the table") as step:
         for node in nodes:
             _part(node, detail, read, out)
@@ -112,6 +120,9 @@ def collect(
 
 def _tree(forest: Forest, snapshot: str, grown: dict[str, Growth], out: Collected) -> None:
     """The tree of a snapshot, as far unfolded as it may be."""
+    if grown and out.full("tree"):
+        out.misses("snapshots")
+        return
     number = int(snapshot) if snapshot else None
     growth = forest.start(number)
     inner = [i for i, node in growth.nodes.items() if node["kind"] in _MANIFESTS and not node["leaf"]]
@@ -124,7 +135,7 @@ def _tree(forest: Forest, snapshot: str, grown: dict[str, Growth], out: Collecte
         nodes = {i: out.redactor.node(_static(n), places.get(i)) for i, n in made.nodes.items()}
         sent = {"nodes": nodes, "roots": made.roots}
         sent["expanded"] = [i for i in made.expanded if i not in inner]
-        if out.take(sent, must=first and made is growth):
+        if out.take("tree", sent, must=first and made is growth):
             out.trees[snapshot] = sent
             grown[snapshot] = made
             return
@@ -138,10 +149,14 @@ def _static(node: dict[str, Any]) -> dict[str, Any]:
     return node if node["children"] is not None else {**node, "leaf": True}
 
 
-def _nodes(forest: Forest, grown: dict[str, Growth]) -> Iterator[TreeNode]:
+def _nodes(forest: Forest, grown: dict[str, Growth], *, anew: bool) -> Iterator[TreeNode]:
     """The nodes of all trees, those first that tell most."""
-    ids = dict.fromkeys(i for growth in grown.values() for i, node in growth.nodes.items() if node["kind"] != "more")
-    nodes = [forest.node(i) for i in ids]
+    made: dict[str, TreeNode] = {}
+    for growth in grown.values():
+        for node in growth.made:
+            made.setdefault(node.id, node)
+    # A root stands in the tree before it is read.
+    nodes = [forest.node(i) if anew or i.startswith("root:") else node for i, node in made.items()]
     newest = next(iter(grown), "")
 
     def rank(node: TreeNode) -> int:
@@ -156,8 +171,8 @@ def _nodes(forest: Forest, grown: dict[str, Growth]) -> Iterator[TreeNode]:
 
 def _part(node: TreeNode, of_node: Detail, read: Read, out: Collected) -> None:
     """The details and tables of a node."""
-    detail = None if out.left < _LEAST else out.redactor.detail(of_node(node))
-    if detail is None or not out.take(detail):
+    detail = None if out.full("detail") else out.redactor.detail(of_node(node))
+    if detail is None or not out.take("detail", detail):
         out.misses(f"details of {'files' if node.id.startswith('file:') else 'manifests and snapshots'}")
         return
     if node.id.startswith("file:"):  # its JSON takes another reading of its manifest
@@ -166,7 +181,7 @@ def _part(node: TreeNode, of_node: Detail, read: Read, out: Collected) -> None:
     for tab in detail["tables"]:
         if tab["of"] != node.id:
             continue
-        if out.left < _LEAST:
+        if out.full("table"):
             out.misses("tables")
             continue
         try:
@@ -175,7 +190,7 @@ def _part(node: TreeNode, of_node: Detail, read: Read, out: Collected) -> None:
             text = out.redactor.failure(json_safe(str(error)[:500]))
             page = {"columns": [{"name": "cannot be read", "right": False}], "rows": [[text]], "total": 1}
         made = signs_of_page(out.redactor.page(page))
-        if not out.take(made):
+        if not out.take("table", made):
             out.misses("tables")
             continue
         out.cut += "rows" in made and made["total"] > len(made["rows"])

@@ -363,7 +363,7 @@ def test_a_required_column_with_nulls(tmp_path: Path) -> None:
         schema["fields"][1]["required"] = True
     path.write_text(json.dumps(document))
     assert found(tmp_path / "t") == []
-    assert found(tmp_path / "t", "data") == [("value-undecodable", "at (2)")]
+    assert found(tmp_path / "t", "data") == [("null-in-required", "at (2)")]
 
 
 def test_position_deletes_as_readers_want_them(copied: Callable[[str], Path]) -> None:

@@ -14,6 +14,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import StorageError
 from iceexplore.widgets import Explorer
+from iceexplore.widgets._forest import Forest, View
 from tests.full_disk import little_room
 
 SECRET = "hunter2zq"
@@ -115,6 +116,38 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     assert any("the first 3 rows" in line for line in few.left_out)
     for tables in data_of(few.path)["tables"].values():
         assert all(len(table.get("rows", [])) <= 3 for table in tables.values())
+
+
+def test_what_will_not_fit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    widget = Explorer(ix.sample("trips"))
+    read: list[tuple[str, str]] = []
+    saved_table = type(widget)._saved_table
+
+    def counted(self: Explorer, of: str, key: str, rows: int) -> dict[str, Any]:
+        read.append((of, key))
+        return saved_table(self, of, key, rows)
+
+    monkeypatch.setattr(type(widget), "_saved_table", counted)
+    widget.save_html(tmp_path / "all.html", rows=3)
+    everything = len(read)
+    read.clear()
+    made = widget.save_html(tmp_path / "few.html", rows=3, max_bytes=300_000)
+    tables = sum(map(len, data_of(made.path)["tables"].values()))
+    assert 0 < tables <= len(read) <= tables + 5 < everything
+    widget.close()
+
+
+def test_a_tree_makes_nodes_as_they_are_found() -> None:
+    """A page takes them from its trees: looking each up takes a reading of its manifest."""
+    table = ix.sample("trips")
+    forest = Forest(table.state)
+    for snapshot in table.snapshots:
+        first = forest.start(snapshot.snapshot_id)
+        inner = [i for i, node in first.nodes.items() if not node["leaf"]]
+        made = forest.grow(View(snapshot.snapshot_id, (*first.expanded, *inner))).made
+        assert any(node.id.startswith("file:") for node in made)
+        for node in made:
+            assert node == forest.node(node.id) or node.id.startswith("root:"), "which is there before it is read"
 
 
 def test_the_policy_allows_what_is_in_the_page_alone(tmp_path: Path) -> None:
