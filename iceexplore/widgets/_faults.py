@@ -40,7 +40,7 @@ def unread(state: TableState, snapshot: Snapshot | None) -> str:
     if root.location in faults:
         return f"the {name} cannot be read"
     lost = len(faults.intersection(root.entries["location"].to_pylist()))
-    return f"of the files that the {name} names {lost} cannot be read" if lost else ""
+    return f"{lost} of the files that the {name} names cannot be read" if lost else ""
 
 
 def _observer(error: Exception) -> CodeType | None:

@@ -58,6 +58,7 @@ class TreePart(Face):
         self._applying = False
         self._in_sight: dict[str, str] = {}  # the selection that the tree shows
         self._awaited = False  # another one is being read for the tree
+        self._marked = len(self._state.problems)  # those that the nodes in sight have marks of
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         start = self._forest.start(id_of(selection["snapshot"]), id_of(selection.get("against", "")))
@@ -205,6 +206,28 @@ class TreePart(Face):
                 self.expanded = [i for i in self.expanded if i not in unread]
             finally:
                 self._applying = False
+
+    def _has_read(self) -> None:
+        super()._has_read()
+        if len(self._state.problems) != self._marked:
+            self._mark()
+
+    def _mark(self) -> None:
+        """Problems were met in reading something else: the nodes in sight are marked with them."""
+        view = self._view()
+
+        def read() -> Growth:
+            try:
+                return self._forest.grow(view)
+            finally:
+                self._marked = len(self._state.problems)  # what this read itself met is marked
+
+        def show(growth: Growth) -> None:
+            if growth.nodes != self.nodes and view == self._view() and not self._awaited:
+                self._show_growth(growth)
+
+        self._marked = len(self._state.problems)
+        self._work.submit("marks", read, show)
 
     # Searching and files ----------------------------------------------------------------------------------------------
 

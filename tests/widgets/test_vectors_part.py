@@ -298,17 +298,23 @@ def test_without_a_manifest_list_no_rows_are_not_nothing(show: Callable[..., Any
     manifests = [p for p in folder.rglob("*.avro") if not p.name.startswith("snap-")]
     lists = list(folder.rglob("snap-*.avro"))
     for gone, said in (
-        (manifests, {"manifests": None, "files": "of the files that the manifest list names 4 cannot be read"}),
+        (manifests, {"manifests": None, "files": "4 of the files that the manifest list names cannot be read"}),
         (lists, dict.fromkeys(("manifests", "files"), "the manifest list cannot be read")),
     ):
         for path in gone:
             path.unlink()
         explorer = show(Explorer, ix.open(folder))
         of = f"snapshot:{explorer.selection['snapshot']}"
+        marked = {i for i, node in explorer.nodes.items() if "problem" in node["marks"]}
+        assert not [i for i in marked if i.startswith("manifest:")]
+        unfolded = explorer.expanded
         for table, words in said.items():
             explorer.query = {**explorer.query, "detail": {"n": 1, "of": of, "table": table}}
             assert explorer.settle(60)
             assert explorer.pages["detail"].get("none") == (words and f"No rows: {words}.")
+        manifests_shown = [node for i, node in explorer.nodes.items() if i.startswith("manifest:")]
+        assert all("problem" in node["marks"] for node in manifests_shown), "what a table met is marked in the tree"
+        assert bool(manifests_shown) == (gone is manifests) and explorer.expanded == unfolded
     widget = show(DeletionVectors, ix.open(folder))
     widget.query = {"deletes": {"n": 1, "of": widget.selection["snapshot"], "table": "all"}}
     assert widget.settle(60)
