@@ -134,7 +134,7 @@ class FrameTable(GridTable):
 
 
 class LeafTable(GridTable):
-    """A metadata table, made manifest by manifest; as a whole, which is then kept, only where that is less work."""
+    """A metadata table, made manifest by manifest; as a whole, which is then kept, only when `frame` is asked for."""
 
     def __init__(self, table: MetadataTable, rows: LeafRows) -> None:
         import pandas as pd
@@ -206,6 +206,7 @@ class LeafTable(GridTable):
         if self._whole is None:
             self._whole = FrameTable(self._table())
             self._columns.clear()
+            self._ahead = _Ahead(self._rows, np.zeros(0, dtype=np.int64))
         return self._whole.frame()
 
 

@@ -132,6 +132,7 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     assert not is_whole(made)
     pd.testing.assert_frame_equal(made.frame(), frame.frame())
     assert is_whole(made) and made.nbytes >= frame.nbytes
+    assert made._ahead.nbytes == 0, "nothing is kept twice"
     assert made.column(1).equals(frame.column(1))
     assert page_of(made, 2, 2, rows=order) == page_of(frame, 2, 2, rows=order)
 
