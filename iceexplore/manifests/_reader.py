@@ -24,12 +24,14 @@ from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._root_v4 import FILE_TYPES, V4_DIALECTS, direct_view, is_manifest, type_problems, v4_root
 from iceexplore.manifests._source import Loader, Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
-from iceexplore.storage import canonical, progress
+from iceexplore.storage import canonical, is_local, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
 
 #: Tables from this format version on may have relative locations.
 _RELATIVE_FROM = 4
+#: Bytes of manifests on a local disk up to which threads cost more than they gain.
+_FEW = 1 << 20
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
@@ -123,7 +125,7 @@ class ManifestReader:
     def leaves(
         self, root: Manifest, rows: Iterable[int] | None = None, parts: Iterable[str] = frozenset({"entries"})
     ) -> Iterator[Manifest]:
-        """The manifests of a root in order, a few of them read ahead in threads.
+        """The manifests of a root in order, a few of them read ahead in threads (small local ones are read in turn).
 
         Closing the generator cancels what has not begun.
 
@@ -139,7 +141,7 @@ class ManifestReader:
             if own is not None:
                 yield own
         order = _manifest_rows(root) if rows is None else list(rows)
-        if len(order) < 2:
+        if len(order) < 2 or self._at_hand(root, order):
             yield from (self.leaf(root, o, wanted) for o in order)
             return
         workers = min(4, max(2, os.cpu_count() or 2))
@@ -157,6 +159,13 @@ class ManifestReader:
                     step()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def _at_hand(self, root: Manifest, order: list[int]) -> bool:
+        """Whether all of these manifests together are read sooner than threads start."""
+        if not is_local(self.storage.folder):
+            return False
+        sizes = root.entries["file_size_in_bytes"].take(pa.array(order, pa.int64()))
+        return sizes.null_count == 0 and int(pc.sum(sizes).as_py()) <= _FEW
 
     def _may_be_relative(self, dialect: str) -> bool:
         """V4 has relative locations; what Java writes of it today only tells by the table's version that it is V4."""

@@ -7,7 +7,7 @@ from iceexplore.storage._document import parse_document
 from iceexplore.storage._faults import not_written
 from iceexplore.storage._folder import FolderStorage, replace_file, write_new
 from iceexplore.storage._history import list_versions, open_version
-from iceexplore.storage._location import canonical, check_host, path_only, same_location
+from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
 from iceexplore.storage._open import open_source
 from iceexplore.storage._opened import Opened, Source
 from iceexplore.storage._overlay import OverlayStorage
@@ -39,6 +39,7 @@ __all__ = [
     "WriteLog",
     "canonical",
     "check_host",
+    "is_local",
     "list_versions",
     "member_name",
     "not_written",

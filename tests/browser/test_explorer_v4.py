@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from tests.browser.harness import Theme
 from tests.browser.test_explorer import idle, rows, show
 from tests.test_v4_faces import made
 
@@ -22,11 +21,9 @@ def v4(tmp_path: Path) -> Path:
     return tmp_path / "events.zip"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_explore_a_v4_table(notebook: Any, v4: Path, tmp_path: Path, theme: Theme) -> None:
+def test_explore_a_v4_table(notebook: Any, v4: Path, tmp_path: Path) -> None:
     show(notebook, tmp_path, f"ix.open({str(v4)!r}).explore()")
     page = notebook.page
-    notebook.theme(theme)
     assert rows(notebook, "root:").inner_text().startswith("Root manifest")
     vector = rows(notebook, "file:").filter(has_text="Inline manifest DV").first
     vector.click()
@@ -38,6 +35,7 @@ def test_explore_a_v4_table(notebook: Any, v4: Path, tmp_path: Path, theme: Them
     idle(notebook)
     assert page.locator(".ice-kind").inner_text().startswith("Data file")
     assert "bucket(4, id)" in page.locator(".ice-detail .ice-table").inner_text()
+    notebook.theme("dark")
     leaf = rows(notebook, "manifest:").first
     leaf.locator(".ice-twisty").click()
     idle(notebook)

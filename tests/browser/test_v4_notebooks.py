@@ -18,14 +18,21 @@ THEMES: tuple[Theme, ...] = ("light", "dark")
 FIGURES = list(ix.figures())
 
 
-@pytest.fixture(scope="module", params=THEMES)
-def figures(request: pytest.FixtureRequest, lab: LabServer, browser: Any) -> Iterator[NotebookPage]:
-    """The notebook of figures with every cell run, in one theme."""
-    with notebook_page(lab, browser, theme=request.param) as page:
+@pytest.fixture(scope="module")
+def ran(lab: LabServer, browser: Any) -> Iterator[NotebookPage]:
+    """The notebook of figures with every cell run."""
+    with notebook_page(lab, browser) as page:
         page.open(ROOT / "notebooks" / "02_v4_figures.ipynb")
         page.run_all()
         yield page
         page.assert_clean()
+
+
+@pytest.fixture(scope="module", params=THEMES)
+def figures(request: pytest.FixtureRequest, ran: NotebookPage) -> NotebookPage:
+    """The same in each theme."""
+    ran.theme(request.param)
+    return ran
 
 
 @pytest.mark.parametrize("name", FIGURES)

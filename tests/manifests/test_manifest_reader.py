@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceexplore.errors import FileMissingError, FormatError
-from iceexplore.manifests import ENTRY_SCHEMA, ContentType, ManifestReader, Status, _source, open_manifest
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, ManifestReader, Status, _reader, _source, open_manifest
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import CACHE
 
@@ -292,6 +293,43 @@ def test_null_counts_mean_unknown(table: Any, make: Any) -> None:
     assert list(reader.problems) == []
 
 
+@pytest.fixture
+def by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As large manifests are read, and those that are far away."""
+    monkeypatch.setattr(_reader, "_FEW", 0)
+
+
+def test_threads_are_for_what_is_large_or_far(table: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.snapshot(*(make("listed")(table.manifest(f"{i}.avro", [make("entry")(i)])) for i in range(3)))
+    reader = table.reader()
+    root = reader.root(current(reader))
+
+    def readers() -> set[str]:
+        CACHE.clear()
+        seen = set()
+        read = reader.storage.read
+
+        def noting(location: str, **more: Any) -> Any:
+            seen.add(threading.current_thread().name.rsplit("_", 1)[0])
+            return read(location, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(reader.storage, "read", noting)
+            assert len(list(reader.leaves(root))) == 3
+        return seen
+
+    here, elsewhere = {threading.current_thread().name}, {"iceexplore-manifests"}
+    size = sum(root.entries["file_size_in_bytes"].to_pylist())
+    assert readers() == here
+    with monkeypatch.context() as patch:
+        patch.setattr(_reader, "_FEW", size - 1)
+        assert readers() == elsewhere
+    with monkeypatch.context() as patch:
+        patch.setattr(reader.storage, "folder", "s3://bucket/t")
+        assert readers() == elsewhere
+
+
+@pytest.mark.usefixtures("by_threads")
 def test_leaves_come_in_order_whichever_is_read_first(table: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     table.snapshot(*(make("listed")(table.manifest(f"{i:02d}.avro", [make("entry")(i)])) for i in range(12)))
     reader = table.reader()
@@ -310,6 +348,7 @@ def test_leaves_come_in_order_whichever_is_read_first(table: Any, make: Any, mon
     assert some == ["file-00005.parquet", "file-00002.parquet"]
 
 
+@pytest.mark.usefixtures("by_threads")
 def test_closed_generator_reads_no_more(table: Any, make: Any) -> None:
     table.snapshot(*(make("listed")(table.manifest(f"{i:02d}.avro", [make("entry")(i)])) for i in range(60)))
     reader = table.reader()
