@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +102,7 @@ def write_data_files(
     codec = _codec(state)
     batches = []
     for file in files:
-        data, info = _parquet(file_rows(file.table, state.schema), codec)
+        data, info = _parquet(file_rows(file.table, state.schema), codec, _with_nan(file.table, wanted, state.schema))
         stats = _stats(file.table, wanted, info, state.schema)
         folder = _folder(state, file)
         location = writer.new_location("data", ".parquet", folder=folder)
@@ -149,19 +149,46 @@ def _codec(state: TableState) -> str:
 _CODECS = ("brotli", "gzip", "lz4", "lz4_raw", "snappy", "uncompressed", "zstd")
 
 
-def _parquet(table: pa.Table, codec: str) -> tuple[bytes, Any]:
+def _with_nan(table: pa.Table, columns: Sequence[StatColumn], schema: Schema) -> set[str]:
+    """The columns that have NaN, as Parquet spells them; those in lists and maps nobody looks for in statistics."""
+    floating = [c for c in columns if not c.repeated and type_base(c.type) in ("double", "float")]
+    return {parquet_path(c, schema) for c in floating if pc.any(pc.is_nan(column_values(table, c))).as_py()}
+
+
+def _parquet(table: pa.Table, codec: str, with_nan: Collection[str]) -> tuple[bytes, Any]:
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
+    # pyarrow leaves NaN out of a column's bounds. Parquet's Java, which writes no bounds then, takes them for those of
+    # all values: Spark, for which NaN is above every number, would miss rows.
+    bounded: bool | list[str] = [p for p in _leaf_paths(table.schema) if p not in with_nan] if with_nan else True
     try:
         # Without Arrow's own schema: other readers go by Parquet's types and field ids.
         with pq.ParquetWriter(
-            out, table.schema, compression=codec, store_schema=False, store_decimal_as_integer=True
+            out,
+            table.schema,
+            compression=codec,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_statistics=bounded,
         ) as writer:
             writer.write_table(table, row_group_size=1 << 20)
     except pa.ArrowNotImplementedError as error:
         raise OptionError(f"pyarrow cannot write this schema as Parquet: {error}") from None
     return out.getvalue(), pq.read_metadata(io.BytesIO(out.getvalue()))
+
+
+def _leaf_paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
+    for f in fields:
+        if pa.types.is_struct(f.type):
+            yield from _leaf_paths(f.type, f"{above}{f.name}.")
+        elif pa.types.is_map(f.type):
+            pair = (f.type.key_field.with_name("key"), f.type.item_field.with_name("value"))
+            yield from _leaf_paths(pair, f"{above}{f.name}.key_value.")
+        elif pa.types.is_list(f.type):
+            yield from _leaf_paths([f.type.value_field.with_name("element")], f"{above}{f.name}.list.")
+        else:
+            yield f"{above}{f.name}"
 
 
 def _split_offsets(info: Any) -> list[int] | None:

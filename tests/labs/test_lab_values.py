@@ -12,6 +12,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
@@ -337,3 +338,27 @@ def test_partition_values_that_no_folder_can_be_named_for(tmp_path: Path, versio
     other = empty.simulate()
     other.append([str(moved)])
     assert other.inspect.data_files()["partition"].tolist() == [{"c": values[2]}]
+
+
+def test_parquet_has_no_bounds_of_columns_with_nan(tmp_path: Path) -> None:
+    """Java's Parquet would take bounds without NaN for those of all values, and Spark miss rows."""
+    nan = float("nan")
+    lab = lab_of(
+        tmp_path, x="double", y="double", f="float", s="struct<a:double,b:double>", l="list<double>",
+        m="map<string,double>", u="uuid",
+    )  # fmt: skip
+    lab.append({
+        "id": [1, 2], "x": [nan, 0.3], "y": [0.1, None], "f": [nan, None], "s": [{"a": nan, "b": 1.0}, None],
+        "l": [[nan, 2.0], []], "m": [{"k": nan}, None], "u": [UUID(int=1).bytes] * 2,
+    })  # fmt: skip
+    [path] = lab.inspect.data_files()["file_path"]
+    group = pq.read_metadata(path).row_group(0)
+    chunks = [group.column(i) for i in range(group.num_columns)]
+    without = [c.path_in_schema for c in chunks if not c.is_stats_set]
+    assert without == ["x", "f", "s.a"] and len(chunks) == 10
+    [metrics] = lab.inspect.files()["readable_metrics"]
+    assert {k: metrics["x"][k] for k in ("lower_bound", "upper_bound", "nan_value_count", "null_value_count")} == {
+        "lower_bound": 0.3, "upper_bound": 0.3, "nan_value_count": 1, "null_value_count": 0,
+    }  # fmt: skip
+    assert [metrics[k]["null_value_count"] for k in ("y", "f", "s.a", "s.b")] == [1, 1, 1, 1]
+    assert not len(lab.verify(level="data"))
