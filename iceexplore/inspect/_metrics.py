@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from iceexplore.errors import Problems, problem
 from iceexplore.inspect._shown import conform, shown_type
@@ -53,17 +52,23 @@ def metrics_type(metrics: list[Metric]) -> pa.StructType:
 
 def metrics_struct(leaf: Manifest, metrics: list[Metric], problems: Problems) -> pa.StructArray:
     """``readable_metrics`` of a manifest's entries; a bound that does not fit its column's type is null, and noted."""
-    arrays = []
-    for metric in metrics:
-        s = leaf.stats(metric.field_id)
-        damaged = int(pc.sum(s.lower_damaged).as_py() or 0) + int(pc.sum(s.upper_damaged).as_py() or 0)
-        if damaged:
-            text = f"{damaged} bounds of column {metric.name!r} do not fit its type {s.type}."
-            problems.add(problem("value-undecodable", leaf.location, text, field=str(metric.field_id), found=damaged))
-        bound = metric.type.field("lower_bound").type
+    places: dict[int, list[int]] = {}  # in a damaged schema two columns may have one id
+    for place, metric in enumerate(metrics):
+        places.setdefault(metric.field_id, []).append(place)
+    made = {}
+    for s in leaf.stats_of(places):
+        damaged = s.lower_damaged.true_count + s.upper_damaged.true_count
         counts = [s.column_size, s.value_count, s.null_count, s.nan_count]
-        children = [*counts, conform(s.lower, bound), conform(s.upper, bound)]
-        arrays.append(pa.StructArray.from_arrays(children, fields=list(metric.type)))
+        for place in places[s.field_id]:
+            metric = metrics[place]
+            if damaged:
+                text = f"{damaged} bounds of column {metric.name!r} do not fit its type {s.type}."
+                found = problem("value-undecodable", leaf.location, text, field=str(metric.field_id), found=damaged)
+                problems.add(found)
+            bound = metric.type.field("lower_bound").type
+            children = [*counts, conform(s.lower, bound), conform(s.upper, bound)]
+            made[place] = pa.StructArray.from_arrays(children, fields=list(metric.type))
+    arrays = [made[place] for place in range(len(metrics))]
     if not arrays:  # a struct without fields still has a length
         return pa.Array.from_buffers(pa.struct([]), len(leaf), [None], children=[])
     return pa.StructArray.from_arrays(arrays, fields=list(metrics_type(metrics)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,25 +80,31 @@ class EntryBatch:
         """
         wanted = manifest.stat_field_ids() if field_ids is None else list(field_ids)
         stats = {}
-        for field_id in wanted:
-            s = manifest.stats(field_id)  # of a column in no schema (a reserved one, say) the bounds stay binary
+        for s in manifest.stats_of(wanted):  # of a column in no schema (a reserved one, say) the bounds stay binary
             kind = stats_type(s.lower.type)
             counts = [s.value_count, s.null_count, s.nan_count, s.column_size, s.average_length, s.max_length]
             arrays = [s.lower, s.upper, *counts, s.tight_bounds]
-            stats[field_id] = pa.StructArray.from_arrays(arrays, fields=list(kind))
-        return cls(manifest.entries, stats, manifest.partition())
+            stats[s.field_id] = pa.StructArray.from_arrays(arrays, fields=list(kind))
+        return cls(manifest.entries, {i: stats[i] for i in wanted}, manifest.partition())
 
     def take(self, rows: Any) -> EntryBatch:
         """The rows at these places, in this order."""
         indices = rows if isinstance(rows, pa.Array) else pa.array(rows, pa.int64())
         partition = None if self.partition is None else self.partition.take(indices)
-        return EntryBatch(self.entries.take(indices), {i: a.take(indices) for i, a in self.stats.items()}, partition)
+        return EntryBatch(self.entries.take(indices), self._stats_by(lambda batch: batch.take(indices)), partition)
 
     def filter(self, mask: pa.BooleanArray) -> EntryBatch:
         """The rows where the mask is true."""
         mask = whole(mask) if isinstance(mask, pa.ChunkedArray) else mask  # a chunked mask makes chunked columns
         partition = None if self.partition is None else self.partition.filter(mask)
-        return EntryBatch(self.entries.filter(mask), {i: a.filter(mask) for i, a in self.stats.items()}, partition)
+        return EntryBatch(self.entries.filter(mask), self._stats_by(lambda batch: batch.filter(mask)), partition)
+
+    def _stats_by(self, some: Callable[[pa.RecordBatch], pa.RecordBatch]) -> dict[int, pa.StructArray]:
+        """Some rows of the statistics, of all columns at once: a call for each would cost a wide table the most."""
+        if not self.stats:
+            return {}
+        together = pa.RecordBatch.from_arrays(list(self.stats.values()), names=[""] * len(self.stats))
+        return dict(zip(self.stats, some(together).columns, strict=True))
 
     def with_columns(self, **columns: Any) -> EntryBatch:
         """Other values in these columns of the entries: an array, or one value for every row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 import pyarrow as pa
@@ -117,9 +117,14 @@ class Manifest:
         Types are those of the table's schemas and expressions; a column that is in none has (V4) the file's own type.
         Bounds are as written: where V4 leaves an upper bound out because it equals the lower one, it is null.
         """
+        return next(self.stats_of([field_id]))
+
+    def stats_of(self, field_ids: Iterable[int]) -> Iterator[ColumnStats]:
+        """The statistics of some columns as `stats` gives them, in any order: those of one type are decoded at once."""
         if self._typed is not None:
-            return self._typed.column(field_id)
-        return self._mapped.column(field_id, self._meaning.types.get(field_id))
+            yield from map(self._typed.column, field_ids)
+        else:
+            yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
 
     def stat_maps(self) -> pa.Table:
         """The six statistics maps: ``column_sizes``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,6 +18,10 @@ from iceexplore.metadata import Type, decode_values
 __all__ = ["ColumnStats", "MapStats", "field_ids", "map_columns", "pairs_of"]
 
 _Numbers: TypeAlias = npt.NDArray[Any]
+
+#: Values that are decoded at once, of as many columns as have them: a call for each column costs far more than the
+#: few values that a manifest of a wide table has in each.
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -103,12 +108,23 @@ class _Keyed:
 
     def one(self, field_id: int) -> pa.Array:
         """The value under a key in each row's list."""
+        return self.many([field_id])
+
+    def many(self, field_ids: Sequence[int]) -> pa.Array:
+        """The values under some keys in each row's list: all rows of the first key, then of the next."""
+        found = [self._places(field_id) for field_id in field_ids]
+        if not found:
+            return self._values[:0]
+        places = found[0] if len(found) == 1 else np.concatenate(found)
+        missing = places < 0
+        return self._values.take(pa.array(places, mask=missing if bool(missing.any()) else None))
+
+    def _places(self, field_id: int) -> _Numbers:
+        """Where the value under a key is, for each row; -1 where its list lacks the key."""
         rows = len(self._pairs)
         if self._width is not None:
             at = self._at.get(field_id)
-            if at is None:
-                return pa.nulls(rows, self._values.type)
-            return self._values.take(pa.array(np.arange(at, len(self._numbers), self._width)))
+            return np.full(rows, -1) if at is None else np.arange(at, len(self._numbers), self._width)
         hits = self._hits(field_id)
         offsets = self._offsets
         # One value in every row, whatever else is there: it is worth not searching which row a value is in.
@@ -117,11 +133,13 @@ class _Keyed:
             and not self._pairs.null_count
             and bool(np.all((offsets[:-1] <= hits) & (hits < offsets[1:])))
         ):
-            return self._values.take(pa.array(hits))
+            return hits
         of = np.searchsorted(offsets, hits, side="right") - 1
         places = np.full(rows, -1, dtype=np.int64)
         places[of] = hits  # the last one counts, as in a map
-        return self._values.take(pa.array(places, mask=(places < 0) | np.asarray(self._pairs.is_null())))
+        if self._pairs.null_count:
+            places[np.asarray(self._pairs.is_null())] = -1
+        return places
 
     def _hits(self, field_id: int) -> _Numbers:
         """The places of a key, ascending."""
@@ -144,37 +162,38 @@ class MapStats:
 
     def __init__(self, pairs: pa.Table) -> None:
         self._keyed = {name: _Keyed(whole(pairs.column(name))) for name in MAP_IDS}
+        self._rows = int(pairs.num_rows)
 
     def column(self, field_id: int, kind: Type | None) -> ColumnStats:
         """The statistics of one column, whose bounds are of this type."""
-        return _column_stats({name: keyed.one(field_id) for name, keyed in self._keyed.items()}, field_id, kind)
+        return next(self.columns({field_id: kind}))
 
+    def columns(self, kinds: Mapping[int, Type | None]) -> Iterator[ColumnStats]:
+        """The statistics of some columns, by the types of their bounds; those of one type come together."""
+        by_kind: dict[Type | None, list[int]] = {}
+        for field_id, kind in kinds.items():
+            by_kind.setdefault(kind, []).append(field_id)
+        step = max(1, _AT_ONCE // max(1, self._rows))
+        for kind, ids in by_kind.items():
+            for at in range(0, len(ids), step):
+                yield from self._together(ids[at : at + step], kind)
 
-def _column_stats(one: dict[str, pa.Array], field_id: int, kind: Type | None) -> ColumnStats:
-    low, high = one["lower_bounds"], one["upper_bounds"]
-    if kind is None:
-        fine = pa.array(np.zeros(len(low), dtype=np.bool_))
-        lower, lower_damaged, upper, upper_damaged = low, fine, high, fine
-    else:
-        lower, lower_damaged = decode_values(kind, low)
-        upper, upper_damaged = decode_values(kind, high)
-    return ColumnStats(
-        field_id,
-        kind,
-        lower,
-        upper,
-        low,
-        high,
-        lower_damaged,
-        upper_damaged,
-        one["value_counts"],
-        one["null_value_counts"],
-        one["nan_value_counts"],
-        one["column_sizes"],
-        pa.nulls(len(low), pa.int64()),
-        pa.nulls(len(low), pa.int64()),
-        pa.nulls(len(low), pa.bool_()),
-    )
+    def _together(self, ids: Sequence[int], kind: Type | None) -> Iterator[ColumnStats]:
+        one = {name: keyed.many(ids) for name, keyed in self._keyed.items()}
+        low, high = one["lower_bounds"], one["upper_bounds"]
+        if kind is None:
+            fine = pa.array(np.zeros(len(low), dtype=np.bool_))
+            lower, lower_damaged, upper, upper_damaged = low, fine, high, fine
+        else:
+            lower, lower_damaged = decode_values(kind, low)
+            upper, upper_damaged = decode_values(kind, high)
+        bounds = (lower, upper, low, high, lower_damaged, upper_damaged)
+        counts = [one[name] for name in ("value_counts", "null_value_counts", "nan_value_counts", "column_sizes")]
+        rows = self._rows
+        none, unsaid = pa.nulls(rows, pa.int64()), pa.nulls(rows, pa.bool_())
+        for n, field_id in enumerate(ids):
+            mine: list[Any] = [array.slice(n * rows, rows) for array in (*bounds, *counts)]
+            yield ColumnStats(*[field_id, kind, *mine, none, none, unsaid])
 
 
 def field_ids(pairs: pa.Table) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -67,10 +68,10 @@ class ParquetRows:
         out: list[int] = []
         at = 0
         kinds = {f.field_id: f.type for f in wanted}
-        several = {f.field_id for f in wanted if sum(g.field_id == f.field_id for g in wanted) > 1}
+        asked = Counter(f.field_id for f in wanted)
         for f in found:
             number = field_id(f)
-            if number in several:
+            if number is not None and asked[number] > 1:
                 out += range(at, at + _leaf_count(f))
             elif number in kinds:
                 out += _leaves(f.type, kinds[number], at)
