@@ -110,6 +110,10 @@ def page_of(
 
 def nested_value(value: Any, *, key: str = "") -> Any:
     """A value as JSON has it, bytes in full; snapshot ids and integers beyond 2⁵³ as text, as in `json_safe`."""
+    if type(value) is str:  # most of what is in maps is text and whole numbers
+        return safe_text(value)
+    if type(value) is int:
+        return json_safe(value, key=key)
     match value:
         case dict():
             return {str(k): nested_value(v, key=str(k)) for k, v in value.items()}

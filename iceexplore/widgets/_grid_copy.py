@@ -25,6 +25,8 @@ MAX_TEXT = 1_000_000
 MAX_CSV = 200_000_000
 _CHUNK = 1_500_000
 _MAX_CELL = 32_767  # a spreadsheet's cell holds no more
+#: Rows that are made at once: at first, and at most.
+_FIRST = 64
 _STEP = 2000
 #: What a spreadsheet would take for a formula (OWASP, "CSV Injection").
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -63,16 +65,19 @@ def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) 
     write = csv.writer(out, lineterminator="\r\n").writerow  # RFC 4180
     if start == 0:
         write([_escaped(safe_text(name)) for name in table.names])
-    at = max(0, start)
+    at, step = max(0, start), _FIRST
     while at < total:
-        span = slice(at, min(at + _STEP, total))
-        part = table.rows(span, rows)
+        began, written = at, out.tell()
+        part = table.rows(slice(at, min(at + step, total)), rows)
         columns = [_column(part.iloc[:, i]) for i in range(part.shape[1])]
         for record in zip(*columns, strict=True):
             write(record)
             at += 1
             if out.tell() >= _CHUNK:
                 return out.getvalue(), at if at < total else None
+        # No more rows are made than may still go in: what comes after them the next part would make again.
+        fit = (_CHUNK - out.tell()) * (at - began) // max(1, out.tell() - written)
+        step = min(max(_FIRST, fit), _STEP)
     return out.getvalue(), None
 
 

@@ -22,8 +22,9 @@ __all__ = ["Columns", "FrameTable", "GridTable", "LeafTable"]
 
 #: Columns at most that are kept when they were asked for together: who filters or sorts by some does it again.
 _FEW = 4
-#: Rows that are made at most for some that are looked at; beyond, rows that may be looked at next are kept with them.
-_MOST_MADE = 100_000
+#: Rows that are made at most for some that are looked at; beyond, rows that may be looked at next are kept with them:
+#: a CSV in another order would make all rows again for each of its parts.
+_MOST_MADE = 20_000
 #: Bytes of those.
 _AHEAD_BYTES = 256 << 20
 #: Bytes of columns that are kept, besides those asked for last.

@@ -110,6 +110,7 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     made, frame = both(tables["v3"], "files")
     order = rows_in_order(made, Order((frame.names.index("file_path"), "desc")))
     assert order is not None
+    assert _grid_table._MOST_MADE < _node_tables.MANY_ROWS, "a CSV of such tables made all rows again and again"
     monkeypatch.setattr(_grid_table, "_MOST_MADE", 8)
     taken: list[list[int]] = []
     take = made._rows.take
