@@ -131,10 +131,48 @@ def values_of(series: pd.Series[Any]) -> list[Any]:
     """A column's values. Arrow tells NaN from null; where a column has no other null, NaN is one."""
     import pandas as pd
 
-    values = series.tolist()
     if isinstance(series.dtype, pd.ArrowDtype):
-        return values
+        try:
+            return series.tolist()
+        except (ValueError, OverflowError):  # a time beyond Python's calendar, as others write
+            return [_one_of(series.iloc[i : i + 1]) for i in range(len(series))]
+    values = series.tolist()
     return [None if isinstance(v, float) and math.isnan(v) else v for v in values]
+
+
+def _one_of(series: pd.Series[Any]) -> Any:
+    """The value of a column of one row; times beyond Python's calendar are text."""
+    import pyarrow as pa
+
+    try:
+        return series.tolist()[0]
+    except (ValueError, OverflowError):
+        return _beyond(pa.array(series.array)[0])
+
+
+def _beyond(scalar: Any) -> Any:
+    """A scalar of Arrow's as a Python value, times beyond Python's calendar as text."""
+    import numpy as np
+    import pyarrow as pa
+
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_struct(kind):
+        return {kind.field(i).name: _beyond(scalar[i]) for i in range(kind.num_fields)}
+    if pa.types.is_map(kind):
+        return [(_beyond(pair[0]), _beyond(pair[1])) for pair in scalar.values]
+    if pa.types.is_nested(kind):
+        return [_beyond(one) for one in scalar.values]
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        pass
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) or scalar.value == -(2**63):  # numpy's NaT
+        return str(scalar.value)
+    unit: Any = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+    text = str(np.datetime64(scalar.value, unit)).replace("T", " ")
+    return text if getattr(kind, "tz", None) is None else f"{text}+00:00"
 
 
 def _is_missing(value: Any) -> bool:

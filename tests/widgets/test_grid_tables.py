@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.graph import to_frame
-from iceexplore.widgets._cells import page_of, text_of
+from iceexplore.widgets._cells import page_of, text_of, values_of
 from iceexplore.widgets._face import Face
 from iceexplore.widgets._grid_compare import FilterError
 from iceexplore.widgets._grid_copy import MAX_TEXT, cell_text, csv_chunk, row_json
@@ -370,6 +370,32 @@ def test_csv_comes_in_parts_that_make_the_whole(monkeypatch: pytest.MonkeyPatch)
     assert made < 10_000 + 70 * len(parts), "no row is made for a part that has no room for it"
     read = list(csv.DictReader(io.StringIO("".join(parts))))
     assert [r["i"] for r in read] == [str(i) for i in range(9_999, -1, -1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "far", "text"),
+    [
+        (pa.timestamp("us"), 253_402_300_800_000_000, "10000-01-01 00:00:00.000000"),
+        (pa.timestamp("us", "UTC"), -62_135_596_800_000_001, "0000-12-31 23:59:59.999999+00:00"),
+        (pa.timestamp("us"), -(2**63), str(-(2**63))),
+        (pa.timestamp("s"), 2**62, "146138514283-06-19 07:45:04"),
+        (pa.date32(), 2**31 - 1, "5881580-07-11"),
+        (pa.time64("us"), 2**62, str(2**62)),
+    ],
+)
+def test_times_beyond_python_s_calendar_are_text(kind: pa.DataType, far: int, text: str) -> None:
+    numbers = pa.array([far, 0, None], pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    times = numbers.view(kind)
+    near = text_of(values_of(frame_of(x=times.slice(1, 1))["x"])[0])
+    rows = pa.array(range(4), pa.int32())
+    nested = pa.StructArray.from_arrays([times, pa.ListArray.from_arrays(rows, times)], ["a", "b"])
+    pairs = pa.MapArray.from_arrays(rows, pa.array(["k"] * 3), times)
+    table = FrameTable(frame_of(x=times, nested=nested, pairs=pairs))
+    page = page_of(table, 0)["rows"]
+    assert [row[0] for row in page] == [text, near, None]
+    assert page[0][1:] == [f'{{"a": "{text}", "b": ["{text}"]}}', f'{{"k": "{text}"}}']
+    assert csv_chunk(table, None, 0)[0].splitlines()[1].lstrip("'").startswith(text)
+    assert json.loads(row_json(table, 0))["x"] == text == cell_text(table, 0, 0)
 
 
 def test_csv_of_nothing_is_its_header() -> None:
