@@ -13,6 +13,8 @@ from iceexplore.render import escape
 
 __all__ = ["Card", "CardTable", "card_html", "card_text"]
 
+#: Characters of one text that HTML shows: a name may have ten thousand.
+_MOST = 1_000
 _SIGN = {"error": "✖", "warning": "▲", "info": "ℹ"}
 _EDGE = {"error": "#c62828", "warning": "#e65100", "info": "#0277bd"}
 _MONO = "font-family:ui-monospace,monospace;"
@@ -84,9 +86,14 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def _clipped(value: object) -> str:
+    """Text for HTML, of what is very long both ends: the card as text has the whole."""
+    return escape.html(escape.shorten(value, _MOST))
+
+
 def card_html(card: Card) -> str:
     """The card as HTML."""
-    e = escape.html
+    e = _clipped
     badges = "".join(
         f'<span style="display:inline-block;margin-left:8px;padding:1px 8px;border:1px solid {_LINE};'
         "border-radius:10px;"
@@ -116,7 +123,7 @@ def card_html(card: Card) -> str:
 
 
 def _problems_html(problems: Sequence[tuple[str, str, str]]) -> str:
-    e = escape.html
+    e = _clipped
     items = "".join(
         f'<div style="border-left:3px solid {_EDGE.get(s, _LINE)};padding:2px 8px;margin:4px 0;background:{_GREY}">'
         f"<b>{_SIGN.get(s, '•')} {e(s)}</b> {e(t)}"
@@ -143,7 +150,7 @@ def _without_empty(table: CardTable) -> CardTable:
 
 def _table_html(table: CardTable) -> str:
     table = _without_empty(table)
-    e = escape.html
+    e = _clipped
 
     def cell(tag: str, i: int, text: str) -> str:
         style = f"text-align:{'right' if i in table.right else 'left'};padding:2px 12px 2px 0;vertical-align:top;"

@@ -11,6 +11,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.graph import human_bytes, totals
+from iceexplore.render import Card, CardTable, card_html, card_text
 from tests.hostile import HOSTILE
 
 TAGS = {
@@ -171,3 +172,13 @@ def test_sizes() -> None:
         "1.5 KiB",
         "5.0 GiB",
     ]
+
+
+def test_a_very_long_name_is_shown_by_its_ends() -> None:
+    name = "a<" + "x" * 10_000 + ">z"
+    table = CardTable(name, ("n",), ((name,),), note=name)
+    card = Card(name, badges=(name,), facts=((name, name),), tables=(table,), problems=(("error", name, name),))
+    html = card_html(card)
+    assert html.count("a&lt;xx") == html.count("xx&gt;z") == 9
+    assert "x" * 1_000 not in html
+    assert name in card_text(card), "as text it is whole"
