@@ -95,7 +95,7 @@ def counts_of(
             raise OptionError("partitions: the table is not partitioned")
         return Counts(spec, [], None, np.zeros(files, np.int64), counts, {})
     if partitions is not None:
-        if isinstance(partitions, (str, dict)) or not len(partitions):
+        if isinstance(partitions, (str, dict)) or not hasattr(partitions, "__len__") or not len(partitions):
             raise OptionError(f"partitions={partitions!r}: give a list of dictionaries by partition field")
         tuples = tuples_of(columns, partitions)
         of = np.arange(files) % len(tuples)

@@ -179,6 +179,13 @@ def test_partitions_that_no_row_is_in(spec: list[tuple[str, str]], given: dict[s
     assert not written(writer)
 
 
+@pytest.mark.parametrize("given", [1, 1.5, True, "a", {"p0": "a"}, []])
+def test_partitions_are_a_list(given: Any) -> None:
+    state = state_of(("s", "identity"))
+    with pytest.raises(OptionError, match="give a list of dictionaries"):
+        new_files(state, 3, rows=1, partitions=given, writer=writer_of(state))
+
+
 @pytest.mark.parametrize(
     "how",
     [

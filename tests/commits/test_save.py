@@ -177,6 +177,17 @@ def test_removed_rows_of_a_root_name_what_was_saved(tmp_path: Path) -> None:
     assert gone and all(t.state.storage.exists(location) for location in gone)
 
 
+def test_a_uri_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    s = ix.sample().simulate()
+    for path in ("s3://bucket/t", f"file://{tmp_path}/t", f"file:{tmp_path}/t"):
+        with pytest.raises(OptionError, match="is a URI"):
+            s.save(path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(StorageError, match="File name too long"):
+        s.save("n" * 300)
+
+
 @pytest.mark.parametrize("make", ["file", "full", "link"])
 def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path, make: str) -> None:
     s, target = ix.sample().simulate(), tmp_path / "t"
