@@ -56,6 +56,8 @@ def refusal_of(refused: RefusedError) -> dict[str, Any]:
     name = getattr(error, "rule", "")
     rule = RULES.get(name)
     text = str(error).removesuffix(f" [rule {name}]")[:2000]
+    if refused.rival:
+        text = f"What the other writer was to commit first cannot be done: {text}"
     files = [f for f in getattr(error, "files", ()) if f not in text]
     advice = "Nothing was committed; the table is as it was."
     if refused.orphans:

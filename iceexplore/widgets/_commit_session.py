@@ -33,10 +33,12 @@ class RefusedError(Exception):
         Why.
     orphans
         Files that its failed attempts have written, and that nobody needs.
+    rival
+        It is what the other writer was to commit first that was refused.
     """
 
-    def __init__(self, error: Exception, orphans: int = 0) -> None:
-        self.error, self.orphans = error, orphans
+    def __init__(self, error: Exception, orphans: int = 0, *, rival: bool = False) -> None:
+        self.error, self.orphans, self.rival = error, orphans, rival
         super().__init__(str(error))
 
 
@@ -270,7 +272,10 @@ def _performed(
         other, fork = after.fork(), Call("fork")
         lines.append(("s", fork))
         for call in rival_calls(rival, after.state, calls):
-            call.run(other)
+            try:
+                call.run(other)
+            except IceexploreError as error:  # of what nobody has typed
+                raise RefusedError(error, rival=True) from error
             lines.append(("other", call))
     for call in calls:
         written = len(after.writes)

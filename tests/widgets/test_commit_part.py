@@ -518,6 +518,17 @@ def test_of_a_damaged_table_it_is_said_what_could_not_be_checked(lab: Any, tmp_p
     assert len(widget.commit_line["steps"]) == 1
 
 
+def test_who_was_refused(lab: Any) -> None:
+    widget = lab(empty(3))
+    apply(widget, "append", {"files": 1, "rows": 1})
+    apply(widget, "row_delta", {"of": 1, "positions": "0"}, rival="rows")
+    said = widget.commit_refused["text"]
+    assert said.startswith("What the other writer was to commit first cannot be done: position 1 of a file of 1 rows")
+    assert len(widget.commit_line["steps"]) == 1
+    apply(widget, "row_delta", {"of": 1, "positions": "1"})
+    assert widget.commit_refused["text"].startswith("position 1 of a file of 1 rows")
+
+
 def test_saving(lab: Any, tmp_path: Path) -> None:
     widget = lab(empty(3))
     apply(widget, "append", layout={"format_version": "4"})
@@ -532,6 +543,10 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     assert said.startswith("/proc/nope/x could not be written: ") and "Errno" not in said
     ask(widget, "save", path="nul\0")
     assert "null byte" in widget.commit_saved["error"]
+    ask(widget, "save", path=str(tmp_path / ("n" * 300)))
+    assert "could not be written: File name too long" in widget.commit_saved["error"]
+    ask(widget, "save", path="s3://bucket/t")
+    assert "is a URI, and a table is saved into a folder" in widget.commit_saved["error"]
     ask(widget, "save", path="  ")
     assert widget.commit_saved == {"error": "No folder is named. Give one that is not there yet."}
     assert widget.commit_refused == {}, "that is of what is committed"
