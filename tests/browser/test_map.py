@@ -202,9 +202,9 @@ def test_by_keys(browser: Any) -> None:
         bare.press("/")
         assert focused(bare) == "ice-find"
         page.keyboard.type("m5.avro")
-        page.wait_for_timeout(350)
-        bare.idle()
         count = page.locator(".ice-count-found")
+        count.filter(has_text="1 found").wait_for()
+        bare.idle()
         assert count.inner_text() == "1 found"
         bare.press("Enter")
         assert widget.selection["node"].startswith("manifest:")
@@ -212,7 +212,7 @@ def test_by_keys(browser: Any) -> None:
         assert page.locator(".ice-hit").count() == 1
         page.keyboard.press("Control+a")
         page.keyboard.type("parquet")
-        page.wait_for_timeout(350)
+        page.wait_for_function("window.ice.state.found.hits?.length > 1")
         bare.idle()
         total = len(widget.found["hits"])
         assert count.inner_text() == f"{total} found"
@@ -398,6 +398,4 @@ def test_thousands_of_nodes(browser: Any, large: Path) -> None:
         bare.push()
         assert is_seen(bare, chosen)
         bare.page.locator(".ice-find").fill("region=")
-        bare.page.wait_for_timeout(400)
-        bare.idle()
-        assert bare.page.locator(".ice-count-found").inner_text().endswith("+ found")
+        bare.page.locator(".ice-count-found", has_text="+ found").wait_for()

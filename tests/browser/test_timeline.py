@@ -104,8 +104,9 @@ def test_play_goes_to_the_end_and_stops(show: Show) -> None:
     bare.page.get_by_role("combobox", name="Speed").select_option("300")
     bare.page.locator(".ice-axis").focus()
     bare.page.keyboard.press(" ")
-    bare.page.wait_for_timeout(500)
-    assert bare.page.get_by_role("button", name="Pause").is_visible()
+    bare.page.get_by_role("button", name="Pause").wait_for()
+    bare.page.wait_for_function("(id) => window.ice.state.selection.snapshot !== id", arg=widget.snapshots[-1]["id"])
+    bare.idle()
     seen = at(widget)
     assert 0 <= seen < 6, "from the end it begins anew"
     bare.page.wait_for_selector("[aria-label='Play through the history']", timeout=20_000)
