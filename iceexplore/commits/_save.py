@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -21,15 +20,12 @@ from iceexplore.errors import FileMissingError, IceexploreError, OptionError, Un
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
 from iceexplore.reading import is_made_up
-from iceexplore.storage import OverlayStorage, not_written, parse_document, progress
+from iceexplore.storage import OverlayStorage, not_written, parse_document, path_here, progress
 
 __all__ = ["DataFiles", "Saved", "save"]
 
 #: What becomes of data and delete files that are not the overlay's: ``refer`` leaves them where they are.
 DataFiles = Literal["refer", "copy", "none"]
-
-#: As a path, a URI would be a folder ``s3:`` in the current one. A letter and a colon are a drive.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:")
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def save(
     Raises
     ------
     OptionError
-        The folder is not empty, ``path`` is a URI, or ``data`` is unknown.
+        The folder is not empty, ``path`` is the URI of another place, or ``data`` is unknown.
     UnsupportedError
         Position delete files in ORC or Avro that are written and whose rows would have to change, or inline manifests
         of v1, unless ``location="keep"``.
@@ -97,12 +93,10 @@ def save(
     """
     if data not in get_args(DataFiles):
         raise OptionError(f"data={data!r}: one of {', '.join(get_args(DataFiles))}")
-    if _URI.match(os.fspath(path)):
-        raise OptionError(
-            f"path={os.fspath(path)!r} is a URI, and a table is saved into a folder of this machine: give one, "
-            f"with location={os.fspath(path)!r} if it is going to be there"
-        )
-    target = Path(path).expanduser().absolute()
+    try:
+        target = Path(path_here(path)).expanduser().absolute()
+    except OptionError as e:
+        raise OptionError(f"{e}, and location={os.fspath(path)!r} if the table is going to be there") from e
     building: Path | None = None
     try:
         _refuse_full(target)

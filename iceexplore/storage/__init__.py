@@ -15,7 +15,7 @@ from iceexplore.storage._progress import progress
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._storage import FileInfo, Storage
 from iceexplore.storage._versions import MetadataVersion
-from iceexplore.storage._whole import place_to_write, whole_file
+from iceexplore.storage._whole import path_here, place_to_write, whole_file
 from iceexplore.storage._writable import CommitFiles, CommitStorage, ExistsError
 from iceexplore.storage._writes import Write, WriteLog
 from iceexplore.storage._zip import member_name, write_zip
@@ -46,6 +46,7 @@ __all__ = [
     "open_source",
     "open_version",
     "parse_document",
+    "path_here",
     "path_only",
     "place_to_write",
     "progress",

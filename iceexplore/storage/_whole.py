@@ -13,7 +13,7 @@ from iceexplore.errors import AccessDeniedError, IceexploreError, OptionError, S
 from iceexplore.storage._location import canonical, check_host, is_local, is_uri
 from iceexplore.storage._writable import ExistsError
 
-__all__ = ["place_to_write", "whole_file"]
+__all__ = ["path_here", "place_to_write", "whole_file"]
 
 
 def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -30,7 +30,7 @@ def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
         A file is there and ``overwrite`` is false. It is a FileExistsError, too.
     """
     try:
-        target = Path(_plain(path)).expanduser()
+        target = Path(path_here(path)).expanduser()
     except (TypeError, RuntimeError) as e:  # RuntimeError: the home of nobody
         raise OptionError(f"path={path!r}: give the file to write, as in 'trips.html' ({e})") from e
     if target.is_dir():
@@ -44,13 +44,19 @@ def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
     return target
 
 
-def _plain(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Of a ``file:`` URI the path."""
+def path_here(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The path, of a ``file:`` URI the URI's.
+
+    Raises
+    ------
+    OptionError
+        It is a URI of another place.
+    """
     if not isinstance(path, str) or not is_uri(path):
         return path
     place = canonical(check_host(path))
     if not is_local(place):
-        raise OptionError(f"path={path!r}: the file is written on this machine's disk: give a path, as in 'trips.html'")
+        raise OptionError(f"path={path!r} is a URI, and what is written goes to this machine's disk: give a path there")
     return place
 
 

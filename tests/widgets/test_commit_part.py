@@ -546,7 +546,7 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     ask(widget, "save", path=str(tmp_path / ("n" * 300)))
     assert "could not be written: File name too long" in widget.commit_saved["error"]
     ask(widget, "save", path="s3://bucket/t")
-    assert "is a URI, and a table is saved into a folder" in widget.commit_saved["error"]
+    assert "is a URI, and what is written goes to this machine's disk" in widget.commit_saved["error"]
     ask(widget, "save", path="  ")
     assert widget.commit_saved == {"error": "No folder is named. Give one that is not there yet."}
     assert widget.commit_refused == {}, "that is of what is committed"
