@@ -380,7 +380,7 @@ def test_thousands_of_nodes(browser: Any, large: Path) -> None:
     with bare_page(browser, widget, width=1300) as bare:
         rows = bare.page.locator(".ice-row")
         assert len(widget.nodes) > 600
-        assert rows.count() < 80
+        assert rows.count() < 20, "what nobody sees is not laid out"
         bare.page.locator(".ice-row[tabindex='0']").focus()
         bare.press("End")
         assert focused(bare) == widget.nodes[last]["children"][-1]
@@ -390,6 +390,9 @@ def test_thousands_of_nodes(browser: Any, large: Path) -> None:
         bare.press("Home")
         assert focused(bare) == "table"
         assert is_seen(bare, "table")
+        bare.press("PageDown")
+        assert 5 < int(bare.page.evaluate("document.activeElement.offsetTop")) / 36 < 30, "a page of the picture"
+        bare.press("Home")
         row = rows.nth(3)
         assert (row.get_attribute("aria-level"), row.get_attribute("aria-setsize")) == ("3", "2")
         snapshot = widget.selection["snapshot"]
@@ -399,3 +402,12 @@ def test_thousands_of_nodes(browser: Any, large: Path) -> None:
         assert is_seen(bare, chosen)
         bare.page.locator(".ice-find").fill("region=")
         bare.page.locator(".ice-count-found", has_text="+ found").wait_for()
+        by_name(bare, "Show as a list").click()
+        assert 20 < rows.count() < 80
+        # the header of a table stays where it is scrolled
+        widget.select(last)
+        bare.push()
+        panel, head = (bare.page.locator(f".ice-detail {s}") for s in (".ice-panel", "thead"))
+        panel.evaluate("(e) => { e.scrollTop = 200 }")
+        bare.idle()
+        assert abs(head.bounding_box()["y"] - panel.bounding_box()["y"]) < 3

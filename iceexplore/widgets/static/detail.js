@@ -16,6 +16,8 @@ export function detailView(model) {
   const box = el("section", { class: "ice-detail", "aria-label": "Details" }, head, tabs, tables.element);
   // The tab that was asked for last, until its page comes.
   let chosen = null;
+  // The tabs that are shown.
+  let drawn;
 
   // The table stays, as its row is what is selected now.
   function openRow(node) {
@@ -105,6 +107,8 @@ export function detailView(model) {
     tabs.hidden = tables.element.hidden = !now;
     if (now) tables.element.setAttribute("aria-label", now.title);
     const row = model.get("detail").id;
+    const before = drawn;
+    if (before === (drawn = JSON.stringify([all, now, row]))) return;
     tabs.replaceChildren(
       ...all.map((tab) =>
         el("button", {

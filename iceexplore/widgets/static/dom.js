@@ -21,34 +21,23 @@ export function el(tag, props = {}, ...children) {
 // A button with a sign or a short word, and what it says to who points at it or hears it.
 export const signButton = (text, label, onclick, extra = {}) => el("button", { class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
 
-// A drawing of lines in the colour of the text, 16 by 16.
-export function lines(d, size = 14) {
-  const svg = document.createElementNS(SVG, "svg");
-  const path = document.createElementNS(SVG, "path");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 16 16", width: size, height: size, "aria-hidden": "true" })) svg.setAttribute(key, value);
-  path.setAttribute("d", d);
-  svg.append(path);
-  return svg;
+function drawing(name, attributes, ...children) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
 }
+const sign = (size, more, ...paths) => drawing("svg", { viewBox: "0 0 16 16", width: size, height: size, "aria-hidden": "true", ...more }, ...paths);
+
+// A drawing of lines in the colour of the text, 16 by 16.
+export const lines = (d, size = 14) => sign(size, {}, drawing("path", { d }));
 
 // The icon of a kind of node: its shape says the kind as well as its colour.
 export function icon(styles, kind, size = 16) {
   const style = styles[kind] ?? styles[""] ?? {};
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("width", size);
-  svg.setAttribute("height", size);
-  svg.setAttribute("aria-hidden", "true");
-  svg.setAttribute("class", "ice-icon");
+  const paths = ["ice-fill", "ice-line"].map((name, i) => [style.icon?.[i], name]).filter(([d]) => d);
+  const svg = sign(size, { class: "ice-icon" }, ...paths.map(([d, name]) => drawing("path", { d, class: name })));
   colour(svg, style);
-  for (const [index, name] of [[0, "ice-fill"], [1, "ice-line"]]) {
-    const d = style.icon?.[index];
-    if (!d) continue;
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", d);
-    path.setAttribute("class", name);
-    svg.append(path);
-  }
   return svg;
 }
 

@@ -323,11 +323,12 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     reveal();
   }
 
-  // The first column stays in sight beside what is scrolled to; until then its cells are like all others, to be drawn at once.
+  // The header and the first column stay in sight beside what is scrolled to; until then they are like all others, to be drawn at once.
   panel.addEventListener("scroll", scrolled, { passive: true });
   function scrolled() {
     [across, down] = [panel.scrollLeft, panel.scrollTop];
     panel.classList.toggle("ice-across", across > 0);
+    panel.classList.toggle("ice-down", down > 0);
     if (down) finish();
   }
   const sized = new ResizeObserver(([{ contentRect }]) => (tall = contentRect.height || tall));

@@ -152,7 +152,7 @@ export function rowsView({ styles, label, on }) {
     const row = rows[at.get(focus)];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
     const { node, open, kids, parent } = row;
-    const page = Math.max(1, Math.floor(box.clientHeight / ROW) - 1);
+    const page = Math.max(1, Math.floor(box.parentElement.clientHeight / ROW) - 1);
     const acts = {
       ArrowDown: () => step(1),
       ArrowUp: () => step(-1),

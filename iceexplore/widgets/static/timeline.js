@@ -64,6 +64,8 @@ export function timelineView(model) {
   let playing = null;
   let timer = null;
   let frame = 0;
+  // What was chosen when we looked last.
+  let last;
   const colours = inks(box, COLOURS, () => draw());
 
   const picked = (key) => places.get(model.get("selection")[key]) ?? -1;
@@ -168,6 +170,11 @@ export function timelineView(model) {
     describe();
     drawFoot(other);
     redraw();
+  }
+  // Another node of the same snapshot is nothing new here.
+  function chosen() {
+    const now = [at(), picked("against")].join();
+    if (now !== last) draw((last = now));
   }
   function drawFoot(other) {
     const item = (sign, text, colour) => el("span", {}, el("b", { style: { color: colour }, "aria-hidden": "true" }, sign + " "), text);
@@ -342,7 +349,7 @@ export function timelineView(model) {
 
   const sized = new ResizeObserver(resize);
   sized.observe(line);
-  const ends = [listen(model, ["snapshots"], load), listen(model, ["scale", "measure"], scaled), listen(model, ["selection", "comparison"], draw), listen(model, ["cancelled"], () => play(false))];
+  const ends = [listen(model, ["snapshots"], load), listen(model, ["scale", "measure"], scaled), listen(model, ["selection"], chosen), listen(model, ["comparison"], draw), listen(model, ["cancelled"], () => play(false))];
   load();
   return {
     element: box,
