@@ -35,7 +35,7 @@ format: $(VENV)/.dev ## let ruff mend what it can
 
 types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy
-	cd benchmarks && "$(abspath $(BIN))/mypy" --config-file ../pyproject.toml *.py
+	cd benchmarks && "$(abspath $(BIN))/mypy" --cache-dir ../.mypy_cache --config-file ../pyproject.toml *.py
 
 bench: $(VENV)/.dev ## time and memory against PyIceberg
 	$(BIN)/python benchmarks/metadata.py
