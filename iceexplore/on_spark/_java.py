@@ -68,7 +68,12 @@ def check_java(spark_version: tuple[int, int], *, iceberg: bool = False) -> int:
     command = java_command()
     home = os.environ.get("JAVA_HOME")
     if command is None:
-        why = f"JAVA_HOME is {home!r}, and no bin/java is there" if home else "no java on the PATH, and no JAVA_HOME"
+        why = "no java on the PATH, and no JAVA_HOME"
+        if home:
+            why = f"JAVA_HOME is {home!r}, and no bin/java is there"
+            other = shutil.which("java")
+            if other:
+                why += f" (Spark takes {other}, which is on the PATH, where JAVA_HOME is not set)"
         raise MissingDependencyError(f"Spark needs Java, and none was found: {why}. {JAVA_ADVICE}")
     version = java_version(command)
     if version is None:

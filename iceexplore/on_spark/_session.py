@@ -26,6 +26,10 @@ ICEBERG_VERSION = "1.11.0"
 _RUNTIMES = {(3, 5): ("2.12", "2.13"), (4, 0): ("2.13",), (4, 1): ("2.13",)}
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _PYSPARK_ADVICE = "pip install 'iceexplore[spark]' brings PySpark 3.5 to 4.1"
+_REFUSED = (
+    "It may refuse a setting, of config= or of a spark-defaults.conf (SPARK_CONF_DIR): more memory than there is "
+    "(spark.driver.memory), an option that Java does not know, or packages that it cannot get (spark.jars.packages)."
+)
 _GIB = 1 << 30
 _SECONDS_TO_END = 60
 #: Settings that lists are given in: ours are added to the user's.
@@ -58,7 +62,7 @@ def spark(name: str = "iceexplore", *, iceberg: bool = False, config: Mapping[st
     Raises
     ------
     MissingDependencyError
-        No PySpark, no Java, or one too old; the message says how to get it.
+        No PySpark, no Java, or one too old; the message says how to get it. Or Spark did not start.
     UnsupportedError
         Iceberg's runtime is asked for, and the session that is running lacks it, or there is none for this Spark.
     OptionError
@@ -185,8 +189,9 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
     except Exception as e:
         if "JAVA_GATEWAY_EXITED" in str(e):
             raise MissingDependencyError(
-                f"Java {java} is there, and Spark did not start on it: a trimmed Java that lacks modules, or too new "
-                f"a one. {JAVA_ADVICE}"
+                f"Java {java} is there, and Spark did not start on it; why, it says where this process writes its "
+                f"errors (of a notebook: its server does). {_REFUSED} Or it is a trimmed Java that lacks modules, or "
+                f"too new a one. {JAVA_ADVICE}"
             ) from e
         raise
     if iceberg:
@@ -224,7 +229,13 @@ def _installed() -> tuple[tuple[int, int], str]:
     import pyspark
     from pyspark.find_spark_home import _find_spark_home
 
-    for jar in Path(_find_spark_home(), "jars").glob("spark-core_*.jar"):
+    home = Path(_find_spark_home())
+    if not (home / "bin" / "spark-submit").is_file():
+        raise MissingDependencyError(
+            f"SPARK_HOME is {os.environ.get('SPARK_HOME')!r}, and no bin/spark-submit is there: let it name Spark's "
+            "folder, or leave it unset, and PySpark's own Spark is started"
+        )
+    for jar in (home / "jars").glob("spark-core_*.jar"):
         found = re.fullmatch(r"spark-core_(2\.\d+)-(\d+\.\d+.*)\.jar", jar.name)
         if found:
             return version_of(found.group(2)), found.group(1)

@@ -40,18 +40,23 @@ class SessionInfo:
         Raises
         ------
         OptionError
-            It is no Spark session.
+            It is no Spark session, or one that was stopped.
         UnsupportedError
             Spark is older than 3.5.
         """
         try:
-            return _KNOWN[session]
+            known = _KNOWN[session]
         except (KeyError, TypeError):  # not seen yet, or what cannot be a key is no session either
             pass
+        else:
+            _check_runs(session, known.connect)
+            return known
         kind = f"{type(session).__module__}.{type(session).__qualname__}"
         if not kind.startswith("pyspark.") or not hasattr(session, "createDataFrame"):
             raise OptionError(f"spark={session!r:.80} is no Spark session: give one, or what ix.spark() returns")
         connect = ".connect." in kind
+        # Before anything is asked of it: PySpark answers with errors of its inside.
+        _check_runs(session, connect)
         version = version_of(session.version)
         if connect:
             import pyspark
@@ -101,6 +106,16 @@ def version_of(text: str) -> tuple[int, int]:
     if found is None:
         raise UnsupportedError(f"this Spark says that its version is {text!r}: iceexplore needs Spark 3.5 or later")
     return int(found.group(1)), int(found.group(2))
+
+
+def _check_runs(session: Any, connect: bool) -> None:
+    """Refuse a session that was stopped; of classic Spark each session of its context is."""
+    stopped = getattr(session, "is_stopped", False) if connect else session.sparkContext._jsc is None
+    if stopped:
+        raise OptionError(
+            "this Spark session was stopped: ix.spark() makes a new one; data frames of the stopped one are gone with "
+            "it, and have to be made again"
+        )
 
 
 def _is_local(session: Any, connect: bool) -> bool:

@@ -16,9 +16,9 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
-from iceexplore.on_spark import SessionInfo
+from iceexplore.on_spark import SessionInfo, _session
 from iceexplore.on_spark._java import check_java, java_version
-from iceexplore.on_spark._session import active_session, iceberg_runtime
+from iceexplore.on_spark._session import _installed, active_session, iceberg_runtime
 from tests.spark.conftest import Warehouse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ assert "pyspark" not in sys.modules
 # PySpark print an error ("read length must be non-negative").
 own = {"spark.python.unix.domain.socket.enabled": "true"}
 s = ix.spark("mine", config={"spark.sql.shuffle.partitions": 3, "spark.master": "local[1]", **own})
-from iceexplore.on_spark import SessionInfo
+from iceexplore.on_spark import SessionInfo, _session
 info = SessionInfo.of(s)
 get = s.sparkContext.getConf().get
 def where(batches):
@@ -60,21 +60,35 @@ out = {
     "local": info.local, "connect": info.connect, "iceberg": info.iceberg,
     "format": s.read.format("iceexplore").load(SAMPLE).columns,
 }
+t = ix.open(SAMPLE)
+frame = s.range(3)
+lab = ix.create(LAB, {"id": "long"})
 s.stop()
 out["stopped"] = __import__("iceexplore.on_spark._session", fromlist=["x"]).active_session() is None
+said = set()
+for use in (
+    lambda: t.scan(s), lambda: t.changes(None, "main", rows=True, spark=s), lambda: t.inspect.files(spark=s),
+    lambda: t.verify(s), lambda: lab.append(frame), lambda: lab.merge(frame, on="id"), lambda: ix.on_spark.register(s),
+):
+    try:
+        use()
+    except Exception as e:
+        said.add(f"{type(e).__name__}: {e}"[:45])
+out["then"] = sorted(said)
 print(json.dumps(out))
 """
 
 
 @pytest.mark.spark
-def test_a_new_session_works_at_once(trips: Path) -> None:
-    done = python(NEW.replace("SAMPLE", repr(str(trips))))
+def test_a_new_session_works_at_once(trips: Path, tmp_path: Path) -> None:
+    done = python(NEW.replace("SAMPLE", repr(str(trips))).replace("LAB", repr(str(tmp_path / "lab"))))
     assert done.returncode == 0, done.stderr
     out = json.loads(done.stdout.splitlines()[-1])
     assert out.pop("format") == [f.name for f in ix.open(trips).schema.fields]
     assert out == {
         "name": "mine", "master": "local[1]", "partitions": "3", "host": "127.0.0.1", "ui": None, "progress": "false",
         "python": sys.executable, "again": True, "local": True, "connect": False, "iceberg": False, "stopped": True,
+        "then": ["OptionError: this Spark session was stopped: "],
     }  # fmt: skip
     said = [line for line in done.stderr.splitlines() if not re.search("incubator modules|JAVA_TOOL_OPTIONS", line)]
     assert said == [], "a session is quiet"
@@ -172,8 +186,11 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingDependencyError, match=r"none was found: no java on the PATH.*apt-get install"):
         check_java((4, 1))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
-    with pytest.raises(MissingDependencyError, match=r"JAVA_HOME is '.*gone', and no bin/java is there"):
+    with pytest.raises(MissingDependencyError, match=r"JAVA_HOME is '.*gone', and no bin/java is there\. Install"):
         check_java((3, 5))
+    monkeypatch.setenv("PATH", str(java(tmp_path, 'openjdk version "17.0.15"') / "bin"))
+    with pytest.raises(MissingDependencyError, match=r"gone'.* \(Spark takes .*java/bin/java, which is on the PATH"):
+        check_java((4, 1))
 
 
 @pytest.mark.parametrize(
@@ -200,6 +217,27 @@ def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "broken", None)))
     with pytest.raises(MissingDependencyError, match="does not run"):
         check_java((4, 1))
+
+
+@pytest.mark.parametrize("home", ["gone", "java"])
+def test_no_spark_where_spark_home_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    java(tmp_path, None)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / home))
+    with pytest.raises(MissingDependencyError, match=rf"SPARK_HOME is '.*{home}', and no bin/spark-submit.*unset"):
+        _installed()
+
+
+def test_spark_that_does_not_start_may_not_like_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
+
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, 'openjdk version "17.0.15"')))
+    monkeypatch.setattr(_session, "_build", refused)
+    monkeypatch.setattr(_session, "_end_java", lambda: None)
+    for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.setenv(variable, sys.executable)
+    with pytest.raises(MissingDependencyError, match=r"Java 17 is there.*spark\.driver\.memory.*trimmed Java.*Install"):
+        _session._start("x", False, {"spark.driver.memory": "abc"})
 
 
 def test_without_java_or_pyspark_a_session_says_what_is_missing(tmp_path: Path) -> None:
