@@ -309,7 +309,8 @@ class Scans:
         Parameters
         ----------
         a, b
-            Snapshot ids, branches or tags, or Tables.
+            Snapshot ids, branches or tags, or Tables. Of rows ``a`` may be the id of a snapshot that has expired, if it
+            is the parent of the oldest one that is left.
         rows
             Changes by rows: a table with the columns and ``_change_type`` (INSERT, DELETE, UPDATE_BEFORE,
             UPDATE_AFTER), ``_change_ordinal``, ``_commit_snapshot_id``; ``.to_pandas()`` makes a data frame of it.
@@ -364,7 +365,12 @@ class Scans:
             parent = None if after is None else after.parent_snapshot_id
             before = None if parent is None else self._state.metadata.snapshot(parent)
         else:
-            before, after = None if a is None else self._resolve(a).snapshot, self._resolve(b).snapshot
+            from iceexplore.reading import is_expired_start
+
+            after = self._resolve(b).snapshot
+            # As in Java: what was read last may be gone, while all that came after it is there.
+            begins = a is None or is_expired_start(self._state.metadata, a, after)
+            before = None if begins else self._resolve(a).snapshot
         if spark is not None:
             from iceexplore import on_spark
 

@@ -2,7 +2,7 @@
 
 from iceexplore.reading._changelog import ChangelogOptions, changelog, changelog_batches
 from iceexplore.reading._changelog_algebra import CHANGE_FIELDS, net_of, with_updates, without_carryovers
-from iceexplore.reading._changelog_tasks import ChangeFiles, ChangeReader, change_files
+from iceexplore.reading._changelog_tasks import ChangeFiles, ChangeReader, change_files, is_expired_start
 from iceexplore.reading._columns import (
     DELETED,
     FILE,
@@ -79,6 +79,7 @@ __all__ = [
     "has_ids",
     "head",
     "identified",
+    "is_expired_start",
     "is_made_up",
     "naming_of",
     "net_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import pyarrow as pa
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import NestedField, Snapshot
+from iceexplore.metadata import NestedField, Snapshot, TableMetadata
 from iceexplore.planning import ALWAYS, Expression, Filter, MatchedDeletes, evaluate, match_deletes
 from iceexplore.reading._changelog_algebra import CHANGE_FIELDS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID
 from iceexplore.reading._changelog_files import changes_of_entries, changes_of_step
@@ -23,7 +23,7 @@ from iceexplore.reading._deletes import PositionDeletes
 from iceexplore.reading._deletes_equality import EqualityDeletes, equality_fields
 from iceexplore.reading._history import Step, lineage, step_of
 
-__all__ = ["ChangeFiles", "ChangeReader", "change_files", "told_snapshots"]
+__all__ = ["ChangeFiles", "ChangeReader", "change_files", "is_expired_start", "told_snapshots"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -53,6 +53,13 @@ class ChangeFiles:
 
     def __len__(self) -> int:
         return len(self.files)
+
+
+def is_expired_start(metadata: TableMetadata, start: Any, after: Snapshot | None) -> bool:
+    """Whether `start` is the id of the oldest ancestor's expired parent: all that came after it is there."""
+    line = lineage(metadata, after)
+    number = line[0].parent_snapshot_id if line else None
+    return number is not None and not isinstance(start, bool) and start == number and metadata.snapshot(number) is None
 
 
 def told_snapshots(state: TableState, before: Snapshot | None, after: Snapshot | None) -> list[tuple[int, Snapshot]]:
