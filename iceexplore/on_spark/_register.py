@@ -21,6 +21,9 @@ def register(session: Any) -> None:
     applied. With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in a session that `iceexplore.spark` made)
     comparisons of ``where`` prune as ``filter`` does.
 
+    What ``session.newSession()`` makes is to be registered by itself. Spark's SQL takes no path in place of a table's
+    name: ``CREATE TEMPORARY VIEW trips USING iceexplore OPTIONS (path '...')``.
+
     Spark has a Python process read each split: iceexplore must be installed where the workers run. A table is opened
     and planned when Spark plans the query: one of a DataFrame that is kept shows what has been committed since, unless
     a snapshot is named.
