@@ -44,6 +44,7 @@ _MOST_SHARES = 256
 _LEAST_BYTES = 32 << 20
 #: What opening a file costs, in bytes (Iceberg: ``read.split.open-file-cost``).
 _OPEN_COST = 4 << 20
+_PLAIN = "c{}"
 
 _Batches = Iterator[pa.RecordBatch]
 
@@ -86,13 +87,16 @@ def changelog(
     frame = _read(session, state, _shares(changes), rows, options.filter.expression)
     if options.net or options.updates or _both_ways(changes):
         keys = [o.path for o in options.identifiers] or [(f,) for f in options.fields if _hashable(f.type)]
-        named = [_quoted(path) for path in keys]
+        named = [_quoted(path, options) for path in keys]
         if named and not options.net:
-            named.append(CHANGE_FIELDS[1].name)
+            named.append(_PLAIN.format(len(options.fields) + 1))
+        names, schema = frame.columns, frame.schema
+        frame = _plain(frame, options)
         frame = frame.repartition(*named) if named else frame.repartition(1)
-        frame = map_in_arrow(frame, _settler(options), frame.schema)
-    chosen = [f"{_quoted(o.path)} as `{o.name.replace('`', '``')}`" for o in options.outputs]
-    return frame.selectExpr(*chosen, *(f.name for f in CHANGE_FIELDS))
+        frame = map_in_arrow(frame.toDF(*names), _settler(options), schema)
+    chosen = [f"{_quoted(o.path, options)} as `{o.name.replace('`', '``')}`" for o in options.outputs]
+    told = [f"{_PLAIN.format(len(options.fields) + i)} as {f.name}" for i, f in enumerate(CHANGE_FIELDS)]
+    return _plain(frame, options).selectExpr(*chosen, *told)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -118,8 +122,15 @@ def _hashable(kind: Type) -> bool:
     return type_base(kind) not in ("variant", "unknown")
 
 
-def _quoted(path: Sequence[NestedField]) -> str:
-    return ".".join("`" + f.name.replace("`", "``") + "`" for f in path)
+def _plain(frame: DataFrame, options: ChangelogOptions) -> DataFrame:
+    """With plain names: Spark tells none apart that differ in case only, unless ``spark.sql.caseSensitive`` is set."""
+    return frame.toDF(*map(_PLAIN.format, range(len(options.fields) + len(CHANGE_FIELDS))))
+
+
+def _quoted(path: Sequence[NestedField], options: ChangelogOptions) -> str:
+    """A column by its plain name, and what is inside of it by its own."""
+    place = [f.field_id for f in options.fields].index(path[0].field_id)
+    return ".".join([_PLAIN.format(place), *("`" + f.name.replace("`", "``") + "`" for f in path[1:])])
 
 
 def _shares(changes: Sequence[ChangeFiles]) -> list[bytes]:

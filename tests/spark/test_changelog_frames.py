@@ -95,6 +95,18 @@ def test_a_simulation_with_types_of_every_shape(warehouse: Warehouse) -> None:
         assert texts(found.toArrow()) == texts(shown), more
 
 
+def test_columns_that_differ_in_case_only(warehouse: Warehouse) -> None:
+    """Spark tells them apart by name only with ``spark.sql.caseSensitive``."""
+    s = ix.empty({"id": "long", "ID": "long"}, format_version=3)
+    s.append(pd.DataFrame({"id": [1, 2], "ID": [3, 4]}))
+    s.overwrite(pd.DataFrame({"id": [1, 2], "ID": [3, 5]}), delete=s.inspect.files()["file_path"].tolist())
+    several: list[dict[str, Any]] = [{}, {"identifier_columns": ["id"], "columns": ["ID"]}]
+    for more in several:
+        found = s.changes(None, "main", rows=True, spark=warehouse.session, **more).toArrow()
+        plain = s.changes(None, "main", rows=True, **more)
+        assert (found.column_names, rows(found)) == (plain.column_names, rows(plain))
+
+
 def texts(table: pa.Table) -> Counter[str]:
     return Counter(repr(list(row.values())) for row in table.to_pylist())
 
