@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,21 +33,25 @@ FINDING_SCHEMA = pa.schema(
 
 
 class Role:
-    """What a row of `CHECKED_SCHEMA` is: a finding; a data file; a delete file's or a vector's claim on one."""
+    """What a row of `CHECKED_SCHEMA` is: a finding; a data file; a delete file's or a vector's claim on one; row ids
+    that a data file takes."""
 
-    FINDING, DATA, POSITIONS, VECTOR = range(4)
+    FINDING, DATA, POSITIONS, VECTOR, IDS = range(5)
 
 
 #: What checking one file gives: findings, and what can be judged only next to other files. ``key`` is the data file
 #: that a row is about, without scheme and host, which tables that were moved by editing their metadata have in some
 #: places only; ``named`` the same as it is spelled there, ``rows`` how many rows the data file has,
-#: or, of a claim, how many it must have.
+#: or, of a claim, how many it must have. Of row ids ``key`` is a part of all that the table has given out, ``first_id``
+#: and ``end_id`` what the file takes, the end not with it.
 CHECKED_SCHEMA = pa.schema(
     [
         pa.field("role", pa.int32()),
         pa.field("key", pa.string()),
         pa.field("named", pa.string()),
         pa.field("rows", pa.int64()),
+        pa.field("first_id", pa.int64()),
+        pa.field("end_id", pa.int64()),
         *FINDING_SCHEMA,
     ]
 )
@@ -113,6 +118,11 @@ class Checked:
     def claim(self, role: int, place: Place, named: str, rows: int) -> None:
         """A delete on a data file that must have so many rows."""
         self._claim(role, place, named, rows)
+
+    def row_ids(self, place: Place, keys: Iterable[str], first: int, end: int) -> None:
+        """Row ids that a data file takes, in each part of the table's."""
+        taken = {"role": Role.IDS, "named": place.location, "first_id": first, "end_id": end, **_columns(place)}
+        self.rows += ({**taken, "key": key} for key in keys)
 
     def _claim(self, role: int, place: Place, named: str, rows: int | None) -> None:
         self.rows.append({"role": role, "key": path_only(named), "named": named, "rows": rows, **_columns(place)})

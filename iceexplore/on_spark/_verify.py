@@ -24,6 +24,7 @@ from iceexplore.on_spark._verify_claims import beside, judged, suspects
 from iceexplore.on_spark._verify_deletes import Puffins, check_equality, check_positions, check_vector
 from iceexplore.on_spark._verify_entries import check_entry
 from iceexplore.on_spark._verify_footers import check_columns, check_footer, quiet
+from iceexplore.on_spark._verify_row_ids import claim_row_ids
 from iceexplore.on_spark._verify_values import check_values
 from iceexplore.storage import progress
 
@@ -168,6 +169,8 @@ def _check(
     found = check_footer(state, place, entry, out)
     if entry["content_type"] == 0:
         out.data(place, entry["record_count"] if found is None else found.rows)
+        if found is not None:
+            claim_row_ids(state, place, entry, found, out)
     if found is None:
         return
     if entry["content_type"] == 1:

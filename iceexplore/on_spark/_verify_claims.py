@@ -1,4 +1,5 @@
-"""What can be judged only next to other files: positions within their data file, and deletes of files that are not."""
+"""What can be judged only next to other files: positions within their data file, deletes of files that are not, row ids
+that two files take."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import FileMissingError, IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.on_spark._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place, Role
+from iceexplore.on_spark._verify_row_ids import judge_row_ids, taken_before
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["JUDGED_SCHEMA", "beside", "judged", "suspects"]
 
 #: `CHECKED_SCHEMA` with what all rows of one key say: the data file's rows, how it is spelled (least and greatest: two
-#: spellings are two files, in two buckets say, of which nothing can be said), how often it is live, its vectors.
+#: spellings are two files, in two buckets say, of which nothing can be said), how often it is live, its vectors; and of
+#: the row ids that begin before these, where the last end and whose they are.
 JUDGED_SCHEMA = pa.schema(
     [
         *CHECKED_SCHEMA,
@@ -26,6 +29,8 @@ JUDGED_SCHEMA = pa.schema(
         pa.field("data_named_too", pa.string()),
         pa.field("data_count", pa.int64()),
         pa.field("vector_count", pa.int64()),
+        pa.field("before_end", pa.int64()),
+        pa.field("before_named", pa.string()),
     ]
 )
 
@@ -49,7 +54,7 @@ def beside(checked: pa.Table) -> pa.Table:
     sums = table.group_by("key").aggregate(wanted)
     place = pc.index_in(checked["key"], value_set=sums["key"].combine_chunks())
     columns = [sums[f"{name}_{how}"].take(place) for name, how in wanted]
-    made = pa.Table.from_arrays([*checked.columns, *columns], names=JUDGED_SCHEMA.names)
+    made = pa.Table.from_arrays([*checked.columns, *columns, *taken_before(checked)], names=JUDGED_SCHEMA.names)
     return made.cast(JUDGED_SCHEMA)
 
 
@@ -59,6 +64,9 @@ def suspects(checked: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     same = Window.partitionBy("key")
+    # As `taken_before` has it here.
+    before = same.orderBy("first_id", "named", "manifest", "entry").rowsBetween(Window.unboundedPreceding, -1)
+    taken = f.max(f.when(f.col("role") == Role.IDS, f.struct("end_id", "named"))).over(before)
     data = f.col("role") == Role.DATA
     frame = checked.select(
         "*",
@@ -67,10 +75,13 @@ def suspects(checked: DataFrame) -> DataFrame:
         f.max(f.when(data, f.col("named"))).over(same).alias("data_named_too"),
         f.sum(f.when(data, 1).otherwise(0)).over(same).alias("data_count"),
         f.sum(f.when(f.col("role") == Role.VECTOR, 1).otherwise(0)).over(same).alias("vector_count"),
+        taken["end_id"].alias("before_end"),
+        taken["named"].alias("before_named"),
     )
     claim = f.col("role").isin(Role.POSITIONS, Role.VECTOR)
     return frame.where(
         (f.col("role") == Role.FINDING)
+        | ((f.col("role") == Role.IDS) & (f.col("first_id") < f.col("before_end")))
         | (data & ((f.col("data_count") > 1) | (f.col("vector_count") > 1)))
         | (
             claim
@@ -89,6 +100,9 @@ def judged(state: TableState, rows: pa.Table) -> pa.Table:
     out = Checked()
     for row in rows.filter(pc.invert(plain)).to_pylist():
         place = Place(row["location"], row["content"], row["manifest"], row["entry"], row["snapshot_id"])
+        if row["role"] == Role.IDS:
+            judge_row_ids(state, place, row, out)
+            continue
         if row["data_named"] != row["data_named_too"]:
             continue
         if row["role"] == Role.DATA:

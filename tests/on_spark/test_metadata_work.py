@@ -21,6 +21,8 @@ from iceexplore.on_spark._arrow_types import for_spark, held_type
 from iceexplore.on_spark._bundles import deal, from_table
 from iceexplore.on_spark._findings import CHECKED_SCHEMA, Checked, Place, Role
 from iceexplore.on_spark._verify_claims import beside, judged
+from iceexplore.on_spark._verify_footers import Footer
+from iceexplore.on_spark._verify_row_ids import claim_row_ids
 from iceexplore.storage import CACHE
 
 BY_LEAF = [d.name for d in DEFINITIONS.values() if d.by_leaf is not None]
@@ -156,6 +158,28 @@ def test_what_is_judged_next_to_other_files() -> None:
         *["file-twice"] * 2,
     ]
     assert judged(state, beside(CHECKED_SCHEMA.empty_table())).num_rows == 0
+
+
+def claimed_row_ids(state: Any) -> Checked:
+    """Files of ten rows: the second overlaps the first, the fourth is live twice, the fifth has row ids of its own."""
+    out = Checked()
+    for i, (name, first, ids) in enumerate(
+        [("a", 0, ()), ("b", 9, ()), ("c", 20, ()), ("d", 30, ()), ("d", 30, ()), ("e", 21, (1, 2147483540))]
+    ):
+        found = Footer("parquet", 10, None, frozenset(ids))
+        claim_row_ids(state, Place(f"/t/{name}.parquet", 0, "/t/m.avro", i), {"first_row_id": first}, found, out)
+    found = Footer("parquet", 10, None, frozenset())
+    for none in (None, -5):
+        claim_row_ids(state, Place("/t/f.parquet", 0), {"first_row_id": none}, found, out)
+    return out
+
+
+def test_row_ids_are_compared_in_parts() -> None:
+    state = simulated(3).state
+    rows = judged(state, beside(claimed_row_ids(state).table())).to_pylist()
+    assert [(r["code"], r["location"], r["found"], r["expected"]) for r in rows] == [
+        ("row-ids-twice", "/t/b.parquet", "9", "at least 10")
+    ]
 
 
 def test_work_goes_by_value_as_spark_pickles_it() -> None:

@@ -498,6 +498,18 @@ def test_a_file_that_is_live_twice(copied: Callable[[str], Path]) -> None:
     assert {code for code, _ in found(folder)} == {"file-twice", "count-mismatch"}  # the list counts entries
 
 
+def test_row_ids_that_two_files_take(copied: Callable[[str], Path]) -> None:
+    """Said once, of the later file, however many parts of the table's row ids the two of them share."""
+    folder = copied("v3")
+    files = ix.open(folder).inspect.data_files().set_index("first_row_id")["file_path"]
+    rewritten(folder, 3, columns(first_row_id=pa.array([ROWS // 2], pa.int64())))  # the second append's
+    rows = ix.open(folder).verify()
+    assert list(rows["code"]) == ["row-ids-twice"]
+    assert rows["location"][0] == files[ROWS]
+    assert rows["text"][0].startswith(f"{ROWS // 2} of its rows have the ids of rows in {files[0]}, ")
+    assert (rows["found"][0], rows["expected"][0]) == (str(ROWS // 2), f"at least {ROWS}")
+
+
 def test_an_unknown_level(healthy: dict[str, Path]) -> None:
     with pytest.raises(OptionError, match="level='all': choose 'footers' or 'data'"):
         ix.open(healthy["v2"]).verify(level="all")  # type: ignore[call-overload]

@@ -12,6 +12,8 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import UnsupportedError
 from iceexplore.on_spark import verify_here
+from iceexplore.on_spark._findings import Checked, Place
+from iceexplore.on_spark._verify_claims import beside, suspects
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.session import TABLES, Spark
@@ -56,6 +58,14 @@ def test_findings_are_the_same_on_workers(warehouse: Warehouse, tmp_path: Path) 
         there = ix.open(copy).verify(warehouse.session, level=level).toArrow()
         assert {"file-missing", "file-truncated", "count-mismatch"} <= set(here["code"].to_pylist())
         assert rows(there) == rows(here)
+    # Row ids that two files take are compared in an order, here and there.
+    checked = Checked()
+    for key, file, begin, end in (("1", "b", 7, 12), ("1", "a", 0, 10), ("1", "c", 9, 11), ("2", "c", 20, 30)):
+        checked.row_ids(Place(file, 0, "m", 0), [key], begin, end)
+    taken = beside(checked.table()).select(["named", "before_end", "before_named"]).to_pylist()
+    found = suspects(warehouse.session.createDataFrame(checked.table())).toArrow()
+    assert sorted(found["named"].to_pylist()) == ["b", "c"]
+    assert all(row in taken for row in found.select(["named", "before_end", "before_named"]).to_pylist())
 
 
 def iter_names(folder: Path) -> Any:
