@@ -24,6 +24,9 @@ from iceexplore.planning import nearest
 
 __all__ = ["list_given", "plain_values", "python_column"]
 
+#: Of values that may be null without being None. pandas' are told by their names, so that nobody has to import it.
+_NUMPY_TIMES = (np.datetime64, np.timedelta64)
+_PANDAS_NULLS = frozenset(("NaTType", "NAType"))
 _WRONG = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
@@ -63,6 +66,7 @@ def python_column(
     OptionError
         Arrow cannot hold them, or they are not of the column's shape.
     """
+    values = _told(values)
     try:
         match kind:
             case StructType(fields):
@@ -76,6 +80,17 @@ def python_column(
         raise
     except _WRONG as error:
         raise OptionError(f"column {where!r} has values that Arrow cannot hold: {error}") from None
+
+
+def _told(values: Any) -> Any:
+    """Python's values with None where they are ``NaT`` or ``NA``, the nulls of pandas and NumPy. NaN is a number."""
+    if not (isinstance(values, list) or (hasattr(values, "dtype") and values.dtype == object)):
+        return values  # pandas' own types, and Arrow's, know their nulls
+    # Few types of many values: nothing is looked at, nor pandas imported, where none of them has such a null.
+    kinds = {k for k in set(map(type, values)) if issubclass(k, _NUMPY_TIMES) or k.__name__ in _PANDAS_NULLS}
+    if not kinds:
+        return values
+    return [None if type(v) in kinds and (not isinstance(v, _NUMPY_TIMES) or np.isnat(v)) else v for v in values]
 
 
 def _rows(values: Iterable[Any], from_pandas: bool) -> list[Any]:
@@ -143,12 +158,12 @@ def _maps(
             raise _misshaped(v, "a dictionary or a list of pairs", where)
     lengths = pa.array([None if v is None else len(v) for v in pairs], pa.int64())
     flat = [p for v in pairs if v is not None for p in v]
-    if any(k is None for k, _ in flat):
-        raise OptionError(f"column {where!r} has a key that is null")
     keys, values = (
         _whole(python_column([p[i] for p in flat], f.type, to, f"{where}.{f.name}", from_pandas=from_pandas))
         for i, f, to in ((0, key, target.key_type), (1, value, target.item_type))
     )
+    if keys.null_count:
+        raise OptionError(f"column {where!r} has a key that is null")
     keys = fitted(keys, key.type, target.key_type, f"{where}.key")  # Arrow has no maps of keys without a type
     return map_of(lengths, keys, values, pa.map_(keys.type, values.type))
 
@@ -182,10 +197,12 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
 
 
 def plain_values(values: Any, *, from_pandas: bool) -> Any:
-    """`pyarrow.array` with the nanoseconds of pandas' timestamps: told no type, Arrow takes them for Python's.
+    """`pyarrow.array` with the nulls of pandas and NumPy, and with the nanoseconds of pandas' timestamps: told no type,
+    Arrow takes those for Python's.
 
     Errors are Arrow's.
     """
+    values = _told(values)
     found = pa.array(values, from_pandas=from_pandas)
     is_python = not hasattr(values, "dtype") or values.dtype == object
     if is_python and pa.types.is_timestamp(found.type) and any(getattr(v, "nanosecond", 0) for v in values):

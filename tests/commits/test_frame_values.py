@@ -6,14 +6,25 @@ import datetime as dt
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from iceexplore.commits._fit import fitted
+from iceexplore.commits._frames import arrow_frame
 from iceexplore.commits._required import with_required
 from iceexplore.commits._type_notation import type_of
 from iceexplore.errors import OptionError
-from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, StructType, arrow_type, human_value
+from iceexplore.metadata import (
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    Schema,
+    StructType,
+    arrow_type,
+    human_value,
+)
 
 BAD_TIME = pa.array([5, -1, 6], pa.int64()).cast(pa.time64("us"))
 OFFSETS = pa.array([0, 1, 2, 3], pa.int32())
@@ -72,3 +83,52 @@ def test_the_lowest_instant_is_no_time_at_all() -> None:
         text = human_value(PrimitiveType("timestamp_ns"), "identity", value)
         assert text == "1677-09-21T00:12:43.145224192"
     assert human_value(PrimitiveType("timestamp"), "identity", dt.datetime(2024, 1, 1)) == "2024-01-01T00:00:00"
+
+
+NULLS = [None, pd.NaT, pd.NA, np.datetime64("NaT"), np.datetime64("NaT", "us"), np.timedelta64("NaT")]
+GIVEN: list[tuple[str, Any, Any]] = [
+    ("long", 1, 1),
+    ("string", "x", "x"),
+    ("double", 1.5, 1.5),
+    ("timestamp", pd.Timestamp("2024-01-01"), dt.datetime(2024, 1, 1)),
+    ("timestamp", np.datetime64("2024-01-01", "us"), dt.datetime(2024, 1, 1)),
+    ("date", dt.date(2024, 1, 1), dt.date(2024, 1, 1)),
+    ("list<int>", [1], [1]),
+    ("struct<a:int>", {"a": 1}, {"a": 1}),
+    ("map<string,int>", {"a": 1}, [("a", 1)]),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "seen"), GIVEN)
+def test_every_null_of_pandas_and_numpy_is_null(kind: str, value: Any, seen: Any) -> None:
+    """Among Python's values, and in pandas' and NumPy's columns of objects."""
+    typed = type_of(kind)
+    schema = Schema(0, (NestedField(1, "x", typed),))
+    for null in NULLS:
+        held = np.empty(2, object)
+        held[:] = [value, null]
+        series = pd.Series(held, dtype=object)
+        frames = [{"x": column} for column in ([value, null], (null, value), held, series)]
+        for frame in (*frames, pd.DataFrame({"x": series})):
+            given = arrow_frame(frame, schema)["x"].combine_chunks()
+            made = fitted(given, typed, arrow_type(typed), "x").to_pylist()
+            assert made in ([seen, None], [None, seen]), (null, frame)
+        assert arrow_frame({"x": [null, null]}, schema)["x"].null_count == 2
+
+
+def test_nulls_inside_of_nested_values() -> None:
+    rows = {"x": [{"l": [1, pd.NA]}, {"l": pd.NA}, {"l": [pd.NaT]}]}
+    typed = type_of("struct<l:list<int>>")
+    found = arrow_frame(rows, Schema(0, (NestedField(1, "x", typed),)))["x"].to_pylist()
+    assert found == [{"l": [1, None]}, {"l": None}, {"l": [None]}]
+    keyed = Schema(0, (NestedField(1, "x", type_of("map<string,int>")),))
+    for null in NULLS:
+        with pytest.raises(OptionError, match="column 'x' has a key that is null"):
+            arrow_frame({"x": [[("a", 1), (null, 2)]]}, keyed)
+
+
+def test_nan_is_no_null_among_pythons_values() -> None:
+    schema = Schema(0, (NestedField(1, "x", PrimitiveType("double")),))
+    assert str(arrow_frame({"x": [float("nan"), pd.NA]}, schema)["x"].to_pylist()) == "[nan, None]"
+    with pytest.raises(OptionError, match="column 'x' has values that Arrow cannot hold"):
+        arrow_frame({"x": ["a", float("nan")]}, Schema(0, (NestedField(1, "x", PrimitiveType("string")),)))
