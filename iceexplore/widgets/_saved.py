@@ -85,10 +85,20 @@ class Collected:
 
     def left_out(self) -> list[str]:
         """What is not in the page, in sentences."""
-        out = [f"Not in this page, as it would grow too large: {n:,} {what}." for what, n in self.missing.items()]
+        out = [
+            f"Not in this page, as it would grow too large: {_so_many(n, what)}."
+            for what, n in self.missing.items()
+        ]
         if self.cut:
-            out.append(f"Of {self.cut:,} tables the first {self.rows:,} rows are in this page.")
+            rows = "row is" if self.rows == 1 else f"{self.rows:,} rows are"
+            out.append(f"Of {_so_many(self.cut, 'tables')} the first {rows} in this page.")
         return out
+
+
+def _so_many(count: int, what: str) -> str:
+    """A number of something that is given in the plural; details have no other form."""
+    one = {"snapshots": "snapshot", "tables": "table"}.get(what, what)
+    return f"{count:,} {one if count == 1 else what}"
 
 
 #: The details of a node; a node's table or text, by its key: columns, rows, total and nodes, or text.

@@ -15,6 +15,8 @@ import iceexplore as ix
 from iceexplore.errors import StorageError
 from iceexplore.widgets import Explorer
 from iceexplore.widgets._forest import Forest, View
+from iceexplore.widgets._saved import Collected
+from iceexplore.widgets._saved_redact import PageRedactor
 from tests.full_disk import little_room
 
 SECRET = "hunter2zq"
@@ -205,3 +207,15 @@ def test_a_table_without_snapshots(tmp_path: Path) -> None:
     saved = data_of(widget.save_html(tmp_path / "empty.html").path)
     assert set(saved["trees"]) == {""}
     assert "table" in saved["details"]
+
+
+def test_what_is_left_out_is_counted_in_words() -> None:
+    made = Collected(0, 1, PageRedactor.__new__(PageRedactor), cut=1)
+    made.misses("tables")
+    for _ in range(2):
+        made.misses("snapshots")
+    assert made.left_out() == [
+        "Not in this page, as it would grow too large: 1 table.",
+        "Not in this page, as it would grow too large: 2 snapshots.",
+        "Of 1 table the first row is in this page.",
+    ]

@@ -190,7 +190,7 @@ export function timelineView(model) {
         ...(there.has("") ? [item("○", "other")] : []),
         ...(most ? [el("span", {}, `height: ${WORDS[measure.value]}, log scale to ${amount(measure.value, most)}`)] : []),
         ...(all.some((s) => !s.reached) ? [el("span", {}, "hollow: no ref reaches it")] : []),
-        ...(left ? [el("span", {}, `${count(left)} earlier ones are left out`)] : []),
+        ...(left ? [el("span", {}, left === 1 ? "1 earlier one is left out" : `${count(left)} earlier ones are left out`)] : []),
       );
       return;
     }
