@@ -51,7 +51,7 @@ def small_row_groups() -> Iterator[None]:
     """Data files get row groups of two rows, with Bloom filters wherever Parquet has them."""
     import pyarrow.parquet as pq
 
-    def parquet(table: pa.Table, codec: str) -> tuple[bytes, Any]:
+    def parquet(table: pa.Table, codec: str, with_nan: object) -> tuple[bytes, Any]:
         out = io.BytesIO()
         plain = [f.name for f in table.schema if not pa.types.is_boolean(f.type) and not pa.types.is_nested(f.type)]
         pq.write_table(
