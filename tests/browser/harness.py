@@ -43,6 +43,12 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 _LAB_NOISE = ("favicon", "/api/contents/.jupyter", "ResizeObserver loop")
 
 
+#: ms. To ask in every frame, as Playwright does, takes the core on which the kernel works.
+_POLLING = 100
+
+_OPENED = "window.jupyterapp?.shell?.currentWidget?.content?.model?.cells"
+_IDLE = "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+
 # The tracebacks of the cells that raised (JupyterLab draws them like any stderr: ask the model).
 _RAISED = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
   .flatMap(cell => cell.cell_type === "code" ? cell.getOutputs() : [])
@@ -198,19 +204,17 @@ class NotebookPage:
         # each workspace is new, so that no tab of an earlier test comes back
         workspace = f"w{secrets.token_hex(6)}"
         self.page.goto(f"{self._lab.url}/lab/workspaces/{workspace}/tree/{name}?reset&token={self._lab.token}")
-        self.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.content?.model?.cells", timeout=120_000)
+        self.page.wait_for_function(_OPENED, timeout=120_000, polling=_POLLING)
         if single:
             self.page.evaluate("window.jupyterapp.commands.execute('application:set-mode', {mode: 'single-document'})")
             self.page.evaluate("window.jupyterapp.shell.collapseLeft(); window.jupyterapp.shell.collapseRight()")
         self.theme(self._theme)  # the server remembers another tab's
-        self.page.wait_for_function(
-            "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'", timeout=120_000
-        )
+        self.page.wait_for_function(_IDLE, timeout=120_000, polling=_POLLING)
 
     def run_all(self, seconds: float = 240) -> None:
         """Run every cell; a cell that raises fails here, by its traceback."""
         self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")  # not its end
-        self.page.wait_for_function(_DONE, timeout=seconds * 1000)
+        self.page.wait_for_function(_DONE, timeout=seconds * 1000, polling=_POLLING)
         raised = self.page.evaluate(f"({_RAISED})()")
         if raised:
             raise AssertionError("a cell failed:\n" + "\n".join(raised))
@@ -267,11 +271,9 @@ class Notebook7Page(NotebookPage):
     def open(self, notebook: Path, *, single: bool = True) -> None:
         """Open a copy of a notebook, and wait for its kernel."""
         self.page.goto(f"{self._lab.url}/notebooks/{self._lab.add(notebook)}?token={self._lab.token}")
-        self.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.content?.model?.cells", timeout=120_000)
+        self.page.wait_for_function(_OPENED, timeout=120_000, polling=_POLLING)
         self.theme(self._theme)
-        self.page.wait_for_function(
-            "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'", timeout=120_000
-        )
+        self.page.wait_for_function(_IDLE, timeout=120_000, polling=_POLLING)
 
     def our_errors(self) -> list[str]:
         """Less what Notebook 7 says of settings and commands that it lacks: a widget's script is from a blob."""
