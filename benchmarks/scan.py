@@ -5,7 +5,8 @@ process, in turn, seven times after a first round that is not counted; both must
 column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
 its own. CPU is the median of what a run takes of it, in all of Spark's processes: of a machine that is busy with other
 things it says more than time. Memory is the most that Spark's Java and Python processes held (Linux: ``VmHWM``), in a
-process that reads one way only, the median of five. Results go to ``results/scan.md``, where each case has its place.
+process that reads one way only, the median of five. Spark is what ``ix.spark`` starts, for both. Results go to
+``results/scan.md``, where each case has its place.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
 CASES = {
     "plain": "no deletes",
     "vectors": "deletion vectors (version 3)",
@@ -43,27 +43,19 @@ MODES = ", ".join(f"'write.{what}.mode'='merge-on-read'" for what in ("delete", 
 
 
 def session(folder: Path) -> Any:
-    """A local Spark with Iceberg's runtime."""
-    from pyspark.sql import SparkSession
+    """As ``ix.spark`` makes it, with Iceberg's runtime."""
+    import iceexplore as ix
 
-    options = {
-        "spark.jars.packages": RUNTIME,
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    config = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "3g",
         "spark.sql.catalog.cat": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.cat.type": "hadoop",
         "spark.sql.catalog.cat.warehouse": str(folder),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
-        "spark.driver.memory": "3g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
     }
-    builder = SparkSession.builder.master("local[2]").appName("benchmark")
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
-    return made
+    return ix.spark("benchmark", iceberg=True, config=config)
 
 
 def make(folder: Path, rows: int) -> None:
@@ -222,6 +214,8 @@ def held_in(way: str, case: str, folder: Path) -> int:
 
 def section(folder: Path, case: str, rows: int, runs: int) -> str:
     """What was found of one case, as Markdown."""
+    from iceexplore.on_spark._session import ICEBERG_VERSION
+
     load = os.getloadavg()[0]
     found = child("--case", case, "--data", str(folder), "--runs", str(runs))
     memory = {way: held_in(way, case, folder) for way in ("iceberg", "iceexplore")}
@@ -245,7 +239,7 @@ def section(folder: Path, case: str, rows: int, runs: int) -> str:
     about = (
         f"{rows:,} rows in {FILES.get(case, 8):,} files. {runs} runs each; load of the machine before (this runs two "
         f"threads): {load:.1f}. {platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python "
-        f"{platform.python_version()}, PySpark {version('pyspark')}, Iceberg {RUNTIME.rpartition(':')[2]}."
+        f"{platform.python_version()}, PySpark {version('pyspark')}, Iceberg {ICEBERG_VERSION}."
     )
     head = [
         "| read | with | best, s | median, s | its speed (best, median) | CPU, s | made in, s | memory, MB |",

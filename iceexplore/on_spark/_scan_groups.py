@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +42,7 @@ from iceexplore.reading import (
     is_made_up,
     naming_of,
 )
+from iceexplore.storage import is_local
 
 __all__ = ["Group", "MOST_LINKS", "PLACED", "ScanParts", "scan_parts"]
 
@@ -347,8 +347,9 @@ class _Sorting:
                 return e
             return np.packbits(marks, bitorder="little").view(np.int64)
 
-        near = "://" not in self._state.storage.resolve(self._state.metadata_location)
-        threads = min(_THREADS, os.cpu_count() or 1) if near else _THREADS
+        # Of a local file what takes time is to decode it: threads would be no quicker, and hold more.
+        near = is_local(self._state.storage.resolve(self._state.metadata_location))
+        threads = 1 if near else _THREADS
         with ThreadPoolExecutor(threads, "iceexplore-deletes") as pool:
             return dict(zip(chosen, pool.map(bits, chosen), strict=True))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
+from iceexplore.on_spark._defaults import as_text, defaults
 from iceexplore.on_spark._java import JAVA_ADVICE, check_java
 from iceexplore.on_spark._register import register
 from iceexplore.on_spark._session_info import SessionInfo, version_of
@@ -30,7 +30,6 @@ _REFUSED = (
     "It may refuse a setting, of config= or of a spark-defaults.conf (SPARK_CONF_DIR): more memory than there is "
     "(spark.driver.memory), an option that Java does not know, or packages that it cannot get (spark.jars.packages)."
 )
-_GIB = 1 << 30
 _SECONDS_TO_END = 60
 #: Settings that lists are given in: ours are added to the user's.
 _LISTS = ("spark.jars.packages", "spark.sql.extensions")
@@ -53,7 +52,8 @@ def spark(name: str = "iceexplore", *, iceberg: bool = False, config: Mapping[st
         Iceberg's own runtime, too: for ``engine="iceberg"``, and to write tables with Spark SQL. Spark downloads
         it (50 MB) when it is first asked for.
     config
-        Settings of a new session, before ours.
+        Settings of a new session, before those of a ``spark-defaults.conf`` (of ``SPARK_CONF_DIR``, or of the folder
+        ``conf`` of Spark's home), which come before ours.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def spark(name: str = "iceexplore", *, iceberg: bool = False, config: Mapping[st
     >>> spark = ix.spark()
     >>> spark.read.format("iceexplore").option("branch", "audit").load("warehouse/db/trips").show()
     """
-    given = {str(k): _text(v) for k, v in (config or {}).items()}
+    given = {str(k): as_text(v) for k, v in (config or {}).items()}
     session = active_session()
     if session is not None:
         _check_running(session, iceberg, given)
@@ -175,7 +175,7 @@ def _build(name: str, settings: Mapping[str, str]) -> Any:
 def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
     version, scala = _installed()
     java = check_java(version, iceberg=iceberg)
-    settings = {**_defaults(), **given}
+    settings = {**defaults(_spark_home()), **given}
     if iceberg:
         ours = {_LISTS[0]: iceberg_runtime(version, scala), _LISTS[1]: _EXTENSIONS}
         for key, value in ours.items():
@@ -224,12 +224,17 @@ def _end_java() -> None:
     SparkContext._gateway = SparkContext._jvm = None
 
 
+def _spark_home() -> Path:
+    from pyspark.find_spark_home import _find_spark_home
+
+    return Path(_find_spark_home())
+
+
 def _installed() -> tuple[tuple[int, int], str]:
     """Version and Scala version of the Spark that PySpark would start (``SPARK_HOME``, else its own)."""
     import pyspark
-    from pyspark.find_spark_home import _find_spark_home
 
-    home = Path(_find_spark_home())
+    home = _spark_home()
     if not (home / "bin" / "spark-submit").is_file():
         raise MissingDependencyError(
             f"SPARK_HOME is {os.environ.get('SPARK_HOME')!r}, and no bin/spark-submit is there: let it name Spark's "
@@ -240,39 +245,6 @@ def _installed() -> tuple[tuple[int, int], str]:
         if found:
             return version_of(found.group(2)), found.group(1)
     return version_of(pyspark.__version__), "2.13"
-
-
-def _defaults() -> dict[str, str]:
-    cores = os.cpu_count() or 2
-    somebody_looks = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
-    log = Path(__file__).with_name("log4j2.properties").as_uri()
-    return {
-        "spark.master": os.environ.get("MASTER") or "local[*]",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": f"{_heap() >> 20}m",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": _text(somebody_looks),
-        # Joins and sorts on one machine: Spark's 200 pieces are for clusters.
-        "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
-        "spark.sql.python.filterPushdown.enabled": "true",
-    }
-
-
-def _heap() -> int:
-    """Bytes for Java: a quarter of the memory (of the container), between 1 and 8 GiB; the Python workers need some."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        total = 8 * _GIB
-    with contextlib.suppress(OSError, ValueError):
-        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return max(_GIB, min(8 * _GIB, total // 4))
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _register(session: Any) -> None:

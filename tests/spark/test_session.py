@@ -17,6 +17,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
 from iceexplore.on_spark import SessionInfo, _session
+from iceexplore.on_spark._defaults import defaults
 from iceexplore.on_spark._java import check_java, java_version
 from iceexplore.on_spark._session import _installed, active_session, iceberg_runtime
 from tests.spark.conftest import Warehouse
@@ -55,6 +56,7 @@ out = {
     "host": get("spark.driver.host"),
     "ui": s.sparkContext.uiWebUrl,
     "progress": get("spark.ui.showConsoleProgress"),
+    "memory": get("spark.driver.memory"),
     "python": s.range(1).mapInArrow(where, "python string").collect()[0][0],
     "again": ix.spark() is s,
     "local": info.local, "connect": info.connect, "iceberg": info.iceberg,
@@ -81,12 +83,15 @@ print(json.dumps(out))
 
 @pytest.mark.spark
 def test_a_new_session_works_at_once(trips: Path, tmp_path: Path) -> None:
-    done = python(NEW.replace("SAMPLE", repr(str(trips))).replace("LAB", repr(str(tmp_path / "lab"))))
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 700m\nspark.sql.shuffle.partitions 9\n")
+    script = NEW.replace("SAMPLE", repr(str(trips))).replace("LAB", repr(str(tmp_path / "lab")))
+    done = python(script, SPARK_CONF_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     out = json.loads(done.stdout.splitlines()[-1])
     assert out.pop("format") == [f.name for f in ix.open(trips).schema.fields]
     assert out == {
         "name": "mine", "master": "local[1]", "partitions": "3", "host": "127.0.0.1", "ui": None, "progress": "false",
+        "memory": "700m",
         "python": sys.executable, "again": True, "local": True, "connect": False, "iceberg": False, "stopped": True,
         "then": ["OptionError: this Spark session was stopped: "],
     }  # fmt: skip
@@ -217,6 +222,24 @@ def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "broken", None)))
     with pytest.raises(MissingDependencyError, match="does not run"):
         check_java((4, 1))
+
+
+@pytest.mark.parametrize("where", ["variable", "home"])
+def test_the_users_settings_come_before_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    ours = defaults(tmp_path)
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    (folder / "spark-defaults.conf").write_text(
+        "# spark.ui.enabled true\n\n  spark.driver.memory\t16g\nspark.master=local[1]\nspark.driver.host: here\n"
+        "spark.sql.shuffle.partitions\nspark.app.name caf\u00e9 \udcff\n",
+        encoding="utf-8", errors="surrogateescape",
+    )  # fmt: skip
+    if where == "variable":
+        monkeypatch.setenv("SPARK_CONF_DIR", str(folder))
+    said = {"spark.driver.memory", "spark.master", "spark.driver.host", "spark.sql.shuffle.partitions"}
+    left = defaults(tmp_path / "nowhere" if where == "variable" else tmp_path)
+    assert left == {name: value for name, value in ours.items() if name not in said} != ours
 
 
 @pytest.mark.parametrize("home", ["gone", "java"])
