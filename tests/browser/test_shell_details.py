@@ -209,6 +209,39 @@ def test_on_paper(browser: Any) -> None:
         assert page.locator(".ice-detail .ice-table").bounding_box()["width"] <= 940
 
 
+def test_where_jupyterlab_is_not(browser: Any) -> None:
+    cases = [
+        ("body.dataset.vscodeThemeKind = 'vscode-dark'", "light", "dark"),
+        ("body.dataset.vscodeThemeKind = 'vscode-light'", "dark", "light"),
+        ("documentElement.setAttribute('theme', 'dark')", "light", "dark"),  # Colab
+        ("documentElement.dataset.theme = 'light'", "dark", "light"),
+        ("body.style.color = '#eee'", "light", "dark"),
+        ("body.style.color = '#111'", "dark", "light"),  # nbconvert's classic pages
+    ]
+    with bare_page(browser, Timeline(ix.sample("trips"))) as bare:
+        # the bundle that VS Code, Colab and nbconvert show widgets with has this, whatever the theme
+        bare.page.add_style_tag(content=":root { --jp-layout-color0: white; }")
+        for where, system, theme in cases:
+            bare.page.emulate_media(color_scheme=system)
+            bare.page.evaluate(
+                f"""() => {{
+                  delete document.body.dataset.jpThemeLight;
+                  document.{where};
+                }}"""
+            )
+            widget = bare.page.locator(f".ice-widget[data-ice-theme='{theme}']")
+            widget.wait_for(timeout=2_000)
+            paper = widget.evaluate("(one) => getComputedStyle(one).backgroundColor")
+            assert paper == ("rgb(17, 22, 29)" if theme == "dark" else "rgb(255, 255, 255)"), where
+            bare.page.evaluate(
+                """() => {
+                  delete document.body.dataset.vscodeThemeKind;
+                  delete document.documentElement.dataset.theme;
+                  document.documentElement.removeAttribute("theme");
+                }"""
+            )
+
+
 def test_beside_each_other_and_without_a_kernel(notebook: Any, tmp_path: Path) -> None:
     notebook.open(
         notebook_of(

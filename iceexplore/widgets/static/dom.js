@@ -107,15 +107,19 @@ export async function copyText(text) {
   }
 }
 
-// Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites, then the system.
+// Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
+// a page need not do as the system would like.
 export function theme() {
   const body = document.body.dataset;
   if (body.jpThemeLight !== undefined) return body.jpThemeLight === "false" ? "dark" : "light";
   const code = body.vscodeThemeKind;
   if (code !== undefined) return /light/.test(code) ? "light" : "dark";
-  const page = document.documentElement.dataset.theme;
-  if (page === "dark" || page === "light") return page;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const page = document.documentElement;
+  const named = page.dataset.theme ?? page.getAttribute("theme");
+  if (named === "dark" || named === "light") return named;
+  const text = /^rgba?\((\d+), (\d+), (\d+)/.exec(getComputedStyle(document.body).color);
+  const bright = text ? Math.max(...text.slice(1)) > 127 : matchMedia("(prefers-color-scheme: dark)").matches;
+  return bright ? "dark" : "light";
 }
 
 // What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, and `plain` where the system's
