@@ -17,8 +17,10 @@ from iceexplore.planning import Filter, equality_columns, match_deletes
 from iceexplore.reading._deletes import position_index
 from iceexplore.reading._history import DATA, DELETES, LeafKey, Step, file_keys, is_damaged, read_leaves
 
-__all__ = ["FileChanges", "changes_of_entries", "changes_of_step"]
+__all__ = ["BEGIN_AFTER", "FileChanges", "changes_of_entries", "changes_of_step"]
 
+#: What is left to do where a snapshot's own changes are lost.
+BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) leaves out the rows of `from`"
 #: A location without its scheme and authority: tables that were moved may have deletes that name the old ones.
 _AUTHORITY = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"
 
@@ -84,8 +86,7 @@ def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
     number = after.snapshot.snapshot_id
     if after.deletes or after.root.dialect in ROOT_DIALECTS:
         raise UnsupportedError(
-            f"the parent of snapshot {number} has expired: which rows it deleted cannot be told. "
-            "Begin after it: changes(from, to, rows=True) leaves out the rows of `from`"
+            f"the parent of snapshot {number} has expired: which rows it deleted cannot be told. {BEGIN_AFTER}"
         )
     rows = {row: key for key, row in after.data.items()}
     ours = [k for row, k in rows.items() if after.root.entries["snapshot_id"][row].as_py() == number]

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import FileMissingError, OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, Snapshot, TableMetadata
 from iceexplore.planning import ALWAYS, Expression, Filter, MatchedDeletes, evaluate, match_deletes
 from iceexplore.reading._changelog_algebra import CHANGE_FIELDS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID
-from iceexplore.reading._changelog_files import changes_of_entries, changes_of_step
+from iceexplore.reading._changelog_files import BEGIN_AFTER, changes_of_entries, changes_of_step
 from iceexplore.reading._columns import pruned
 from iceexplore.reading._data_file import read_data_file
 from iceexplore.reading._deletes import PositionDeletes
@@ -188,6 +188,8 @@ class ChangeReader:
         FormatError, UnsupportedError, FileMissingError
             The data file, or a delete that applies, cannot be read.
         """
+        if self._change.kind == "removed" and self._change.sides[0] is None:
+            self._check_left(row)
         for table, masks in self._masked(row):
             if self._change.kind == "kept":
                 was, now = masks
@@ -195,6 +197,15 @@ class ChangeReader:
                 yield self._told(table, was & ~now, "INSERT")
             else:
                 yield self._told(table, ~masks[0], "DELETE" if self._change.kind == "removed" else "INSERT")
+
+    def _check_left(self, row: int) -> None:
+        """A file that an expired snapshot was the last to have is often gone with it."""
+        location = self._files.entries["location"][row].as_py()
+        if not self._state.storage.exists(location):
+            raise FileMissingError(
+                f"the parent of snapshot {self._change.snapshot_id} has expired, and with it went {location}: "
+                f"which rows it deleted cannot be told. {BEGIN_AFTER}"
+            )
 
     def _masked(self, row: int) -> Iterator[tuple[pa.Table, list[Mask]]]:
         """Rows of a data file, and which of them are deleted on each side."""

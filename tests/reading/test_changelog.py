@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
-from iceexplore.errors import FormatError, OptionError, UnsupportedError
+from iceexplore.errors import FileMissingError, FormatError, OptionError, UnsupportedError
 from iceexplore.reading import changelog_batches
 from tests.reading.rows_lab import Lab, play
 
@@ -171,6 +171,18 @@ def test_a_parent_that_has_expired() -> None:
     with pytest.raises(UnsupportedError, match=f"parent of snapshot {cut.snapshot_id} has expired"):
         t.changes(cut.snapshot_id, rows=True)
     t.close()
+
+
+def test_an_expired_parent_takes_files_with_it(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long"})
+    lab.append({"id": [1, 2, 3]})
+    cut = lab.delete("id = 1")
+    last = lab.delete("id = 2")
+    assert cut and last
+    lab.expire(older_than="2100-01-01", retain_last=2)
+    with pytest.raises(FileMissingError, match=f"parent of snapshot {cut.snapshot_id} has expired, .* Begin after it"):
+        lab.changes(None, "main", rows=True)
+    assert rows_of(lab.changes(cut.snapshot_id, "main", rows=True)) == [(2, "DELETE", 0, last.snapshot_id)]
 
 
 def test_damage_is_an_error_since_changes_would_be_missing(tmp_path: Path) -> None:
