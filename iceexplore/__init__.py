@@ -93,16 +93,36 @@ _LAZY = {
     "spark": "iceexplore.on_spark",
 }
 
+# Packages that the documentation names (``ix.widgets.Timeline``, ``ix.commits.RULES``): there without an import of
+# their own, whatever was used before.
+_PACKAGES = (
+    "commits",
+    "deletes",
+    "errors",
+    "formats",
+    "graph",
+    "inspect",
+    "labs",
+    "manifests",
+    "metadata",
+    "on_spark",
+    "planning",
+    "reading",
+    "render",
+    "storage",
+    "widgets",
+)
+
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "widgets":
-        return importlib.import_module("iceexplore.widgets")
+    if name in _PACKAGES:
+        return importlib.import_module(f"iceexplore.{name}")
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'iceexplore' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_PACKAGES, *(name for name in globals() if name.startswith("__"))})

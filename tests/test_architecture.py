@@ -192,6 +192,18 @@ def test_import_leaves_the_heavy_ones_alone() -> None:
     assert done.stdout.split() == []
 
 
+def test_packages_are_there_without_an_import_of_their_own_and_completed() -> None:
+    packages = [name for name in HOUSE if (PACKAGE / name).is_dir()]
+    code = f"""
+import iceexplore as ix
+print(*[name for name in {packages!r} if name not in dir(ix) or not getattr(ix, name)])
+print(*[name for name in ("Any", "annotations") if name in dir(ix)])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len(packages) > 10
+    assert done.stdout.split() == []
+
+
 def test_the_explorer_opens_without_the_labs_packages() -> None:
     code = """
 import sys
