@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import iceexplore as ix
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What needs a session.
-ON_SPARK = re.compile(r"\bspark|\bF\.|\bfiles\b\.")
+ON_SPARK = re.compile(r"\b(?:py)?spark|\bF\.|\bfiles\b\.")
 
 
 def lines() -> list[str]:
@@ -41,6 +42,7 @@ def names_of(folder: Path) -> dict[str, Any]:
 
 def test_code_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyspark", None)  # none of it needs the extra
     names = names_of(tmp_path)
     plain = [line for line in lines() if not ON_SPARK.search(line.partition("#")[0])]
     assert len(plain) > 40

@@ -22,7 +22,7 @@ def test_code_on_spark_runs_as_printed(warehouse: Warehouse, tmp_path: Path, mon
     on_spark = [line for line in everything if line not in plain and ON_SPARK.search(line.partition("#")[0])]
     writes = [line for line in on_spark if line.startswith("lab.")]
     reads = [line for line in on_spark if line not in writes]
-    assert len(writes) == 3 and len(reads) == 7
+    assert len(writes) == 3 and len(reads) == 8
     frame = warehouse.session.createDataFrame([(7, "Rome", 2.0), (8, "Oslo", -3.0)], "id long, city string, km double")
     names: dict[str, Any] = names_of(tmp_path) | {"ix": ix, "spark_frame": frame, "path": str(tmp_path / "lab/trips")}
     try:
