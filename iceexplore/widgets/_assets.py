@@ -43,7 +43,7 @@ def _modules(*names: str) -> dict[str, str]:
         exported = ", ".join(m[2] for m in _EXPORT.finditer(source))
         body = _EXPORT.sub(r"\1 \2", body)
         body = _REMARK.sub("", body)
-        parts[name] = f"// {name}.js\nconst ${name} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
+        parts[name] = f"const ${name} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
 
     for name in names:
         add(name)
