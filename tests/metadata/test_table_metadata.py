@@ -252,6 +252,7 @@ def test_v4_expressions() -> None:
         (["encryption-keys", 0, "key-id"], 1, "", "key-id"),
         (["metadata-log", 0], 1, "", "metadata-log entry"),
         (["partition-specs", 1, "fields", 0, "source-id"], None, "#spec 1", "source-id"),
+        (["partition-specs", 1, "fields", 1, "field-id"], 1001, "#spec 1", "field-id"),
         (["schemas", 1, "type"], None, "#schema 1", "type"),
     ],
 )  # fmt: skip
