@@ -28,6 +28,14 @@ def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
             )
     for snapshot_id, count in _repeated(s.snapshot_id for s in metadata.snapshots):
         reporter.at(f"snapshot {snapshot_id}").error(f"snapshot id {snapshot_id} is given {count} times", "snapshot-id")
+    schema_ids = {s.schema_id for s in metadata.schemas}
+    for snapshot in metadata.snapshots if schema_ids else ():
+        if snapshot.schema_id is not None and snapshot.schema_id not in schema_ids:
+            reporter.at(f"snapshot {snapshot.snapshot_id}").error(
+                f"schema-id of snapshot {snapshot.snapshot_id} is {snapshot.schema_id}, which is not among the "
+                f"schemas: {_listed(schema_ids)}; it is shown with the table's current schema",
+                "schema-id",
+            )
     for key, ids in (
         ("schema-id", [s.schema_id for s in metadata.schemas]),
         ("spec-id", [s.spec_id for s in metadata.partition_specs]),

@@ -253,6 +253,7 @@ def test_v4_expressions() -> None:
         (["metadata-log", 0], 1, "", "metadata-log entry"),
         (["partition-specs", 1, "fields", 0, "source-id"], None, "#spec 1", "source-id"),
         (["partition-specs", 1, "fields", 1, "field-id"], 1001, "#spec 1", "field-id"),
+        (["snapshots", 1, "schema-id"], 9, "#snapshot 22", "schema-id"),
         (["schemas", 1, "type"], None, "#schema 1", "type"),
     ],
 )  # fmt: skip
@@ -314,7 +315,7 @@ def test_the_rest_of_a_damaged_schema_is_shown() -> None:
     m, problems = parsed(json)
     assert [f.name for f in m.schema().fields] == ["id", "ts", "my col"]
     assert [s.schema_id for s in m.schemas] == [1]
-    assert len(problems) == 3
+    assert len(problems) == 4  # and snapshot 11 names schema 0
 
 
 def test_a_schema_nested_too_deeply_is_left_out() -> None:
