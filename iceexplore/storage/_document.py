@@ -41,7 +41,9 @@ def parse_document(
         data = _unzstd(data, location, max_bytes)
     if len(data) > max_bytes:
         raise _too_large(max_bytes, location)
-    document = _json(data, location)
+    document, clean = _json(data, location)
+    if not clean:
+        notes.append("The metadata file has escapes that are no Unicode (lone surrogates): they are shown as \ufffd.")
     if not isinstance(document, dict):
         raise _not_metadata(f"its JSON is {_kind(document)}, not an object", location)
     inner = document.get("metadata")
@@ -123,13 +125,19 @@ def _too_large(max_bytes: int, location: str) -> FormatError:
     )
 
 
-def _json(data: bytes, location: str) -> Any:
+def _json(data: bytes, location: str) -> tuple[Any, bool]:
+    """The document, and whether its texts are Unicode: neither Arrow nor a file can have a lone surrogate."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         raise FormatError(f"the metadata file is not UTF-8: {e.reason}", location=location, offset=e.start) from e
     try:
-        return json.loads(text)
+        document = json.loads(text)
+        if "\\ud" not in text and "\\uD" not in text:
+            return document, True
+        written = json.dumps(document, ensure_ascii=False)
+        shown = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return (document, True) if shown == written else (json.loads(shown), False)
     except json.JSONDecodeError as e:
         offset = len(text[: e.pos].encode())
         rest = text[e.pos :].rstrip()

@@ -29,6 +29,15 @@ def test_large_integers_stay_exact() -> None:
     assert parsed["current-snapshot-id"] == 2**63 - 1
 
 
+def test_what_is_no_unicode_is_replaced_and_noted() -> None:
+    data = json.dumps(DOC | {"properties": {"lone \ud800": "\udc00 pair 😀", "n": 2**63 - 1}}).encode()
+    parsed, notes = parse_document(data, "f")
+    assert parsed == DOC | {"properties": {"lone \ufffd": "\ufffd pair 😀", "n": 2**63 - 1}}
+    assert "lone surrogates" in notes[0]
+    paired = DOC | {"properties": {"😀": "\\ud800"}}
+    assert parse_document(json.dumps(paired).encode(), "f") == (paired, ())
+
+
 def test_a_rest_answer_is_unwrapped() -> None:
     parsed, notes = parse_document(
         json.dumps({"metadata-location": "s3://x", "metadata": DOC, "config": {}}).encode(), "f"
