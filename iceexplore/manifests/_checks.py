@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._content_entry import ContentType, Status
 
-__all__ = ["count_problems", "length_problems"]
+__all__ = ["count_problems", "kind_problems", "length_problems", "repeated_problems"]
 
 _COUNTS = {
     Status.ADDED: ("added_files_count", 504),
@@ -25,6 +25,47 @@ def length_problems(location: str, stated: int | None, actual: int) -> list[Prob
         return []
     text = f"The manifest list says {stated} bytes, the file has {actual}."
     return [problem("count-mismatch", location, text, field="501 manifest_length", found=stated, expected=actual)]
+
+
+def repeated_problems(entries: pa.Table) -> list[Problem]:
+    """500 ``manifest_path`` given more than once in a manifest list: readers read all its files as often."""
+    counts = pc.value_counts(entries["location"])
+    repeated = counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
+    return [
+        problem(
+            "file-twice",
+            item["values"],
+            f"The manifest list names this manifest {item['counts']} times: its rows are read as often.",
+            field="500 manifest_path",
+            found=item["counts"],
+            expected=1,
+        )
+        for item in repeated
+        if item["values"]
+    ]
+
+
+def kind_problems(
+    location: str, stated: int, stated_spec: int | None, own_spec: int | None, entries: pa.Table
+) -> list[Problem]:
+    """517 ``content`` and 502 ``partition_spec_id`` of a v1 to v3 manifest list against the manifest itself."""
+    problems: list[Problem] = []
+    deletes = stated == ContentType.DELETE_MANIFEST
+    data = pc.equal(pc.fill_null(entries["content_type"], int(ContentType.DATA)), int(ContentType.DATA))
+    wrong = data if deletes else pc.invert(data)
+    if count := pc.sum(wrong).as_py() or 0:
+        says, holds = ("deletes", "data files") if deletes else ("data", "delete files")
+        text = f"The manifest list says that this manifest holds {says}, and {count} of its entries are {holds}."
+        problems.append(problem("file-corrupt", location, text, field="517 content", found=says, expected=holds))
+    if None not in (stated_spec, own_spec) and stated_spec != own_spec:
+        text = f"The manifest list says partition spec {stated_spec}, the manifest itself says {own_spec}."
+        field = "502 partition_spec_id"
+        problems.append(
+            problem(
+                "file-corrupt", location, text, field=field, found=stated_spec, expected=own_spec, severity="warning"
+            )
+        )
+    return problems
 
 
 def count_problems(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
-from iceexplore.manifests._checks import count_problems, length_problems
+from iceexplore.manifests._checks import count_problems, kind_problems, length_problems, repeated_problems
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.manifests._inherit import Parent, inherit, replace
 from iceexplore.manifests._inline import inline_root
@@ -33,6 +33,8 @@ _RELATIVE_FROM = 4
 #: Bytes of manifests on a local disk up to which threads cost more than they gain.
 _FEW = 1 << 20
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+#: Dialects whose manifests are of one kind and one spec, both said in their list.
+_LISTED_DIALECTS = frozenset({"v1", "v2", "v3"})
 
 
 class ManifestReader:
@@ -210,6 +212,10 @@ class ManifestReader:
         problems += length_problems(location, row["file_size_in_bytes"], head.length)
         if head.whole:
             problems += count_problems(location, row["manifest_stats"], part.table, head.dialect)
+        if head.dialect in _LISTED_DIALECTS:
+            problems += kind_problems(
+                location, parent.content_type, parent.partition_spec_id, head.header.spec_id, part.table
+            )
         entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
         if head.dialect in V4_DIALECTS:
             problems += type_problems(entries, location, FILE_TYPES)
@@ -336,7 +342,7 @@ def _root_manifest(location: str, part: Part, snapshot_id: int | None, relative_
     else:
         ours = pc.fill_null(pc.equal(part.table["snapshot_id"], snapshot_id), False)
         status = pc.if_else(ours, pa.scalar(int(Status.ADDED), pa.int32()), int(Status.EXISTING)).cast(pa.int32())
-    entries, problems = replace(part.table, {"status": status}), list(part.problems)
+    entries, problems = replace(part.table, {"status": status}), [*part.problems, *repeated_problems(part.table)]
     if relative_to is not None:
         entries, more = absolute_entries(entries, relative_to, location)
         problems += more

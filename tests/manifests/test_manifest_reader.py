@@ -276,7 +276,7 @@ def test_counts_and_length_are_checked(table: Any, make: Any) -> None:
     manifest = table.manifest("a.avro", rows)
     table.snapshot(
         make("listed")(manifest, added_files_count=2, existing_files_count=0, deleted_files_count=1),
-        make("listed")(manifest, manifest_length=5),
+        make("listed")(table.manifest("b.avro", rows), manifest_length=5),
     )
     reader = table.reader()
     first, second = reader.leaves(reader.root(current(reader)))
@@ -284,6 +284,26 @@ def test_counts_and_length_are_checked(table: Any, make: Any) -> None:
     size = str(Path(manifest).stat().st_size)
     assert [(p.field, p.found, p.expected) for p in second.problems] == [("501 manifest_length", "5", size)]
     assert {p.code for p in reader.problems} == {"count-mismatch"}
+
+
+def test_a_manifest_that_is_listed_twice_is_a_problem(table: Any, make: Any) -> None:
+    manifest = table.manifest("a.avro", [make("entry")(0)])
+    table.snapshot(make("listed")(manifest), make("listed")(manifest), make("listed")(manifest + "x"))
+    reader = table.reader()
+    assert [(p.code, p.where, p.found) for p in reader.root(current(reader)).problems] == [("file-twice", manifest, "2")]
+
+
+def test_kind_and_spec_are_held_against_the_manifest(table: Any, make: Any) -> None:
+    table.snapshot(
+        make("listed")(table.manifest("a.avro", [make("entry")(0)], partition_spec_id="0"), content=1),
+        make("listed")(table.manifest("b.avro", [make("entry")(0)], partition_spec_id="0"), partition_spec_id=3),
+        make("listed")(table.manifest("c.avro", [make("entry")(0, content=1)])),
+        make("listed")(table.manifest("d.avro", [make("entry")(0)], partition_spec_id="x")),
+    )
+    reader = table.reader()
+    problems = [[(p.field, p.found) for p in leaf.problems] for leaf in reader.leaves(reader.root(current(reader)))]
+    content = "517 content"
+    assert problems == [[(content, "deletes")], [("502 partition_spec_id", "3")], [(content, "data")], []]
 
 
 def test_null_counts_mean_unknown(table: Any, make: Any) -> None:
