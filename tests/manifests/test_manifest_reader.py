@@ -290,7 +290,8 @@ def test_a_manifest_that_is_listed_twice_is_a_problem(table: Any, make: Any) -> 
     manifest = table.manifest("a.avro", [make("entry")(0)])
     table.snapshot(make("listed")(manifest), make("listed")(manifest), make("listed")(manifest + "x"))
     reader = table.reader()
-    assert [(p.code, p.where, p.found) for p in reader.root(current(reader)).problems] == [("file-twice", manifest, "2")]
+    problems = reader.root(current(reader)).problems
+    assert [(p.code, p.where, p.found) for p in problems] == [("file-twice", manifest, "2")]
 
 
 def test_kind_and_spec_are_held_against_the_manifest(table: Any, make: Any) -> None:
