@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from iceexplore.metadata._keys import Reporter
 from iceexplore.metadata._model import TableMetadata
+from iceexplore.metadata._type_parameters import is_known_type
 
 __all__ = ["check_references"]
 
@@ -26,6 +27,13 @@ def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
             reporter.at(f"schema {schema.schema_id}").error(
                 f"field id {field_id} is given {count} times in schema {schema.schema_id}: {', '.join(names)}", "id"
             )
+        for name, f in schema.walk():
+            if not is_known_type(f.type) and str(f.type) != "?":  # which stands for none, and has been reported
+                reporter.at(f"schema {schema.schema_id}").unsupported(
+                    f"column {name!r} has type {str(f.type)[:60]!r}, which is not known: its rows cannot be read, and "
+                    "its bounds are shown as bytes",
+                    "type",
+                )
     for snapshot_id, count in _repeated(s.snapshot_id for s in metadata.snapshots):
         reporter.at(f"snapshot {snapshot_id}").error(f"snapshot id {snapshot_id} is given {count} times", "snapshot-id")
     schema_ids = {s.schema_id for s in metadata.schemas}

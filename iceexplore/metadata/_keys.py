@@ -34,6 +34,11 @@ class Reporter:
         if self.problems is not None:
             self.problems.add(problem("metadata-invalid", self.where, text, field=key, severity="warning"))
 
+    def unsupported(self, text: str, key: str) -> None:
+        """Report what may be sound, and is not known here."""
+        if self.problems is not None:
+            self.problems.add(problem("unsupported", self.where, text, field=key))
+
 
 class Keys:
     """An object's values by key, checked."""

@@ -18,6 +18,7 @@ from iceexplore.metadata import (
     Type,
     arrow_type,
     fixed_length,
+    is_known_type,
     type_base,
 )
 from iceexplore.reading._columns_ids import children_of
@@ -117,7 +118,7 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
     Raises
     ------
     UnsupportedError
-        A variant that is shredded.
+        A variant that is shredded, or a type that is not known.
     """
     if type_base(kind) == "unknown":
         return lambda array: pa.nulls(len(array), target)
@@ -137,6 +138,10 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
         return _variant(found, target, name)
     if found == target:
         return _same
+    if not is_known_type(kind):
+        raise UnsupportedError(
+            f"column {name!r} has type {str(kind)[:60]!r}, which is not known: name the other columns by columns="
+        )
     return lambda array: _as(array, target)
 
 

@@ -289,6 +289,16 @@ def test_variants_are_bytes_and_shredded_ones_refused_alone(tmp_path: Path) -> N
     assert read(t, entry(location, 1), pruned(t._state.schema.fields, {1})) == [{"id": 1}]
 
 
+def test_a_type_that_is_not_known_is_a_problem_and_refused_alone(tmp_path: Path) -> None:
+    t = table_of(tmp_path, [field(1, "id", "long"), field(2, "q", "quaternion")])
+    assert [(p.code, p.field) for p in t.problems] == [("unsupported", "type")]
+    schema = pa.schema([stored(1, "id", pa.int64()), stored(2, "q", pa.int64())])
+    location = put(tmp_path, pa.table([pa.array([1]), pa.array([2])], schema=schema))
+    with pytest.raises(ix.UnsupportedError, match=r"'q' has type 'quaternion'.*columns="):
+        read(t, entry(location, 1))
+    assert read(t, entry(location, 1), pruned(t._state.schema.fields, {1})) == [{"id": 1}]
+
+
 def test_values_that_do_not_fit_name_column_and_file(tmp_path: Path) -> None:
     t = table_of(tmp_path, [field(1, "id", "int")])
     data = pa.table([pa.array([1 << 40])], schema=pa.schema([stored(1, "id", pa.int64())]))
