@@ -14,6 +14,7 @@ from iceexplore.errors import (
     MetadataNotFoundError,
     Problems,
     SnapshotNotFoundError,
+    StorageError,
     UnsupportedError,
     problem,
 )
@@ -170,6 +171,11 @@ class Picker:
             text = self._storage.read_real(join(folder, HINT), kind="metadata")[:4096].decode("utf-8", "replace")
         except (FileMissingError, AccessDeniedError):
             return None, ()  # object stores refuse what is missing to those who may not list
+        except StorageError:
+            entry = self._storage.find(join(folder, HINT))
+            if entry is None or not entry.is_folder:
+                raise
+            return None, (f"{HINT} is a folder, not a file: the newest by name was taken.",)
         number, names = hinted_names(text)
         found = self._existing(folder, names)
         if found is None:

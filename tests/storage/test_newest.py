@@ -62,6 +62,13 @@ def test_a_hint_that_says_nothing_is_only_noted(tmp_path: Path, hint: str) -> No
     assert opened.version == 2 and not opened.problems and "version-hint.text" in opened.notes[1]
 
 
+def test_a_hint_that_is_a_folder_is_no_hint(tmp_path: Path) -> None:
+    made = table(tmp_path, {"v1.metadata.json": 1, "v2.metadata.json": 2})
+    (Path(made) / "metadata" / "version-hint.text").mkdir()
+    opened = open_source(made)
+    assert opened.version == 2 and "is a folder" in opened.notes[1]
+
+
 def test_no_hint_takes_the_largest_number_not_the_last_name(tmp_path: Path) -> None:
     names = {"9-a.metadata.json": 9, "00010-b.metadata.json": 10, ".v11.metadata.json.crc": b"crc", "11.txt": b""}
     opened = open_source(table(tmp_path, names))
