@@ -268,7 +268,9 @@ class Face(anywidget.AnyWidget):
     # Without a kernel -------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return card_text(table_card(self._state))
+        # In a terminal the card alone would not say what it stands in for.
+        first = f"{type(self).__name__}: a widget, which JupyterLab and Notebook 7 show; here is its table's card."
+        return f"{first}\n\n{card_text(table_card(self._state))}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and its content as it is without a kernel."""
