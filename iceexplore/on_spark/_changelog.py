@@ -10,6 +10,7 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from iceexplore.metadata import ListType, MapType, NestedField, Snapshot, Struct
 from iceexplore.on_spark._map_in_arrow import map_in_arrow
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken_deletes
-from iceexplore.on_spark._types import SparkColumns
+from iceexplore.on_spark._types import SparkColumns, spark_type
 from iceexplore.planning import Expression
 from iceexplore.reading import (
     CHANGE_FIELDS,
@@ -35,7 +36,7 @@ from iceexplore.reading import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["changelog"]
 
@@ -87,16 +88,16 @@ def changelog(
     frame = _read(session, state, _shares(changes), rows, options.filter.expression)
     if options.net or options.updates or _both_ways(changes):
         keys = [o.path for o in options.identifiers] or [(f,) for f in options.fields if _hashable(f.type)]
-        named = [_quoted(path, options) for path in keys]
+        named = [_column(path, options, info.version) for path in keys]
         if named and not options.net:
-            named.append(_PLAIN.format(len(options.fields) + 1))
+            named.append(_told_column(options, 1))
         names, schema = frame.columns, frame.schema
         frame = _plain(frame, options)
         frame = frame.repartition(*named) if named else frame.repartition(1)
         frame = map_in_arrow(frame.toDF(*names), _settler(options), schema)
-    chosen = [f"{_quoted(o.path, options)} as `{o.name.replace('`', '``')}`" for o in options.outputs]
-    told = [f"{_PLAIN.format(len(options.fields) + i)} as {f.name}" for i, f in enumerate(CHANGE_FIELDS)]
-    return _plain(frame, options).selectExpr(*chosen, *told)
+    chosen = [_column(o.path, options, info.version).alias(o.name) for o in options.outputs]
+    told = [_told_column(options, i).alias(f.name) for i, f in enumerate(CHANGE_FIELDS)]
+    return _plain(frame, options).select(*chosen, *told)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -127,10 +128,25 @@ def _plain(frame: DataFrame, options: ChangelogOptions) -> DataFrame:
     return frame.toDF(*map(_PLAIN.format, range(len(options.fields) + len(CHANGE_FIELDS))))
 
 
-def _quoted(path: Sequence[NestedField], options: ChangelogOptions) -> str:
-    """A column by its plain name, and what is inside of it by its own."""
-    place = [f.field_id for f in options.fields].index(path[0].field_id)
-    return ".".join([_PLAIN.format(place), *("`" + f.name.replace("`", "``") + "`" for f in path[1:])])
+def _column(path: Sequence[NestedField], options: ChangelogOptions, version: tuple[int, int]) -> Column:
+    """A column by its plain name, and what is inside of it by its place: there names may differ in case only, too."""
+    from pyspark.sql import functions as f
+
+    column = f.col(_PLAIN.format([one.field_id for one in options.fields].index(path[0].field_id)))
+    for around, field in pairwise(path):
+        assert isinstance(around.type, StructType)
+        fields = around.type.fields
+        plain = StructType(tuple(replace(one, name=_PLAIN.format(i)) for i, one in enumerate(fields)))
+        place = [one.field_id for one in fields].index(field.field_id)
+        column = column.cast(spark_type(plain, version)).getField(_PLAIN.format(place))
+    return column
+
+
+def _told_column(options: ChangelogOptions, place: int) -> Column:
+    """A column of `CHANGE_FIELDS`."""
+    from pyspark.sql import functions as f
+
+    return f.col(_PLAIN.format(len(options.fields) + place))
 
 
 def _shares(changes: Sequence[ChangeFiles]) -> list[bytes]:

@@ -97,10 +97,17 @@ def test_a_simulation_with_types_of_every_shape(warehouse: Warehouse) -> None:
 
 def test_columns_that_differ_in_case_only(warehouse: Warehouse) -> None:
     """Spark tells them apart by name only with ``spark.sql.caseSensitive``."""
-    s = ix.empty({"id": "long", "ID": "long"}, format_version=3)
-    s.append(pd.DataFrame({"id": [1, 2], "ID": [3, 4]}))
-    s.overwrite(pd.DataFrame({"id": [1, 2], "ID": [3, 5]}), delete=s.inspect.files()["file_path"].tolist())
-    several: list[dict[str, Any]] = [{}, {"identifier_columns": ["id"], "columns": ["ID"]}]
+    types = {"id": "long", "ID": "long", "st": "struct<a: int, A: struct<b: int, B: int>>"}
+    s = ix.empty(types, format_version=3)
+    inner = [{"a": 1, "A": {"b": 2, "B": 3}}, {"a": 1, "A": None}]
+    s.append(pd.DataFrame({"id": [1, 2], "ID": [3, 4], "st": inner}))
+    again = pd.DataFrame({"id": [1, 2], "ID": [3, 5], "st": inner})
+    s.overwrite(again, delete=s.inspect.files()["file_path"].tolist())
+    several: list[dict[str, Any]] = [
+        {},
+        {"identifier_columns": ["id"], "columns": ["ID"]},
+        {"identifier_columns": ["st.A.B"], "columns": ["st.a", "st.A", "st.A.b"]},
+    ]
     for more in several:
         found = s.changes(None, "main", rows=True, spark=warehouse.session, **more).toArrow()
         plain = s.changes(None, "main", rows=True, **more)
