@@ -20,7 +20,7 @@ from iceexplore.errors import FileMissingError, IceexploreError, OptionError, Un
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
 from iceexplore.reading import is_made_up
-from iceexplore.storage import OverlayStorage, not_written, parse_document, path_here, progress
+from iceexplore.storage import OverlayStorage, canonical, is_local, not_written, parse_document, path_here, progress
 
 __all__ = ["DataFiles", "Saved", "save"]
 
@@ -96,6 +96,8 @@ def save(
     try:
         target = Path(path_here(path)).expanduser().absolute()
     except OptionError as e:
+        if not isinstance(path, str) or is_local(canonical(path)):
+            raise
         raise OptionError(f"{e}, and location={os.fspath(path)!r} if the table is going to be there") from e
     building: Path | None = None
     try:

@@ -14,7 +14,7 @@ from iceexplore.graph import open_state
 from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
 from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab, layout_text, options_of
 from iceexplore.labs._pointer import HINT, FolderPointer
-from iceexplore.storage import FolderStorage, canonical, check_host, replace_file, write_new
+from iceexplore.storage import FolderStorage, canonical, check_host, path_here, replace_file, write_new
 
 __all__ = ["create_lab", "open_lab"]
 
@@ -132,7 +132,7 @@ def _folder(path: str) -> str:
             f"{path} is no local folder: a commit there can be lost to another writer, as nothing is put only where "
             "there is nothing yet; use a folder of this machine, or a catalog of PyIceberg (catalog=)"
         )
-    return os.path.realpath(os.path.expanduser(place))
+    return os.path.realpath(os.path.expanduser(canonical(path_here(path))))
 
 
 def _place(row: CatalogRow, location: str | None) -> str:

@@ -36,6 +36,7 @@ from iceexplore.storage._location import (
 )
 from iceexplore.storage._moved import Moves
 from iceexplore.storage._storage import Storage
+from iceexplore.storage._whole import path_here
 from iceexplore.storage._writable import CommitStorage, ExistsError
 from iceexplore.storage._writes import Write, WriteLog
 
@@ -351,7 +352,7 @@ def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
     given = os.fspath(folder)
     if is_uri(given) and not is_local(canonical(check_host(given))):
         raise OptionError(f"overlay={given!r}: an overlay is a folder on the local disk")
-    real = os.path.realpath(os.path.expanduser(canonical(given)))
+    real = os.path.realpath(os.path.expanduser(canonical(path_here(given))))
     if is_local(base.folder) and within(real, os.path.realpath(base.folder)):
         raise OptionError(f"overlay={given!r} is inside the table, and a simulation writes nothing there")
     try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from iceexplore.errors import AccessDeniedError, IceexploreError, OptionError, StorageError
-from iceexplore.storage._location import canonical, check_host, is_local, is_uri
+from iceexplore.storage._location import basename, canonical, check_host, dirname, is_local, is_uri, join
 from iceexplore.storage._writable import ExistsError
 
 __all__ = ["path_here", "place_to_write", "whole_file"]
@@ -19,7 +20,7 @@ __all__ = ["path_here", "place_to_write", "whole_file"]
 def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """The path with ``~`` expanded, if a file can be written there: to be asked before much is read for it.
 
-    Of a ``file:`` URI it is the URI's path.
+    Of a ``file:`` URI it is the URI's path, see `path_here`.
 
     Raises
     ------
@@ -31,33 +32,60 @@ def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
     """
     try:
         target = Path(path_here(path)).expanduser()
-    except (TypeError, RuntimeError) as e:  # RuntimeError: the home of nobody
+    except RuntimeError as e:  # the home of nobody
         raise OptionError(f"path={path!r}: give the file to write, as in 'trips.html' ({e})") from e
-    if target.is_dir():
-        raise OptionError(f"{target} is a folder: name a file in it")
-    if not target.parent.is_dir():
-        raise OptionError(f"there is no folder {target.parent}: make it first, or choose another")
-    if not overwrite and os.path.lexists(target):
-        raise _there(target)
-    if target.exists() and not target.is_file():
-        raise OptionError(f"{target} is no ordinary file: it is not replaced, choose another name")
+    try:
+        if target.is_dir():
+            raise OptionError(f"{target} is a folder: name a file in it")
+        if not target.parent.is_dir():
+            raise OptionError(f"there is no folder {target.parent}: make it first, or choose another")
+        if not overwrite and os.path.lexists(target):
+            raise _there(target)
+        if target.exists() and not target.is_file():
+            raise OptionError(f"{target} is no ordinary file: it is not replaced, choose another name")
+    except IceexploreError:  # some are OSErrors, too
+        raise
+    except OSError as e:  # a name too long, a folder that may not be looked into
+        raise _refused(target, e) from e
     return target
 
 
-def path_here(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """The path, of a ``file:`` URI the URI's.
+def path_here(path: str | os.PathLike[str]) -> str:
+    """The path, of a ``file:`` URI the URI's: percent signs in it are decoded, unless what they spell is there.
 
     Raises
     ------
     OptionError
-        It is a URI of another place.
+        It is a URI of another place, or what no path can be.
     """
-    if not isinstance(path, str) or not is_uri(path):
-        return path
-    place = canonical(check_host(path))
-    if not is_local(place):
-        raise OptionError(f"path={path!r} is a URI, and what is written goes to this machine's disk: give a path there")
+    given: Any = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(given, str):
+        raise OptionError(f"path={path!r}: give a path, as in 'trips.html'")
+    place: str = given
+    if is_uri(place):
+        place = canonical(check_host(place))
+        if not is_local(place):
+            raise OptionError(
+                f"path={path!r} is a URI, and what is written goes to this machine's disk: give a path there"
+            )
+        place = _decoded(place)
+    try:
+        bytes_of = os.fsencode(place)
+    except UnicodeEncodeError:
+        bytes_of = b"\0"
+    if b"\0" in bytes_of:
+        raise OptionError(f"path={path!r} has a character that no path can have: a NUL or half a character")
     return place
+
+
+def _decoded(place: str) -> str:
+    """A URI's path without its percent signs; where a file or its folder is spelled with them, as `open` takes it."""
+    if "\0" in place or os.path.exists(place):
+        return place
+    folder = dirname(place)
+    if not os.path.exists(folder):
+        folder = urllib.parse.unquote(folder, errors="surrogateescape")
+    return join(folder, urllib.parse.unquote(basename(place), errors="surrogateescape"))
 
 
 @contextmanager
@@ -88,9 +116,7 @@ def whole_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iter
     except IceexploreError:  # some are OSErrors, too
         raise
     except OSError as e:
-        kind = AccessDeniedError if isinstance(e, PermissionError) else StorageError
-        reason = e.strerror or type(e).__name__
-        raise kind(f"{target} could not be written ({reason}), and nothing was changed: choose another place") from e
+        raise _refused(target, e) from e
     finally:
         if temporary is not None:
             with suppress(FileNotFoundError):
@@ -105,6 +131,12 @@ def _rename_new(temporary: str, target: Path) -> None:
         raise _there(target) from None
     except OSError:
         os.replace(temporary, target)
+
+
+def _refused(target: Path, error: OSError) -> IceexploreError:
+    kind = AccessDeniedError if isinstance(error, PermissionError) else StorageError
+    reason = error.strerror or type(error).__name__
+    return kind(f"{target} could not be written ({reason}), and nothing was changed: choose another place")
 
 
 def _there(target: Path) -> ExistsError:

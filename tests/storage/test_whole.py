@@ -51,7 +51,9 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 def test_where_no_file_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, why in [
-        (None, "give the file to write"),
+        (None, "give a path"),
+        ("half \ud800.html", "half a character"),
+        ("nul \0.html", "a NUL"),
         (tmp_path, "is a folder"),
         (tmp_path / "none" / "x", "there is no folder .*none: make it"),
         (tmp_path / "pipe", "no ordinary file"),
@@ -68,3 +70,18 @@ def test_a_uri_of_this_machine_is_its_path(tmp_path: Path) -> None:
     write(f"file://{tmp_path}/x", b"1")
     write(f"file:{tmp_path}/y", b"2")
     assert sorted(os.listdir(tmp_path)) == ["x", "y"]
+
+
+def test_a_uri_is_decoded_unless_what_it_spells_is_there(tmp_path: Path) -> None:
+    write(f"file://{tmp_path}/a%20b%23.html", b"1")
+    (tmp_path / "c%20d").mkdir()
+    write(f"file://{tmp_path}/c%20d/e%20f", b"2")
+    write(f"{tmp_path}/g%20h", b"3")
+    write(f"file://{tmp_path}/g%20h", b"4", overwrite=True)
+    found = {str(p.relative_to(tmp_path)): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    assert found == {"a b#.html": b"1", "c%20d/e f": b"2", "g%20h": b"4"}
+
+
+def test_a_name_that_is_too_long_is_the_disk_s_to_refuse(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="could not be written"):
+        place_to_write(tmp_path / ("x" * 300))
