@@ -112,23 +112,26 @@ def encodings(bitmap: Any, size: int, path: str) -> list[dict[str, Any]]:
 
 
 def listed(bitmap: Any, table: str, starts: Sequence[int]) -> pd.DataFrame:
-    """The positions, or the runs, as a table: the first million.
+    """The positions, or the runs, as a table: the first million of them.
 
     Columns: position and (where row groups are known) row_group; or first, last, positions.
     """
     import pandas as pd
 
-    some = np.asarray(bitmap[:MAX_LISTED].to_array(), dtype=np.uint64)
     if table == "runs":
-        edges = np.flatnonzero(np.diff(some) != 1) + 1 if len(some) else np.array([], dtype=np.int64)
-        first = some[np.concatenate([[0], edges])] if len(some) else some
-        last = some[np.concatenate([edges - 1, [len(some) - 1]])] if len(some) else some
-        return pd.DataFrame({"first": first, "last": last, "positions": last - first + 1})
+        moved = bitmap.shift(1)
+        first, ends = _array((bitmap - moved)[:MAX_LISTED]), _array((moved - bitmap)[:MAX_LISTED])
+        return pd.DataFrame({"first": first, "last": ends - 1, "positions": ends - first})
+    some = _array(bitmap[:MAX_LISTED])
     frame = pd.DataFrame({"position": some})
     if starts:
         group = np.searchsorted(np.asarray(starts, dtype=np.uint64), some, side="right") - 1
         return frame.assign(row_group=group)
     return frame
+
+
+def _array(bitmap: Any) -> npt.NDArray[np.uint64]:
+    return np.asarray(bitmap.to_array(), dtype=np.uint64)
 
 
 def _safe(number: int) -> int | str:

@@ -47,7 +47,7 @@ _LIST = pa.schema(
 class VectorsPart(GridPart):
     """The positions that the selected node deletes; of a data file what is deleted in it.
 
-    Two tables: grid ``"positions"`` (of the node: ``positions`` and ``runs``, the first million), and grid
+    Two tables: grid ``"positions"`` (of the node: ``positions`` and ``runs``, the first million of each), and grid
     ``"deletes"`` (``of`` a snapshot's id: every delete of it).
 
     Attributes
@@ -116,6 +116,10 @@ class VectorsPart(GridPart):
                 found.notes.append(f"Position {bitmap.max():,} is outside the file's {size:,} rows.")
             size = int(bitmap.max()) + 1
         size = size or 0
+        runs = run_count(bitmap)
+        if count > MAX_LISTED:
+            tables = "tables of positions and runs have" if runs > MAX_LISTED else "table of positions has"
+            found.notes.append(f"The {tables} the first {MAX_LISTED:,}.")
         borders, known = row_groups(self._state, found, footer)
         self._deletes = ((node_id, path), found, borders)
         self._forget(_POSITIONS)
@@ -129,7 +133,7 @@ class VectorsPart(GridPart):
             "of": json_safe(escape.visible(escape.shorten(found.of, 1_000))),
             "cardinality": json_safe(count),
             "rows": json_safe(found.rows),
-            "runs": json_safe(run_count(bitmap)),
+            "runs": json_safe(runs),
             "first": str(bitmap.min()) if count else "",
             "last": str(bitmap.max()) if count else "",
             "picture": picture(bitmap, size),

@@ -20,6 +20,7 @@ from iceexplore.deletes import MAX_POSITION, decode_deletion_vector, encode_dele
 from iceexplore.widgets import DeletionVectors, Explorer
 from iceexplore.widgets._vectors import (
     MAX_CELLS,
+    MAX_LISTED,
     bitmap_of,
     containers,
     encodings,
@@ -107,6 +108,17 @@ def test_a_hundred_million_positions_are_sent_in_little() -> None:
     found["encodings"] = encodings(bitmap, 250_000_000, "s3://a/b.parquet")
     assert len(json.dumps(found)) < 100_000
     assert sum(found["cells"]) == len(bitmap)
+
+
+def test_a_run_is_listed_to_its_end_however_long() -> None:
+    bitmap = BitMap64()
+    bitmap.add_range(0, 2_000_000_000)
+    bitmap.remove(5)
+    assert listed(bitmap, "runs", []).to_numpy().tolist() == [[0, 4, 5], [6, 1_999_999_999, 1_999_999_994]]
+    assert len(listed(bitmap, "positions", [])) == MAX_LISTED
+    every_other = bitmap_of(np.arange(0, 2_400_000, 2))
+    runs = listed(every_other, "runs", [])
+    assert (len(runs), runs["first"].tolist()) == (MAX_LISTED, list(range(0, 2 * MAX_LISTED, 2)))
 
 
 def test_the_highest_positions() -> None:
