@@ -91,6 +91,9 @@ def deletes_of(state: TableState, node: TreeNode, path: str = "") -> Generator[s
             return Deletes(found, entry["referenced_file"] or "", _entries_of(state, root, entry), written)
         case "deletion-vector":
             deletes = Deletes(read_vector(state, entry), entry["referenced_file"] or "", written=size)
+            said, has = entry["record_count"], len(deletes.bitmap)
+            if said is not None and said != has:
+                deletes.notes.append(f"The manifest says that {said:,} are deleted, the vector has {has:,}.")
         case "position-delete":
             deletes = _of_file(state, entry, path)
         case _:

@@ -289,6 +289,15 @@ def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert widget.vector == {}
 
 
+def test_a_vector_that_is_not_what_the_manifest_says_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ix.sample("trips")
+    node = nodes_of(table, "deletion-vector")[0]
+    said = node.fields["record_count"]
+    monkeypatch.setattr("iceexplore.reading.read_vector", lambda *_: BitMap64(range(said + 2)))
+    widget = show(DeletionVectors, table, selection={"node": node.id})
+    assert f"The manifest says that {said} are deleted, the vector has {said + 2}." in widget.vector["notes"]
+
+
 def test_a_manifest_that_cannot_be_read_is_not_nothing(show: Callable[..., Any], trips: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(trips, tmp_path / "trips"))
     whole = show(DeletionVectors, ix.open(folder))
