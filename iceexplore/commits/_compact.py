@@ -168,7 +168,8 @@ def _chosen(
     else:
         chosen = live_files(state, stats=True)
     if small_than is not None:
-        chosen = chosen.filter(_flat(pc.less(chosen.entries["file_size_in_bytes"], small_than)))
+        most = max(0, min(small_than, 2**63 - 1))  # Arrow compares with no larger number
+        chosen = chosen.filter(_flat(pc.less(chosen.entries["file_size_in_bytes"], most)))
     return chosen, paths is not None
 
 

@@ -338,6 +338,8 @@ def test_compact_some(tmp_path: Path) -> None:
     commits.run(compact, small_than=20_000)
     assert len(commits.locations()) == 4
     assert sorted(e["record_count"] for e in commits.entries()) == [10, 10, 10_000, 10_000]
+    with pytest.raises(OptionError, match="made-up"):  # all files are smaller than what Arrow has a number for
+        commits.run(compact, small_than=2**63, read=True)
 
 
 def test_a_damaged_file_refuses_the_compaction_whole(tmp_path: Path) -> None:
