@@ -8,11 +8,11 @@ from iceexplore.render._mime import Mermaid
 from iceexplore.render._scene import Scene, SceneNode
 from iceexplore.render._style import MARKS, PRUNED, STYLE, style
 
-__all__ = ["mermaid"]
+__all__ = ["MAX_EDGES", "MAX_TEXT", "mermaid"]
 
 #: Mermaid refuses longer texts (`maxTextSize`), and 500 edges and more (`maxEdges`).
-_MAX_TEXT = 50_000
-_MAX_EDGES = 480
+MAX_TEXT = 50_000
+MAX_EDGES = 480
 _MAX_LABEL = 72
 _PRUNED = f"fill:{PRUNED['light'][0]},stroke:{PRUNED['light'][1]},color:#525d6c,stroke-dasharray:2 3"
 
@@ -23,12 +23,13 @@ def mermaid(scene: Scene, *, max_nodes: int = 150) -> Mermaid:
     Parameters
     ----------
     max_nodes
-        About so many nodes; the rest is folded into "+N more". Fewer where the text would pass Mermaid's limit.
+        About so many nodes; the rest is folded into "+N more". Fewer where text or edges would pass Mermaid's
+        limits.
     """
-    limit = max(2, max_nodes)
+    limit = max(2, min(max_nodes, MAX_EDGES))
     while True:
         text = _write(fold(scene, limit))
-        if len(text) < _MAX_TEXT or limit <= 2:
+        if len(text) < MAX_TEXT or limit <= 2:
             return Mermaid(text)
         limit = limit * 2 // 3
 
@@ -54,7 +55,7 @@ def _write(scene: Scene) -> str:
         out.append(f'  {numbers[node.id]}{left}"{_label(node)}"{right}')
     out.extend(f"  {numbers[n.parent]} --> {numbers[n.id]}" for n in scene.nodes if n.parent is not None)
     edges = scene.relations()
-    for edge in edges[: max(0, _MAX_EDGES - len(scene.nodes))]:
+    for edge in edges[: max(0, MAX_EDGES - len(scene.nodes))]:
         words = "applies to" if edge.kind == "applies-to" else ""
         arrow = f"-. {words} .->" if words else "-.->"
         out.append(f"  {numbers[edge.source]} {arrow} {numbers[edge.target]}")

@@ -7,9 +7,11 @@ from typing import Any
 
 from iceexplore.errors import MissingDependencyError
 from iceexplore.render import _escape as escape
+from iceexplore.render._mermaid import MAX_EDGES, MAX_TEXT
 from iceexplore.render._mime import Mermaid
 from iceexplore.render._style import style
 from iceexplore.render._tables import TableDiagram, TableNode
+from iceexplore.render._tables_fold import with_newest, with_rows
 
 __all__ = ["tables_graphviz", "tables_mermaid", "tables_text"]
 
@@ -30,7 +32,25 @@ def _numbers(diagram: TableDiagram) -> dict[str, str]:
 
 
 def tables_mermaid(diagram: TableDiagram) -> Mermaid:
-    """Write a diagram as Mermaid: a transparent subgraph a layer, an HTML table a manifest, dotted "applies to"."""
+    """Write a diagram as Mermaid: a transparent subgraph a layer, an HTML table a manifest, dotted "applies to".
+
+    Where that would pass Mermaid's limits manifests show fewer rows; if it still does, only the newest of the top layer
+    are drawn, and the caption says so.
+    """
+    part, text = diagram, _write(diagram)
+    for rows in (8, 4, 2, 1):
+        if len(text) >= MAX_TEXT:
+            part = with_rows(diagram, rows)
+            text = _write(part)
+    shorter, newest = part, len(diagram.layers[0]) if diagram.nodes else 0
+    while newest > 1 and (len(text) >= MAX_TEXT or len(part.links) >= MAX_EDGES):
+        newest = newest * 2 // 3
+        part = with_newest(shorter, newest)
+        text = _write(part)
+    return Mermaid(text)
+
+
+def _write(diagram: TableDiagram) -> str:
     numbers = _numbers(diagram)
     out = [_THEME, "graph TD"]
     out.append(f"  accTitle: {escape.mermaid(escape.shorten(diagram.title, 200))}")
@@ -50,7 +70,7 @@ def tables_mermaid(diagram: TableDiagram) -> Mermaid:
         out.append(f"  class {','.join(members)} {name}")
     for i in range(len(diagram.layers)):
         out.append(f"  style layer{i} fill:transparent,stroke:transparent")
-    return Mermaid("\n".join(out))
+    return "\n".join(out)
 
 
 def _mermaid_label(node: TableNode) -> str:

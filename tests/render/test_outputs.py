@@ -116,6 +116,9 @@ def test_mermaid_stays_within_its_limits() -> None:
     out = render.mermaid(Scene("t", "d", tuple(nodes), edges), max_nodes=5000)
     assert len(out) < 50_000
     assert "more" in out
+    bare = tuple(SceneNode(n.id, n.kind, n.id, parent=n.parent, level=n.level) for n in nodes)
+    short = render.mermaid(Scene("t", "d", bare), max_nodes=5000)
+    assert 400 < short.count(" --> ") < 500, "Mermaid draws no more edges, however short the text"
     small = render.mermaid(Scene("t", "d", tuple(SceneNode(str(i), "tag", str(i)) for i in range(400))), max_nodes=150)
     assert len(re.findall(r"^  n\d+>", small, re.M)) <= 150
     assert "+251 more" in small

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import xml.etree.ElementTree as ET
 from itertools import combinations
@@ -72,6 +73,20 @@ def test_boxes_do_not_overlap_and_layers_are_level() -> None:
         assert a.x + a.width <= b.x or b.x + b.width <= a.x or a.bottom <= b.y or b.bottom <= a.y
         if a.node.layer == b.node.layer:
             assert a.y == b.y
+
+
+def test_mermaid_of_a_long_history_stays_within_its_limits() -> None:
+    named = [tuple(f"{i}-{j}" for j in range(8)) for i in range(90)]
+    diagram = history(*named)
+    text = tables_mermaid(diagram)
+    assert len(text) < 50_000 and text.count("-->") < 500
+    assert "n0[" in text and "Root 89" in text and "Root 0<" not in text
+    assert "90 shown, as Mermaid draws no more" in re.sub(r"#(\d+);", lambda m: chr(int(m[1])), text)
+    wide = history(*[tuple(f"{'x' * 50}{i}-{j}" for j in range(40)) for i in range(9)])
+    rows = [name for node in wide.nodes for name, _ in node.rows]
+    text = tables_mermaid(wide)
+    assert len(text) < 50_000 and text.count("-->") == len(wide.links) and text.count(" more</td>") == 9
+    assert len(rows) == 360
 
 
 def test_every_output_has_every_row() -> None:
