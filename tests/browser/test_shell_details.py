@@ -242,6 +242,20 @@ def test_where_jupyterlab_is_not(browser: Any) -> None:
             )
 
 
+def test_a_page_made_of_kept_state(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget) as bare:
+        # what nbconvert's pages give a widget: models that have never had a comm
+        bare.page.evaluate("window.ice.state.layout = { comm_live: false }")
+        line = bare.page.get_by_role("slider", name="Snapshot")
+        line.focus()
+        bare.press("Home")
+        assert "kernel has ended" in bare.page.locator(".ice-error").first.inner_text()
+        assert line.get_attribute("aria-valuenow") == "12", "like the tree and the details"
+        bare.page.locator(".ice-part[data-part=scan]").click()
+        assert bare.page.get_by_text("Not loaded: the kernel has ended.").is_visible()
+
+
 def test_beside_each_other_and_without_a_kernel(notebook: Any, tmp_path: Path) -> None:
     notebook.open(
         notebook_of(

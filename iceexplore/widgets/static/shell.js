@@ -35,7 +35,7 @@ export function shell({ model, el: host }, views) {
     on: (name, run) => model.on(name, run),
     off: (name, run) => model.off(name, run),
     send: (...message) => (wait(), silent === LOST || model.send(...message)),
-    save_changes: () => silent === LOST || (wait(), model.save_changes()),
+    save_changes: () => (wait(), silent === LOST || model.save_changes()),
   };
   const shown = views.map((view) => view(asking));
   root.append(...shown.map((view) => view.element));
@@ -76,6 +76,8 @@ export function shell({ model, el: host }, views) {
   }
   // Something was asked: an answer of any kind must come, if not to this then to the question whether somebody is there.
   function wait() {
+    // A page made of what a notebook has kept: no model has a line to Python, and what is sent is lost without a word.
+    if (model.get("layout")?.comm_live === false) say(LOST);
     if (silent !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
   function ping() {
