@@ -1,7 +1,7 @@
 // The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It knows no
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
-import { copyText, el, enable, listen } from "./dom.js";
+import { copyText, el, enable, listen, ours } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -191,8 +191,7 @@ export function commitView(model) {
     const at = buttons.indexOf(event.target);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: keys.length - 1 }[event.key];
     if (to === undefined || at < 0) return;
-    event.preventDefault();
-    event.stopPropagation();
+    ours(event);
     const next = (to + keys.length) % keys.length;
     keep({ tab: keys[next] });
     buttons[next].focus();

@@ -1,6 +1,6 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { copyText, el, icon, keepFocus, lines, listen } from "./dom.js";
+import { copyText, el, icon, keepFocus, lines, listen, ours } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
@@ -130,8 +130,7 @@ export function detailView(model) {
     const last = tabs.children.length - 1;
     const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at ? at - 1 : last, Home: 0, End: last }[event.key];
     if (to === undefined || at < 0) return;
-    event.preventDefault();
-    event.stopPropagation();
+    ours(event);
     tabs.children[to].click();
   });
 

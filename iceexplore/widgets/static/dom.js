@@ -1,6 +1,7 @@
 // Elements, icons and themes. Text only ever becomes text nodes: nothing from a table is parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+const DARK = "(prefers-color-scheme: dark)";
 
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
@@ -79,6 +80,12 @@ export function choose(model, change) {
   model.save_changes();
 }
 
+// A key that the widget has used is nobody else's.
+export function ours(event) {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 export const count = (n) => n.toLocaleString("en");
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -110,16 +117,16 @@ export async function copyText(text) {
 // Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
 // a page need not do as the system would like.
 export function theme() {
-  const body = document.body.dataset;
-  if (body.jpThemeLight !== undefined) return body.jpThemeLight === "false" ? "dark" : "light";
-  const code = body.vscodeThemeKind;
-  if (code !== undefined) return /light/.test(code) ? "light" : "dark";
-  const page = document.documentElement;
+  const { body, documentElement: page } = document;
+  const { jpThemeLight: lab, vscodeThemeKind: code } = body.dataset;
   const named = page.dataset.theme ?? page.getAttribute("theme");
-  if (named === "dark" || named === "light") return named;
-  const text = /^rgba?\((\d+), (\d+), (\d+)/.exec(getComputedStyle(document.body).color);
-  const bright = text ? Math.max(...text.slice(1)) > 127 : matchMedia("(prefers-color-scheme: dark)").matches;
-  return bright ? "dark" : "light";
+  const text = getComputedStyle(body).color;
+  let dark = matchMedia(DARK).matches;
+  if (lab) dark = lab === "false";
+  else if (code) dark = !/light/.test(code);
+  else if (/^(dark|light)$/.test(named)) dark = named === "dark";
+  else if (/^rgb/.test(text)) dark = Math.max(...text.match(/\d+/g).slice(0, 3)) > 127;
+  return dark ? "dark" : "light";
 }
 
 // What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, and `plain` where the system's
@@ -169,7 +176,7 @@ export function followTheme(root) {
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true });
   observer.observe(document.documentElement, { attributes: true });
-  const media = matchMedia("(prefers-color-scheme: dark)");
+  const media = matchMedia(DARK);
   media.addEventListener("change", apply);
   return () => {
     observer.disconnect();

@@ -2,7 +2,7 @@
 // how the panes share the room and what is full screen is a view's own.
 
 import { detailView } from "./detail.js";
-import { el, listen } from "./dom.js";
+import { el, listen, ours } from "./dom.js";
 import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
@@ -57,8 +57,7 @@ function treeView(model) {
   bar.addEventListener("keydown", (event) => {
     const to = { ArrowLeft: share - 3, ArrowRight: share + 3, Home: LEAST, End: 100 - LEAST, Enter: first }[event.key];
     if (to === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
+    ours(event);
     setShare(to);
   });
   setShare(first);
@@ -112,8 +111,7 @@ export function explorerView(model, every = PARTS) {
     const at = buttons.indexOf(event.target);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
     if (to === undefined || at < 0) return;
-    event.preventDefault();
-    event.stopPropagation();
+    ours(event);
     const next = (to + buttons.length) % buttons.length;
     go(parts[next].key);
     buttons[next].focus();

@@ -1,6 +1,6 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
-import { choose, count, el, enable, keepFocus, lines, listen, same, tail } from "./dom.js";
+import { choose, count, el, enable, keepFocus, lines, listen, ours, same, tail } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
 
@@ -350,8 +350,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const [row, cell] = focus;
     const far = event.ctrlKey || event.metaKey;
     if (far && event.key === "c" && row >= 0 && getSelection().isCollapsed) {
-      event.preventDefault();
-      event.stopPropagation();
+      ours(event);
       return out.copyCell();
     }
     if (event.altKey || event.shiftKey || (far && !["Home", "End"].includes(event.key))) return;
@@ -368,8 +367,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       Enter: row >= 0 ? () => open(row) : null,
     }[event.key];
     if (!act) return;
-    event.preventDefault();
-    event.stopPropagation();
+    ours(event);
     act();
   });
 

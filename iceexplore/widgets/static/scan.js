@@ -1,7 +1,7 @@
 // The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
 // and where a row is.
 
-import { choose, copyText, el, keepFocus, listen } from "./dom.js";
+import { choose, copyText, el, keepFocus, listen, ours } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -195,8 +195,7 @@ export function scanView(model) {
     const at = all.indexOf(event.target);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
     if (to === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
+    ours(event);
     const next = all.at(to % all.length);
     next.click();
     next.focus();

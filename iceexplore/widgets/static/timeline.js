@@ -1,6 +1,6 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, count, el, enable, inks, listen, signButton, tint } from "./dom.js";
+import { choose, count, el, enable, inks, listen, ours, signButton, tint } from "./dom.js";
 import { paintHistory, SIGNS } from "./history.js";
 
 // Px: the flags' row, lanes, room left and right.
@@ -282,8 +282,7 @@ export function timelineView(model) {
     const acts = { " ": () => play(playing === null), "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => zoom(Infinity), Escape: escape };
     const act = by === undefined ? acts[event.key] : event.shiftKey || compare ? () => against((other < 0 ? at() : other) + by) : () => (play(false), go(at() + by));
     if (!act) return;
-    event.preventDefault();
-    event.stopPropagation();
+    ours(event);
     act();
   });
   function escape() {
