@@ -50,7 +50,14 @@ def test_two_fingers_zoom_and_one_moves(browser: Any) -> None:
         fingers.tap(x, y)
         bare.page.wait_for_function("window.ice.state.selection.node?.startsWith('root:')")
         assert widget.selection["node"] == root
-        # until the tree is meant, one finger scrolls the page
+        # until the tree is meant, one finger scrolls the page, and the tree is not moved by that
+        bare.page.evaluate("document.activeElement.blur(); document.body.style.height = '3000px'")
+        before, top = where(bare, root), bare.page.evaluate("scrollY")
+        fingers.move(((x, y), (x, y - 120)), steps=40)
+        bare.page.wait_for_function("(top) => scrollY > top + 50", arg=top)
+        after = where(bare, root)
+        assert (after["x"], after["y"], after["scale"]) == (before["x"], before["y"], before["scale"])
+        bare.page.evaluate("(top) => scrollTo(0, top)", top)
         bare.page.locator(".ice-stage [tabindex='0']").first.focus()
 
         before = where(bare, root)

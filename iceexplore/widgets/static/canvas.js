@@ -187,8 +187,11 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
 
   const pointers = new Map();
   let dragged = false;
+  // Where the picture was when the first of them came.
+  let held;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button) return;
+    if (!pointers.size) held = { ...view };
     pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
     dragged = pointers.size > 1;
     hideTip();
@@ -214,7 +217,8 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     if (onTwisty(row, event.offsetX)) onToggle(row);
     else onSelect(row);
   });
-  canvas.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId));
+  // The finger scrolls the page after all.
+  canvas.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId) && moveTo(held.x, held.y, held.scale));
   canvas.addEventListener("dblclick", (event) => {
     const row = hit(event.offsetX, event.offsetY);
     if (row && !row.node.leaf && !onTwisty(row, event.offsetX)) onToggle(row);

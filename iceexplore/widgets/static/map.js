@@ -57,11 +57,13 @@ export function mapView(model, options = {}) {
     onToggle: (row) => (rows.focus(row.id), toggle(row)),
     onMove: () => {},
   });
+  const nearer = () => picture.zoom(1.3);
+  const farther = () => picture.zoom(1 / 1.3);
   const way = el("ol", { class: "ice-trail" });
   const path = el("nav", { "aria-label": "Path", class: "ice-crumbs" }, way);
   const legend = el("div", { class: "ice-legend", hidden: true });
   const asList = signButton("List", "Show as a list", () => setList(!list()), { "aria-pressed": false });
-  const zooms = el("span", { class: "ice-group" }, signButton("−", "Zoom out of the tree", () => picture.zoom(1 / 1.3)), signButton("+", "Zoom into the tree", () => picture.zoom(1.3)), signButton("Fit", "Fit the tree", () => picture.fit()));
+  const zooms = el("span", { class: "ice-group" }, signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
   const formats = el("span", { class: "ice-group", hidden: true }, ...SAVED.filter(([format]) => python || format === "png").map(([format, title]) => signButton(title, `Save as ${title}`, () => save(format))));
   const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { "aria-expanded": false });
   const find = findBar(model, { python, label: options.label, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.mark({ hits })) });
@@ -75,11 +77,11 @@ export function mapView(model, options = {}) {
     const acts = { "/": () => find.focus() };
     if (!list())
       Object.assign(acts, {
-        "+": () => picture.zoom(1.3),
-        "=": () => picture.zoom(1.3),
-        "-": () => picture.zoom(1 / 1.3),
-        0: () => picture.fit(),
-        Escape: () => picture.hideTip(),
+        "+": nearer,
+        "=": nearer,
+        "-": farther,
+        0: picture.fit,
+        Escape: picture.hideTip,
       });
     const moves = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] };
     const act = event.shiftKey && moves[event.key] && !list() ? () => picture.pan(...moves[event.key]) : acts[event.key];
