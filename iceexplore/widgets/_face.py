@@ -265,6 +265,11 @@ class Face(anywidget.AnyWidget):
         self.error = {"text": signs_of_lines(text[:2000]), "advice": advice}
         self.answered += 1
 
+    def _handle_msg(self, msg: dict[str, Any]) -> None:
+        # JupyterLab sends what widgets say to a subshell of the kernel, a thread of its own: two threads that set the
+        # selection of linked widgets would leave them apart.
+        self._work.call(lambda: super(Face, self)._handle_msg(msg))
+
     # Without a kernel -------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:

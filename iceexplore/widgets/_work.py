@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -39,6 +40,7 @@ class Work:
         self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._count = 0
         self._closed = False
+        self._owner = threading.get_ident()
         try:
             self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
@@ -122,6 +124,13 @@ class Work:
     def _wake(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.deliver)
+
+    def call(self, act: Callable[[], None]) -> None:
+        """Have something done on the owner's thread: at once where this is it."""
+        if self._loop is None or self._loop.is_closed() or threading.get_ident() == self._owner:
+            act()
+        else:
+            self._loop.call_soon_threadsafe(act)
 
     def deliver(self) -> None:
         """Hand over what is ready. Only the owner's thread may call this."""

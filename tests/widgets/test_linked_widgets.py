@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import re
@@ -73,6 +74,30 @@ def test_links_of_ipywidgets(table: ix.Table, made: Any, link: Any) -> None:
     tied.unlink()
     a.select(snapshot=table.snapshots[1].snapshot_id)
     assert b.selection["snapshot"] == first
+
+
+def test_what_the_browser_says_in_another_thread_is_done_in_the_owner_s(table: ix.Table, made: Any) -> None:
+    """JupyterLab sends it to a subshell of the kernel, while what was read is shown in the kernel's own thread."""
+    first = str(table.snapshots[0].snapshot_id)
+
+    async def kernel() -> list[int]:
+        explorer = made(Explorer, table)
+        timeline = made(Timeline, table, selection=explorer)
+        seen: list[int] = []
+        explorer.observe(lambda _: seen.append(threading.get_ident()), "selection")
+        state = {"selection": {**timeline.selection, "snapshot": first}}
+        message = {"content": {"data": {"method": "update", "state": state, "buffer_paths": []}}, "buffers": []}
+        await asyncio.to_thread(timeline._handle_msg, message)
+        while not seen:
+            await asyncio.sleep(0.01)
+        timeline._handle_msg({"content": {"data": {"method": "custom", "content": {"ping": True}}}, "buffers": []})
+        assert timeline.answered > 0, "in the owner's own thread it is done at once"
+        assert explorer.settle(60)
+        assert explorer.selection == timeline.selection
+        assert f"root:{first}" in explorer.nodes
+        return seen
+
+    assert set(asyncio.run(asyncio.wait_for(kernel(), 60))) == {threading.get_ident()}
 
 
 def test_nonsense_is_taken_back_in_both(table: ix.Table, made: Any) -> None:
@@ -204,7 +229,9 @@ def test_no_method_hides_one_of_ipywidgets() -> None:
     for kind in (Explorer, Timeline, ScanLab, CommitLab, Problems, DeletionVectors):
         ours = [cls for cls in kind.__mro__ if cls.__module__.startswith("iceexplore.")]
         hidden = {(cls.__name__, name) for cls in ours for name in vars(cls).keys() & theirs}
-        assert {name for _, name in hidden} <= {"__init__", "__repr__", "close", "_repr_mimebundle_"}, hidden
+        assert {name for _, name in hidden} <= {"__init__", "__repr__", "close", "_handle_msg", "_repr_mimebundle_"}, (
+            hidden
+        )
 
 
 def test_what_is_closed_holds_nothing(table: ix.Table) -> None:
