@@ -48,9 +48,12 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
         page.get_by_role("button", name="Save the picture").focus()
         bare.press("Enter")
         page.get_by_role("button", name="Save as PNG").focus()
+        page.evaluate("document.body.addEventListener('click', (e) => (window.iceSaved = e.target.download))")
         with page.expect_download():
             bare.press("Enter")
         assert focused(page) == "Save the picture"
+        # VS Code's notebooks save what they see clicked in their page (handleInnerClick of webviewPreloads.ts)
+        assert page.evaluate("window.iceSaved") == "trips-tree.png"
 
         page.get_by_role("button", name="Earlier snapshot").focus()
         bare.press("Enter", "Enter")

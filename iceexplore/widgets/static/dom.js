@@ -114,6 +114,16 @@ export async function copyText(text) {
   }
 }
 
+// A file for the user. Clicked in the page: VS Code saves what it sees clicked there, and nothing else.
+export function saveFile(blob, name) {
+  const url = URL.createObjectURL(blob);
+  const link = el("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 // Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
 // a page need not do as the system would like.
 export function theme() {

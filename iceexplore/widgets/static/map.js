@@ -2,7 +2,7 @@
 // search, the way to what is selected, a legend, and files of it.
 
 import { canvasView } from "./canvas.js";
-import { choose, el, keepFocus, listen, signButton } from "./dom.js";
+import { choose, el, keepFocus, listen, saveFile, signButton } from "./dom.js";
 import { findBar } from "./find.js";
 import { layout, seen } from "./layout.js";
 import { rowsView } from "./rows.js";
@@ -194,10 +194,8 @@ export function mapView(model, options = {}) {
     model.save_changes();
   }
   function hand(blob, ending) {
-    const url = URL.createObjectURL(blob);
     const name = (model.get("title") || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
-    el("a", { href: url, download: `${name}-tree.${ending}` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    saveFile(blob, `${name}-tree.${ending}`);
   }
 
   // The page does not lose the focus when the picture is dragged: then the wheel is the picture's.

@@ -1,6 +1,6 @@
 // What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
 
-import { copyText, count, el } from "./dom.js";
+import { copyText, count, saveFile } from "./dom.js";
 
 const LONGEST = 300; // characters after which Python shortens a cell
 const SIGNS = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
@@ -64,9 +64,8 @@ export function outlet(model, { grid, page, cell, say }) {
           break;
         }
       }
-      const url = URL.createObjectURL(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }));
-      el("a", { href: url, download: `${[model.get("title"), page().table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80)}.csv` }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      const name = [model.get("title"), page().table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80);
+      saveFile(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }), `${name}.csv`);
       if (row === null) say(parts.some((part) => DEFUSED.test(part)) ? "Saved, ' before formulas" : "Saved");
     });
 

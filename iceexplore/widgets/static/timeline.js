@@ -245,8 +245,7 @@ export function timelineView(model) {
     if (on && at() >= last) go(0, true);
     if (on) playing = setTimeout(tick, Number(speed.value));
     player.textContent = on ? "❚❚" : "▶";
-    player.setAttribute("aria-label", on ? "Pause" : "Play through the history");
-    player.title = player.getAttribute("aria-label");
+    player.title = player.ariaLabel = on ? "Pause" : "Play through the history";
   }
   function tick() {
     // The tree keeps up.
