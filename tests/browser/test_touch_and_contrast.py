@@ -78,6 +78,15 @@ def test_two_fingers_zoom_and_one_moves(browser: Any) -> None:
         assert (after["x"], after["y"]) != (before["x"], before["y"])
         assert widget.selection["node"] == root, "what moves selects nothing"
 
+        line = bare.page.locator(".ice-axis").bounding_box()
+        left, y = line["x"] + line["width"] / 3, line["y"] + 49
+        fingers.move(((left, y), (left - 60, y)), ((left + 60, y), (left + 120, y)))
+        bare.idle()
+        assert widget.selection["node"] == root, "nor do two fingers in the history"
+        fingers.tap(line["x"] + 16, y)
+        bare.idle()
+        assert widget.selection["snapshot"] == widget.snapshots[0]["id"], "one does"
+
 
 #: Colours of the canvases that are seen, and of the icons, as red, green and blue on black, each with how often.
 _COLOURS = """() => {

@@ -301,7 +301,8 @@ export function timelineView(model) {
   let dragged = false;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button) return;
-    held = event.offsetX;
+    // Two fingers pick nothing.
+    held = event.isPrimary ? event.offsetX : null;
     dragged = false;
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -320,10 +321,9 @@ export function timelineView(model) {
     redraw();
   });
   canvas.addEventListener("pointerup", (event) => {
-    const clicked = held !== null && !dragged;
+    const found = held !== null && !dragged ? nearest(event) : -1;
     held = null;
-    const found = nearest(event);
-    if (!clicked || found < 0) return;
+    if (found < 0) return;
     play(false);
     if (event.shiftKey || compare) against(found);
     else go(found, true);
