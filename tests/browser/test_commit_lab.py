@@ -247,6 +247,7 @@ def test_axe_finds_nothing_in_a_step(browser: Any) -> None:
         widget.commit_asked = ask
         bare.push()
         assert "Refused" in bare.page.locator("[role=alert]:visible").inner_text()
+        bad_number(bare)
         for theme in ("light", "dark"):
             bare.page.evaluate(
                 "(light) => { document.body.dataset.jpThemeLight = light; }", str(theme == "light").lower()
@@ -260,3 +261,17 @@ def test_axe_finds_nothing_in_a_step(browser: Any) -> None:
                 bare.idle()
                 bare.page.wait_for_timeout(200)
                 assert bare.violations() == [], (theme, key)
+
+
+def bad_number(bare: Any) -> None:
+    """What is no number is not taken for the default that it stands in place of."""
+    done = bare.widget.commit_line["at"]
+    bare.page.locator("[data-field=operation]").select_option("append")
+    bare.idle()
+    files = bare.page.locator("[data-field=files]:visible")
+    assert files.get_attribute("placeholder") == "3"  # what nothing stands for
+    files.press("Control+a")
+    files.press_sequentially("1e400")
+    bare.press("Enter")
+    assert "files='what was typed': give a whole number" in bare.page.locator("[role=alert]:visible").inner_text()
+    assert bare.widget.commit_line["at"] == done

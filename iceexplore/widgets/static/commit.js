@@ -45,21 +45,23 @@ export function commitView(model) {
   const means = (where, fields, { when }) => !when || when[1].includes(value(where, fields.find(({ name }) => name === when[0])));
 
   function control(where, field) {
-    const { name, kind, label, help, more, choices, min, max } = field;
+    const { name, kind, label, help, more, choices, min, max, default: first } = field;
     const key = `${id}-${where}-${name}`;
     const number = kind === "int" || kind === "number";
     const props = { id: key, "data-field": name, "aria-describedby": help ? key + "-help" : null };
-    props.onchange = () => change(where, name, kind === "flag" ? input.checked : !number ? input.value : input.value === "" ? null : Number(input.value));
+    // What is no number a browser shows, and does not give: Python is to refuse it, not to take the default for it.
+    const typed = () => (input.validity.badInput ? "what was typed" : input.value === "" ? null : Number(input.value));
+    props.onchange = () => change(where, name, kind === "flag" ? input.checked : number ? typed() : input.value);
     const input =
       kind === "choice"
         ? el("select", { ...props, class: "ice-select" }, choices.map(([known, title]) => el("option", { value: known }, title)))
-        : el("input", { ...props, class: kind === "flag" ? "ice-check" : "ice-input", type: kind === "flag" ? "checkbox" : number ? "number" : "text", min, max, step: number ? (kind === "int" ? 1 : "any") : null, spellcheck: "false", autocomplete: "off" });
+        : el("input", { ...props, class: kind === "flag" ? "ice-check" : "ice-input", type: kind === "flag" ? "checkbox" : number ? "number" : "text", placeholder: number ? first : null, min, max, step: number ? (kind === "int" ? 1 : "any") : null, spellcheck: "false", autocomplete: "off" });
     const told = help && (more ? el("details", {}, el("summary", { id: key + "-help" }, help), more) : el("span", { id: key + "-help" }, help));
     const element = el("div", { class: `ice-field ice-is-${where ? kind : "text"}` }, el("label", { for: key }, label), input, told ? el("small", {}, told) : null);
     const show = (fields) => {
       const now = value(where, field);
       if (kind === "flag") input.checked = now;
-      else if (document.activeElement !== input || kind === "choice") input.value = now ?? "";
+      else if (document.activeElement !== input || kind === "choice") input.value = number && typeof now === "string" ? "" : now ?? "";
       element.hidden = !means(where, fields, field);
     };
     return { element, show };
