@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,13 @@ class NodeSource:
 
     # What exists, without reading a manifest -------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def snapshots(self) -> list[Snapshot]:
         """Every snapshot once, oldest first."""
         unique = {s.snapshot_id: s for s in reversed(self.state.metadata.snapshots)}
         return sorted(unique.values(), key=lambda s: (s.timestamp_ms, s.sequence_number, s.snapshot_id))
 
-    @property
+    @cached_property
     def refs(self) -> list[Ref]:
         """Branches before tags, ``main`` first."""
         return sorted(self.state.metadata.refs.values(), key=lambda r: (r.type, r.name != "main", r.name))
@@ -308,9 +309,8 @@ class NodeSource:
             makers = [self.metadata, *(_bind(self.logged, i) for i in range(len(log) - 1, -1, -1))]
             return [make() for make in makers[page]]
         if parsed.kind == "metadata" and not parsed.parts:
-            makers = [_bind(self.ref, r) for r in self.refs]
-            makers += [_bind(self.snapshot, s) for s in self.snapshots]
-            return [make() for make in makers[page]]
+            after = slice(max(0, offset - len(self.refs)), max(0, offset + limit - len(self.refs)))
+            return [*map(self.ref, self.refs[page]), *map(self.snapshot, self.snapshots[after])]
         snapshot = self.state.metadata.snapshot(parsed.parts[0]) if parsed.parts else None
         if snapshot is None or parsed.kind in ("metadata", "file", "statistics", "ref"):
             return []

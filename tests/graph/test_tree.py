@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,30 @@ def writer(tmp_path: Path) -> Writer:
 
 
 # What is read -------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_of_snapshots_costs_no_more_in_a_long_history() -> None:
+    made = ix.empty({"id": "long"})
+    for _ in range(3):
+        made.append(1, rows=1)
+    made.branch("b")
+    made.tag("t", made.snapshots[0])
+    tree = made.tree()
+    every = [node.id for node in tree.children("metadata")]
+    assert len(every) == 6
+    pages = [[n.id for n in tree.children("metadata", offset=a, limit=b)] for a in range(7) for b in range(7)]
+    assert pages == [every[a : a + b] for a in range(7) for b in range(7)]
+    newest = made.state.metadata.snapshots[-1]
+    long = replace(made.state.metadata, snapshots=tuple(replace(newest, snapshot_id=i) for i in range(1, 2_000)))
+    tree = build_tree(replace(made.state, metadata=long), depth="snapshots", snapshots=1)
+    assert tree.children("metadata", limit=4)
+    calls: list[object] = []
+    sys.setprofile(lambda frame, event, arg: calls.append(event) if event == "call" else None)
+    try:
+        assert len(tree.children("metadata", limit=4)) == 4
+    finally:
+        sys.setprofile(None)
+    assert len(calls) < 1_500, "nothing is made or sorted anew for those beyond the page"
 
 
 def test_a_tree_of_one_snapshot_reads_its_manifest_list_and_nothing_more(writer: Writer) -> None:
