@@ -17,6 +17,7 @@ HOSTILE: dict[str, str] = {
     "mermaid-entity": "#lt;b#gt; #quot; #35;",
     "mermaid-marker": "\ufb02\u00b0\u00b060\u00b6\u00dfb\ufb02\u00b0\u00b062\u00b6\u00df",
     "mermaid-end": "end",
+    "mermaid-icon": "fa:fa-car fab:fa-x",
     "mermaid-markdown": "`**bold** <i>x</i>`",
     "dot-html": "<<b>bold</b>>",
     "dot-html-table": '<table><tr><td href="javascript:alert(1)">x</td></tr></table>',

@@ -20,6 +20,10 @@ _ACTING = re.compile(
 #: `\` or `$` (KaTeX).
 _MERMAID_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .,:+/=_-")
 
+#: What Mermaid acts on once entities are characters again: a line break, KaTeX, its placeholders, icons. A word joiner
+#: (U+2060, which nobody sees) takes each apart; those of the text itself have become signs before.
+_MERMAID_LATE = re.compile("\\\\(?=n)|\\$(?=\\$)|\ufb02(?=\u00b0)|\u00b6(?=\u00df)|:(?=fa-)")
+
 #: Mermaid's own placeholders for entities while it works: U+FB02, degree, pilcrow, sharp s.
 _MERMAID_MARKERS = frozenset("\ufb02\u00b0\u00b6\u00df")
 
@@ -79,7 +83,7 @@ def mermaid(value: object) -> str:
     ``%%{`` as a directive wherever it stands.
     """
     out = []
-    for c in visible(value):
+    for c in _MERMAID_LATE.sub(lambda found: f"{found[0]}\u2060", visible(value)):
         if c in _MERMAID_PLAIN or (ord(c) > 127 and c.isalnum() and c not in _MERMAID_MARKERS):
             out.append(c)
         else:

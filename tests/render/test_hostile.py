@@ -120,9 +120,10 @@ def test_mermaid_lines_have_one_of_a_few_forms(text: str) -> None:
 
 @CASES
 def test_mermaid_label_decodes_to_the_text(text: str) -> None:
-    # What Mermaid does: #123; is a character.
+    # What Mermaid does: #123; is a character. Then it looks for these, in the text that has become.
     decoded = re.sub(r"#(\d+);", lambda m: chr(int(m[1])), escape.mermaid(text))
-    assert decoded == escape.visible(text)
+    assert not re.search(r"\\n|\$\$|\ufb02\u00b0|\u00b6\u00df|fa[bklrs]?:fa-", decoded)
+    assert decoded.replace("\u2060", "") == escape.visible(text)
 
 
 @CASES
