@@ -21,7 +21,6 @@ __all__ = ["Deletes", "KINDS", "deletes_of", "row_groups"]
 #: Nodes that have positions to show.
 KINDS = ("deletion-vector", "position-delete", "manifest-dv", "data-file")
 _MAX_PATHS = 200
-_MAX_BORDERS = 2_000
 
 
 @dataclass
@@ -191,7 +190,7 @@ def _named(manifest: Manifest, location: str) -> dict[str, Any] | None:
 
 
 def row_groups(state: TableState, deletes: Deletes, footer: bool) -> tuple[list[int], str]:
-    """Where row groups begin, by position, and how that is known; empty where it is not.
+    """Where row groups begin, by position, and where the last ends; how that is known. Empty where it is not.
 
     Parameters
     ----------
@@ -207,10 +206,13 @@ def row_groups(state: TableState, deletes: Deletes, footer: bool) -> tuple[list[
         except IceexploreError as error:
             deletes.notes.append(f"The footer could not be read: {error}")
         else:
-            starts = np.cumsum([0, *(group.rows for group in found.groups)])[:-1].tolist()
-            return starts[:_MAX_BORDERS], "footer"
+            edges = np.cumsum([0, *(group.rows for group in found.groups)]).tolist()
+            if edges[-1] != deletes.rows:
+                said = f"{edges[-1]:,} rows by its footer, {deletes.rows:,} by its manifest"
+                deletes.notes.append(f"The file has {said}.")
+            return edges if len(edges) > 1 else [], "footer"
     offsets, size = entry["split_offsets"] or [], entry["file_size_in_bytes"] or 0
     if len(offsets) > 1 and offsets[0] >= 0 and offsets == sorted(set(offsets)) and offsets[-1] < size:
         length = size - offsets[0]
-        return [deletes.rows * (o - offsets[0]) // length for o in offsets][:_MAX_BORDERS], "split offsets"
+        return [*(deletes.rows * (o - offsets[0]) // length for o in offsets), deletes.rows], "split offsets"
     return [], ""

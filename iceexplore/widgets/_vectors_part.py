@@ -30,7 +30,7 @@ __all__ = ["DeletionVectors", "VectorsPart"]
 
 _POSITIONS = "positions"
 _ALL = "deletes"
-_MAX_GROUPS = 500
+_MAX_BORDERS, _MAX_GROUPS = 2_000, 500
 _LIST = pa.schema(
     [
         ("node", pa.string()),
@@ -120,7 +120,10 @@ class VectorsPart(GridPart):
         if count > MAX_LISTED:
             tables = "tables of positions and runs have" if runs > MAX_LISTED else "table of positions has"
             found.notes.append(f"The {tables} the first {MAX_LISTED:,}.")
-        borders, known = row_groups(self._state, found, footer)
+        edges, known = row_groups(self._state, found, footer)
+        borders, some = edges[:-1], edges[: _MAX_GROUPS + 1] if known == "footer" else []
+        if len(edges) > len(some) > 0:
+            found.notes.append(f"Of {len(borders):,} row groups the first {_MAX_GROUPS:,} are listed.")
         self._deletes = ((node_id, path), found, borders)
         self._forget(_POSITIONS)
         yield "Measuring …"
@@ -137,9 +140,9 @@ class VectorsPart(GridPart):
             "first": str(bitmap.min()) if count else "",
             "last": str(bitmap.max()) if count else "",
             "picture": picture(bitmap, size),
-            "borders": json_safe(borders),
+            "borders": json_safe(borders[:_MAX_BORDERS]),
             "borders_from": known,
-            "groups": json_safe(groups(bitmap, borders[:_MAX_GROUPS], size)) if known == "footer" else [],
+            "groups": json_safe(groups(bitmap, some[:-1], some[-1])) if some else [],
             "containers": containers(bitmap),
             "encodings": [*written, *other],
             "paths": [[json_safe(p), n] for p, n in found.paths],
@@ -154,7 +157,7 @@ class VectorsPart(GridPart):
             node, _, path = of.partition("\n")
             if self._deletes is None or self._deletes[0] != (node, path):
                 found = _result(deletes_of(self._state, self._node_of(node), path))
-                self._deletes = ((node, path), found, row_groups(self._state, found, False)[0])
+                self._deletes = ((node, path), found, row_groups(self._state, found, False)[0][:-1])
             _, found, borders = self._deletes
             return listed(found.bitmap, table, borders)
         if grid == _ALL:

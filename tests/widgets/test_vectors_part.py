@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,6 +175,22 @@ def test_row_groups_come_from_the_footer_when_asked(show: Any) -> None:
     assert widget.vector["borders_from"] == "footer"
     assert sum(rows for rows, _ in widget.vector["groups"]) == widget.vector["rows"]
     assert widget.vector["borders"][0] == 0
+
+
+def test_many_row_groups_and_a_manifest_that_counts_others(show: Any, trips: Path, tmp_path: Path) -> None:
+    table = ix.open(shutil.copytree(trips, tmp_path / "trips"))
+    node = max(nodes_of(table, "data-file"), key=lambda n: n.fields["record_count"])
+    rows = node.fields["record_count"]
+    values = pa.table({"x": range(rows + 1_200)})
+    pq.write_table(values, table.state.storage.resolve(node.location), row_group_size=2)
+    widget = show(DeletionVectors, table, selection={"node": node.id})
+    widget.vector_of = {**widget.vector_of, "footer": True}
+    assert widget.settle(60)
+    count = -(-(rows + 1_200) // 2)
+    assert [g[0] for g in widget.vector["groups"]] == [2] * 500
+    assert f"Of {count:,} row groups the first 500 are listed." in widget.vector["notes"]
+    said = f"The file has {rows + 1_200:,} rows by its footer, {rows:,} by its manifest."
+    assert said in widget.vector["notes"]
 
 
 def test_the_list_of_all_leads_to_nodes(show: Any) -> None:
