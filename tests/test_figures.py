@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import xml.etree.ElementTree as ET
+from copy import copy
 
+import pyarrow as pa
 import pytest
+from pyroaring import BitMap64
 
 import iceexplore as ix
+from iceexplore.deletes import encode_deletion_vector
 from iceexplore.render import TableDiagram, place, route_crossings
 
 NAMES = list(ix.figures())
@@ -126,3 +130,22 @@ def test_discarded_approaches_say_which_rules_they_bend() -> None:
 def test_figures_are_the_same_each_time() -> None:
     figure = ix.figures()["compaction-append"]
     assert figure.tree().to_svg() == figure.tree().to_svg()
+
+
+@pytest.mark.parametrize("inline", [encode_deletion_vector(BitMap64([3, 7])), None], ids=["inline", "nowhere"])
+def test_a_vector_may_be_inline_or_nowhere(inline: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = ix.empty({"a": "long"}, format_version=4)
+    s.append([{"location": "data/x.parquet", "record_count": 100, "file_size_in_bytes": 1000}])
+    s.row_delta(deletes={s.inspect.files()["file_path"][0]: [0]})
+    root = s.state.root()
+    assert root is not None
+    at = root.entries.schema.get_field_index("deletion_vector")
+    vectors = pa.chunked_array(root.entries[at]).combine_chunks()
+    place = {"offset": None, "size_in_bytes": None, "inline_content": inline}
+    changed = pa.array([v and {**v, **place} for v in vectors.to_pylist()], vectors.type)
+    made = copy(root)
+    object.__setattr__(made, "entries", root.entries.set_column(at, root.entries.schema.field(at), changed))
+    monkeypatch.setattr(type(s.state), "root", lambda *_: made)
+    text = s.tree(style="seed").to_text()
+    assert ("    3\n    7" in text) if inline else ("cannot be read" in text)
+    assert bool(s.problems) == (inline is None)

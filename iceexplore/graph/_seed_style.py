@@ -236,15 +236,15 @@ class _Builder:
         """What a vector deletes: ordinals in a leaf, positions in a data file."""
         if entry["deletion_vector"] is None or content == ContentType.EQUALITY_DELETE:
             return ()
+        vector = entry["deletion_vector"]
+        place = vector["offset"], vector["size_in_bytes"]
         try:
-            if content == ContentType.MANIFEST_DV:
+            if content == ContentType.MANIFEST_DV or None in place:  # inline, or it is said that nothing is there
                 found = read_manifest_dv(self.state.storage, root, row)
             else:
                 from iceexplore.deletes import read_deletion_vector
 
-                vector = entry["deletion_vector"]
-                place = entry["location"], vector["offset"], vector["size_in_bytes"]
-                found = read_deletion_vector(self.state.storage, *place)
+                found = read_deletion_vector(self.state.storage, entry["location"], *place)
         except IceexploreError as error:
             self.state.problems.add_error(error, f"{root.location}#entry {row}")
             return (("cannot be read", ""),)

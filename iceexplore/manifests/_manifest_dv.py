@@ -60,7 +60,7 @@ def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
         return decode_manifest_dv(vector["inline_content"], location=where)
     offset, size = vector.get("offset"), vector.get("size_in_bytes")
     if offset is None or size is None or not entry["location"]:
-        raise FormatError("a manifest DV with neither inline content nor a place in a file", location=where)
+        raise FormatError("a vector with neither inline content nor a place in a file", location=where)
     data = read_range(storage, entry["location"], offset, size)
     return decode_manifest_dv(data, location=entry["location"], offset=offset)
 
