@@ -60,7 +60,7 @@ def path_here(path: str | os.PathLike[str]) -> str:
     """
     given: Any = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(given, str):
-        raise OptionError(f"path={path!r}: give a path, as in 'trips.html'")
+        raise OptionError(f"path={path!r}: give the file to write, as in 'trips.html', or the folder")
     place: str = given
     if is_uri(place):
         place = canonical(check_host(place))

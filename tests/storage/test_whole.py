@@ -51,7 +51,7 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 def test_where_no_file_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, why in [
-        (None, "give a path"),
+        (None, "give the file to write"),
         ("half \ud800.html", "half a character"),
         ("nul \0.html", "a NUL"),
         (tmp_path, "is a folder"),
