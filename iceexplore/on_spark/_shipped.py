@@ -116,8 +116,14 @@ def ship(state: TableState, *, snapshots: Iterable[Snapshot] = ()) -> ShippedSta
         ) from e
 
 
+#: Storages of temporary folders that DataFrames read: until Python ends, or the table is closed.
+_KEPT: dict[int, Storage] = {}
+
+
 def check_reach(state: TableState, info: SessionInfo) -> None:
-    """Refuse what workers on other machines cannot see.
+    """Refuse what workers on other machines cannot see; keep what those on this one read in a temporary folder.
+
+    A DataFrame is run when the table that it is of may be forgotten, and with it the folder would go.
 
     Raises
     ------
@@ -125,15 +131,17 @@ def check_reach(state: TableState, info: SessionInfo) -> None:
         The files are in a temporary folder of this machine (a simulation's overlay, an extracted zip), and Spark runs
         elsewhere.
     """
-    if info.local:
-        return
     storage = state.storage
     where = None
     if isinstance(storage, OverlayStorage):
         where, how = storage.overlay_folder, "save it to a folder that they share: s.save(...)"
     elif state.opened.document and str(canonical(str(state.opened.source.source))).endswith(".zip"):
         where, how = storage.folder, "extract the zip to a folder that they share, and open that"
-    if where is not None:
+    if where is None:
+        return
+    if info.local:
+        _KEPT[id(storage)] = storage
+    else:
         raise UnsupportedError(
             f"{state.name}: its files are in {where}, and Spark's workers run on other machines: {how}"
         )
