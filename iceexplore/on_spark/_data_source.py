@@ -143,6 +143,11 @@ def state_of_options(options: Mapping[str, str]) -> graph.TableState:
     if len(given) > 1:
         raise OptionError(f"options {' and '.join(given)}: give one of them")
     state = graph.open_state(path, properties={k: v for k, v in options.items() if "." in k} or None)
+    if state.storage.is_extracted:
+        raise UnsupportedError(
+            f"{path}: Spark plans in one process and reads in others, and an extracted zip goes with the first: "
+            "extract it and load the folder, or t = ix.open(...); t.scan(spark)"
+        )
     if not given:
         return state
     name, value = given[0], options[given[0]]

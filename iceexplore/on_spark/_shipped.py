@@ -20,7 +20,7 @@ from iceexplore.manifests import EntryBatch, ManifestReader
 from iceexplore.metadata import Schema, Snapshot, TableMetadata
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.planning import FileTasks, MatchedDeletes
-from iceexplore.storage import Opened, OverlayStorage, Source, Storage, canonical
+from iceexplore.storage import Opened, OverlayStorage, Source, Storage
 
 __all__ = ["ShippedState", "check_reach", "ship", "taken", "taken_deletes"]
 
@@ -135,7 +135,7 @@ def check_reach(state: TableState, info: SessionInfo) -> None:
     where = None
     if isinstance(storage, OverlayStorage):
         where, how = storage.overlay_folder, "save it to a folder that they share: s.save(...)"
-    elif state.opened.document and str(canonical(str(state.opened.source.source))).endswith(".zip"):
+    elif storage.is_extracted:
         where, how = storage.folder, "extract the zip to a folder that they share, and open that"
     if where is None:
         return

@@ -114,6 +114,11 @@ class Storage:
         )
 
     @property
+    def is_extracted(self) -> bool:
+        """Whether its folder is an extracted zip, which goes with this storage."""
+        return self._remove is not None
+
+    @property
     def moved(self) -> Mapping[str, str]:
         """Prefixes as written that are elsewhere now, given or found."""
         return self._moves.shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,13 +124,33 @@ def test_a_state_goes_to_workers_without_its_history(table: ix.Table) -> None:
     assert sorted(found) == sorted(s.to_arrow(columns=["id"])["id"].to_pylist())
 
 
-def test_files_in_a_temporary_folder_stay_on_this_machine(table: ix.Table) -> None:
-    s = table.simulate()
+def test_files_in_a_temporary_folder_stay_on_this_machine(table: ix.Table, tmp_path: Path) -> None:
+    zipped = tmp_path / "z"  # told by what is in it
+    Path(shutil.make_archive(str(zipped), "zip", table.state.storage.folder)).rename(zipped)
+    z, s = ix.open(zipped), table.simulate()
     here, elsewhere = (SessionInfo((4, 1), False, local, None) for local in (True, False))
     check_reach(s._state, here)
     check_reach(table._state, elsewhere)  # a folder that was given may be shared
     with pytest.raises(UnsupportedError, match=r"other machines.*s\.save"):
         check_reach(s._state, elsewhere)
+    with pytest.raises(UnsupportedError, match=r"other machines.*extract the zip"):
+        check_reach(z._state, elsewhere)
+    # A data frame is run when the table may be gone.
+    check_reach(z._state, here)
+    folder = Path(z.state.storage.folder)
+    del z
+    gc.collect()
+    assert folder.is_dir()
+
+
+def test_the_data_source_takes_no_zips(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark.sql.datasource")
+    from iceexplore.on_spark._data_source import state_of_options
+
+    ix.create(tmp_path / "t", {"id": "long"})
+    zipped = shutil.make_archive(str(tmp_path / "z"), "zip", tmp_path / "t")
+    with pytest.raises(UnsupportedError, match="load the folder"):
+        state_of_options({"path": zipped})
 
 
 def test_columns_in_spark_types() -> None:
