@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreError, StorageError
+from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreError, MissingDependencyError, StorageError
 from iceexplore.storage._location import is_local
 
 __all__ = ["not_written", "short_message", "translate"]
@@ -58,6 +58,10 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
                 "object stores also refuse a missing file to those who may not list the folder"
             )
         return AccessDeniedError(f"access to {place} was refused ({_short(error)}): {advice}")
+    absent = next((e.name for e in _chain(error) if isinstance(e, ModuleNotFoundError) and e.name), None)
+    if absent is not None:  # some file systems are set up with their first request
+        name = absent.partition(".")[0]
+        return MissingDependencyError(f"{place} needs the package {name}, which is not installed: pip install {name}")
     if isinstance(error, IsADirectoryError):
         return StorageError(f"{place} is a folder, not a file")
     return StorageError(f"{place} could not be read: {_short(error)}")

@@ -15,6 +15,7 @@ from iceexplore.errors import (
     FileMissingError,
     FormatError,
     MetadataNotFoundError,
+    MissingDependencyError,
     OutsideRootsError,
     StorageError,
 )
@@ -306,6 +307,7 @@ class HttpError(Exception):
         (HttpError(500), StorageError),
         (TimeoutError("slow"), StorageError),
         (ValueError("embedded null byte"), StorageError),
+        (chained(OSError("failed"), ModuleNotFoundError("No module named 'a.b'", name="a.b")), MissingDependencyError),
     ],
 )
 def test_403_is_told_from_404(error: Exception, kind: type[Exception]) -> None:
