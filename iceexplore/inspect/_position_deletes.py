@@ -111,7 +111,7 @@ def _repeat(array: pa.Array, count: int) -> pa.Array:
 
 def _deleted_row(row: pa.Array, state: TableState, target: pa.StructType) -> pa.Array:
     """The deleted rows that a file may keep, by the ids of the table's columns; what does not fit is null."""
-    if not pa.types.is_struct(row.type):
+    if not pa.types.is_struct(row.type) or not target.num_fields:  # of a damaged schema no column may be left
         return pa.nulls(len(row), target)
     by_id = {field_id(row.type.field(i)): i for i in range(row.type.num_fields)}
     children = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import uuid
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import iceexplore as ix
+from iceexplore.inspect._position_deletes import _deleted_row
 from iceexplore.inspect._shown import as_text, binary_hex, conform, micros_of, shown, shown_type
 from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, StructType
 
@@ -79,3 +83,11 @@ def test_times_out_of_range_are_null() -> None:
     assert micros_of(1_700_000_000_000) == 1_700_000_000_000_000
     assert micros_of(2**62) is None
     assert micros_of(None) is None
+
+
+def test_deleted_rows_of_a_table_whose_schema_is_lost_are_null() -> None:
+    kept = pa.array([{"a": 1}, {"a": 2}], pa.struct([pa.field("a", pa.int64())]))
+    with contextlib.closing(ix.empty({"id": "long"})) as t:
+        state = t.state
+        lost = dataclasses.replace(state.metadata, schemas=())
+        assert _deleted_row(kept, dataclasses.replace(state, metadata=lost), pa.struct([])).to_pylist() == [None, None]
