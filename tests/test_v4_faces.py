@@ -53,7 +53,7 @@ def test_the_card_says_what_stands_in_the_root(t: ix.Table) -> None:
     facts = dict(t_card(t))
     assert facts["Data files"] == "5"
     assert facts["Root manifest"].startswith("1 manifest, 1 data file, 2 deletes, 1 manifest DV, 2 removals")
-    assert facts["Root manifest"].endswith("2 entries of 1 leaves removed by manifest DVs")
+    assert facts["Root manifest"].endswith("2 entries of 1 leaf removed by manifest DVs")
     assert "Root manifest" in repr(t)
     assert "Root manifest" not in dict(t_card(ix.sample("trips")))
 

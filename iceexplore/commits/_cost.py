@@ -122,7 +122,8 @@ class Retained:
 
     def __repr__(self) -> str:
         text = (
-            f"{len(self.kept):,} snapshots keep {len(self.files):,} metadata files, {human_bytes(self.bytes)}; "
+            f"{len(self.kept):,} {'snapshot keeps' if len(self.kept) == 1 else 'snapshots keep'} "
+            f"{len(self.files):,} metadata file{'' if len(self.files) == 1 else 's'}, {human_bytes(self.bytes)}; "
             f"expiring {len(self.expired):,} frees {len(self.freed):,}, {human_bytes(self.freed_bytes)}"
         )
         if self.freed_data_files is not None:

@@ -185,7 +185,9 @@ def _root_fact(state: TableState) -> list[tuple[str, str]]:
     if entries:
         gone = sum(e for e in entries if e is not None)
         least = "at least " if None in entries else ""
-        words.append(f"{least}{gone:,} entries of {len(entries):,} leaves removed by manifest DVs")
+        which = "entry" if gone == 1 and not least else "entries"
+        leaves = "leaf" if len(entries) == 1 else "leaves"
+        words.append(f"{least}{gone:,} {which} of {len(entries):,} {leaves} removed by manifest DVs")
     return [("Root manifest", ", ".join(words))]
 
 

@@ -292,4 +292,5 @@ def test_retained_of_a_real_table(window: int) -> None:
     assert found.freed_data_files == len(gone) and found.freed_data_bytes == sum(live[False][n] for n in gone)
     table = found.to_pandas().set_index("kind")
     assert table.loc["all", "kept_bytes"] == found.bytes and table.loc["all", "freed_files"] == len(found.freed)
-    assert f"{len(found.kept):,} snapshots keep" in found._repr_html_() and "<table" in found._repr_html_()
+    keep = "snapshot keeps" if len(found.kept) == 1 else "snapshots keep"
+    assert f"{len(found.kept):,} {keep}" in found._repr_html_() and "<table" in found._repr_html_()
