@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, Snapshot
 from iceexplore.planning import Filter, make_filter
@@ -148,6 +149,9 @@ class ChangelogOptions:
         clash = [f.name for f in self.fields if f.name in CHANGE_COLUMNS]
         if clash:
             raise OptionError(f"the table has a column {clash[0]!r}, which is a column of changelogs")
+        counts = Counter(f.name for f in self.fields)
+        if twice := [name for name, count in counts.items() if count > 1]:  # rows are compared by name
+            raise UnsupportedError(f"the schema has several columns {twice[0]!r}: a changelog cannot tell them apart")
         self.outputs = _own(state, columns)
         self.net = net
         self.updates = identifier_columns is not None if compute_updates is None else compute_updates

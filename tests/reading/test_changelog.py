@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -145,6 +146,16 @@ def test_columns_are_those_of_the_schema_shown() -> None:
     lab.table.evolve_schema(rename={"x": "y"}, add={"z": "int"})
     found = lab.table.changes(None, "main", rows=True)
     assert rows_of(found)[0][:3] == (1, "a", None) and found.column_names[:3] == ["id", "y", "z"]
+    lab.table.close()
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    lab = Lab.start(2)
+    lab.append([(1, "a")])
+    state = lab.table.state
+    twice = dataclasses.replace(state.schema, fields=(state.schema.fields[0],) * 2)
+    with pytest.raises(UnsupportedError, match="several columns 'id'"):
+        ix.Table(dataclasses.replace(state, schema=twice)).changes(None, "main", rows=True)
     lab.table.close()
 
 
