@@ -93,7 +93,10 @@ def read_rows(
         An encrypted file, an unknown codec or type, or more rows than fit ``limit``.
     """
     with storage.open(location, kind=kind) as file:
-        found = sniff(file.read(HEAD_BYTES))
+        head = file.read(HEAD_BYTES)
+        if not head:  # an upload that never was
+            raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
+        found = sniff(head)
         file.seek(0)
         if found == "parquet":
             return _collect(_parquet(file, location, limit, encoded), "the Parquet file", location, limit, encoded)

@@ -97,7 +97,10 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
 
 def _read(state: TableState, location: str) -> Footer:
     with state.storage.open(location, kind="data-footer") as opened:
-        found = sniff(opened.read(HEAD_BYTES))
+        head = opened.read(HEAD_BYTES)
+        if not head:
+            raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
+        found = sniff(head)
         if found == "avro":
             opened.seek(0)
             data = opened.read()

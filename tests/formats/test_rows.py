@@ -101,6 +101,13 @@ def test_sniff() -> None:
     assert sniff(b"") is sniff(b"hello") is None
 
 
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
+    storage, location = store(tmp_path, b"")
+    with pytest.raises(FormatError, match="is empty") as caught:
+        read_rows(storage, location, kind="data", said="parquet")
+    assert caught.value.code == "file-truncated"
+
+
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
 def test_more_rows_than_the_limit(tmp_path: Path, form: str) -> None:
     storage, location = store(tmp_path, FORMS[form])
