@@ -82,7 +82,8 @@ class SeedTree:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = self.to_text()
         image = svg_image(self.to_svg(), f"{self.diagram.title}: {self.diagram.caption}")
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{escape.html(plain)}</pre>')
+        lines = "\n".join(map(escape.html, plain.split("\n")))  # a line's end would show as a sign
+        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
         return {"text/plain": plain, "text/html": image + details("The figure as text", pre)}
 
 

@@ -161,7 +161,8 @@ class Tree:
         scene = self.scene()
         plain = text(scene)
         image = svg_image(svg(scene), f"{scene.title}: {scene.description}")
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{escape.html(plain)}</pre>')
+        lines = "\n".join(map(escape.html, plain.split("\n")))  # a line's end would show as a sign
+        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
         return {"text/plain": plain, "text/html": image + details("The tree as text", pre)}
 
 

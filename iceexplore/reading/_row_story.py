@@ -81,7 +81,8 @@ class RowStory:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = self.to_text()
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{escape.html(plain)}</pre>')
+        lines = "\n".join(map(escape.html, plain.split("\n")))  # a line's end would show as a sign
+        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
         if not self.rows:
             return {"text/plain": plain, "text/html": pre}
         scene = self.scene()
