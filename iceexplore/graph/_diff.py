@@ -252,7 +252,8 @@ def _keys(files: pa.Table) -> pa.ChunkedArray:
 
 def _content(files: pa.Table) -> pa.ChunkedArray:
     names = pa.array(list(_CONTENT.values()))
-    kinds = pc.if_else(pc.less(files["content_type"], len(names)), files["content_type"], None)
+    known = pc.and_(pc.greater_equal(files["content_type"], 0), pc.less(files["content_type"], len(names)))
+    kinds = pc.if_else(known, files["content_type"], None)
     return pc.if_else(pc.is_valid(files["deletion_vector"]), _DV, pc.take(names, kinds))
 
 

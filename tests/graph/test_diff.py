@@ -7,9 +7,11 @@ from collections import Counter
 from typing import Any
 
 import fastavro
+import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.graph._diff import _content
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +102,10 @@ def test_properties_between_versions(trips: ix.Table) -> None:
     assert keys
     texts = " ".join(c.text for c in d.properties)
     assert all(k in texts for k in keys)
+
+
+def test_a_content_that_cannot_be_has_no_name() -> None:
+    kinds, none = pa.array([-1, 0, 99], pa.int32()), pa.nulls(3, pa.struct([]))
+    files = pa.table({"content_type": kinds, "deletion_vector": none})
+    names = _content(files).to_pylist()
+    assert names[0] is names[2] is None and names[1]
