@@ -20,7 +20,6 @@ from iceexplore.graph._tree_source import NodeSource
 from iceexplore.manifests import ContentType, Manifest, Status, read_manifest_dv
 from iceexplore.metadata import Snapshot
 from iceexplore.render import (
-    Html,
     Mermaid,
     Svg,
     TableDiagram,
@@ -28,7 +27,7 @@ from iceexplore.render import (
     TableNode,
     Theme,
     details,
-    escape,
+    html_lines,
     svg_image,
     tables_graphviz,
     tables_mermaid,
@@ -82,8 +81,7 @@ class SeedTree:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = self.to_text()
         image = svg_image(self.to_svg(), f"{self.diagram.title}: {self.diagram.caption}")
-        lines = "\n".join(map(escape.html, plain.split("\n")))  # a line's end would show as a sign
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
+        pre = html_lines(plain)
         return {"text/plain": plain, "text/html": image + details("The figure as text", pre)}
 
 

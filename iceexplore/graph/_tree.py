@@ -15,15 +15,14 @@ from iceexplore.graph._tree_labels import Labels, amount
 from iceexplore.graph._tree_shown import Depth, Shown, TreeOptions, shown_nodes
 from iceexplore.graph._tree_source import NodeSource
 from iceexplore.render import (
-    Html,
     Mermaid,
     Scene,
     SceneEdge,
     Svg,
     Theme,
     details,
-    escape,
     graphviz,
+    html_lines,
     mermaid,
     svg,
     svg_image,
@@ -161,8 +160,7 @@ class Tree:
         scene = self.scene()
         plain = text(scene)
         image = svg_image(svg(scene), f"{scene.title}: {scene.description}")
-        lines = "\n".join(map(escape.html, plain.split("\n")))  # a line's end would show as a sign
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
+        pre = html_lines(plain)
         return {"text/plain": plain, "text/html": image + details("The tree as text", pre)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from iceexplore.render import BarChart, Html, Svg, Theme, bars_svg, bars_text, details, escape, spoken, svg_image
+from iceexplore.render import BarChart, Svg, Theme, bars_svg, bars_text, details, html_lines, spoken, svg_image
 
 __all__ = ["BarPicture"]
 
@@ -44,10 +44,6 @@ class BarPicture:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = self.to_text()
         chart = self.chart()
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{_lines(plain)}</pre>')
+        pre = html_lines(plain)
         image = svg_image(self.to_svg(), f"{chart.title}. {spoken(chart)}")
         return {"text/plain": plain, "text/html": image + details("The numbers as text", pre)}
-
-
-def _lines(plain: str) -> str:
-    return "\n".join(escape.html(line) for line in plain.split("\n"))

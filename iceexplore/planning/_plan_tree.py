@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from iceexplore.errors import OptionError
 from iceexplore.planning._plan_tree_scene import plan_scene
 from iceexplore.render import (
-    Html,
     Mermaid,
     Scene,
     Svg,
     Theme,
     details,
-    escape,
     graphviz,
+    html_lines,
     mermaid,
     svg,
     svg_image,
@@ -81,6 +80,5 @@ class PlanTree:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = self.to_text()
         image = svg_image(self.to_svg(), f"{self._scene.title}: {self._scene.description}")
-        lines = "\n".join(escape.html(line) for line in plain.split("\n"))
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
+        pre = html_lines(plain)
         return {"text/plain": plain, "text/html": image + details("The plan as text", pre)}

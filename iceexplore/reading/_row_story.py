@@ -10,7 +10,6 @@ from iceexplore.graph import format_ms
 from iceexplore.reading._fate import Commit, RowDelete, RowEvent
 from iceexplore.reading._row_places import RowPlace, RowPlaces, value_text
 from iceexplore.render import (
-    Html,
     Mark,
     Mermaid,
     Scene,
@@ -20,6 +19,7 @@ from iceexplore.render import (
     Theme,
     details,
     escape,
+    html_lines,
     mermaid,
     svg,
     svg_image,
@@ -81,8 +81,7 @@ class RowStory:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = self.to_text()
-        lines = "\n".join(map(escape.html, plain.split("\n")))  # a line's end would show as a sign
-        pre = Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
+        pre = html_lines(plain)
         if not self.rows:
             return {"text/plain": plain, "text/html": pre}
         scene = self.scene()

@@ -8,7 +8,7 @@ from iceexplore.render._bars_svg import bars_svg
 from iceexplore.render._card import Card, CardTable, card_html, card_text
 from iceexplore.render._fold import fold, share
 from iceexplore.render._graphviz import graphviz
-from iceexplore.render._html import Html, details, html_table
+from iceexplore.render._html import Html, details, html_lines, html_table
 from iceexplore.render._icons import ICONS
 from iceexplore.render._layout import Box, Column, Layout, layout
 from iceexplore.render._mermaid import mermaid
@@ -59,6 +59,7 @@ __all__ = [
     "escape",
     "fold",
     "graphviz",
+    "html_lines",
     "html_table",
     "layout",
     "mermaid",

@@ -11,12 +11,15 @@ from typing import Any
 
 from iceexplore.render import _escape as escape
 
-__all__ = ["Html", "details", "html_table"]
+__all__ = ["Html", "details", "html_lines", "html_table"]
 
 _FONT = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif"
 _RULE = "1px solid rgba(128,128,128,.35)"
 _CELL = f"padding:4px 12px 4px 0;border:none;border-bottom:{_RULE};text-align:left;vertical-align:top"
-_NUMBER = f"padding:4px 12px 4px 0;border:none;border-bottom:{_RULE};text-align:right;font-variant-numeric:tabular-nums"
+_NUMBER = (
+    f"padding:4px 12px 4px 0;border:none;border-bottom:{_RULE};text-align:right;white-space:nowrap;"
+    "font-variant-numeric:tabular-nums"
+)
 _MUTED = "opacity:.72"
 _MAX_CELL = 400
 
@@ -84,3 +87,9 @@ def details(summary: object, body: Html, *, opened: bool = False) -> Html:
         f'<details{" open" if opened else ""} style="{_FONT};font-size:13px;margin:8px 0">'
         f'<summary style="cursor:pointer">{_content(summary)}</summary>{body}</details>'
     )
+
+
+def html_lines(text: str) -> Html:
+    """Lines of text as they are: escaped one by one, since a line's end inside a value is shown as a sign."""
+    lines = "\n".join(escape.html(line) for line in text.split("\n"))
+    return Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
