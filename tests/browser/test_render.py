@@ -71,7 +71,8 @@ def test_mermaid_draws_every_hostile_string(notebook: Any, tmp_path: Path) -> No
         assert found["handlers"] == []
         if 0 < len(text) < 60:
             compact = "".join(escape.visible(text).split())
-            assert compact in "".join(found["text"].split()), (text, found["text"])
+            seen_there = found["text"].replace("\u2060", "")  # takes apart what Mermaid would act on
+            assert compact in "".join(seen_there.split()), (text, found["text"])
     assert seen == []
 
 
