@@ -160,8 +160,11 @@ class DetailPart(TreePart, GridPart):
     def _grid_unread(self, grid: str, of: str) -> str:
         if grid != _GRID:
             return super()._grid_unread(grid, of)
-        kind, _, snapshot = of.partition(":")
-        return unread(self._state, self._snapshot_of(snapshot)) if kind in ("snapshot", "root") else ""
+        kind, _, rest = of.partition(":")
+        if kind not in ("snapshot", "root", "manifest"):
+            return ""
+        snapshot, _, row = rest.partition(":")
+        return unread(self._state, self._snapshot_of(snapshot), int(row) if row else None)
 
     def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
         if grid == _GRID:

@@ -30,8 +30,11 @@ def words_of(error: Exception) -> tuple[str, str]:
     return text, f"{advice} This is a fault in iceexplore: please report it."
 
 
-def unread(state: TableState, snapshot: Snapshot | None) -> str:
-    """Why a table of a snapshot's manifests or files that has no rows may lack some; empty where nothing is missing."""
+def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None) -> str:
+    """Why a table without rows may lack some; empty where nothing is missing.
+
+    Of a snapshot's manifests or files, or of the entries of one manifest: that in this row of the manifest list.
+    """
     root = None if snapshot is None else state.root(snapshot)
     faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
     if root is None or not faults:
@@ -39,6 +42,8 @@ def unread(state: TableState, snapshot: Snapshot | None) -> str:
     name = "manifest list" if state.metadata.format_version < 4 else "root"
     if root.location in faults:
         return f"the {name} cannot be read"
+    if row is not None:
+        return "the manifest cannot be read" if root.entries["location"][row].as_py() in faults else ""
     lost = len(faults.intersection(root.entries["location"].to_pylist()))
     return f"{lost} of the files that the {name} names cannot be read" if lost else ""
 

@@ -353,6 +353,11 @@ def test_without_a_manifest_list_no_rows_are_not_nothing(show: Callable[..., Any
             assert explorer.pages["detail"].get("none") == (words and f"No rows: {words}.")
         manifests_shown = [node for i, node in explorer.nodes.items() if i.startswith("manifest:")]
         assert all("problem" in node["marks"] for node in manifests_shown), "what a table met is marked in the tree"
+        if manifests_shown:
+            explorer.select(next(i for i in explorer.nodes if i.startswith("manifest:")))
+            assert explorer.settle(60)
+            page = explorer.pages["detail"]
+            assert (page["rows"], page["none"]) == ([], "No rows: the manifest cannot be read.")
         assert bool(manifests_shown) == (gone is manifests) and explorer.expanded == unfolded
     widget = show(DeletionVectors, ix.open(folder))
     widget.query = {"deletes": {"n": 1, "of": widget.selection["snapshot"], "table": "all"}}
