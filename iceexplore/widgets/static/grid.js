@@ -125,7 +125,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const rows = el("tbody", { role: "rowgroup" });
     const content = el(
       "table",
-      { class: "ice-table", role: "grid", "aria-label": label, "aria-rowcount": now.total + 1, "aria-colcount": now.columns.length },
+      { class: "ice-table" + (head[1] ? "" : " ice-one"), role: "grid", "aria-label": label, "aria-rowcount": now.total + 1, "aria-colcount": now.columns.length },
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
       rows,
       el("tfoot", { class: "ice-widths", "aria-hidden": "true" }, rowOf(now.shown.map((_, i) => widest(now.rows, i)), -1)),
