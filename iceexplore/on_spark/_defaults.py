@@ -26,8 +26,8 @@ def defaults(spark_home: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_heap() >> 20}m",
-        # A heap that grows where collections would take a fifth of the time, not a thirteenth: a scan of rows without
-        # those deleted by position, whose garbage is many and die young, holds a quarter less (benchmarks/scan.py).
+        # A heap that grows where collections would take a fifth of the time, not a thirteenth: a scan that leaves out
+        # rows by position, whose garbage is much and dies young, holds a seventh less (benchmarks/results/scan.md).
         "spark.driver.extraJavaOptions": f"-XX:GCTimeRatio=4 -Dlog4j2.configurationFile={log}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": as_text(somebody_looks),
