@@ -12,6 +12,7 @@ from typing import Any
 
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.metadata import (
+    PLAIN_TYPES,
     ListType,
     MapType,
     NestedField,
@@ -43,12 +44,6 @@ _ALIASES = {
     "tinyint": "int",
     "void": "unknown",
 }
-_PLAIN = frozenset(
-    (
-        "binary", "boolean", "date", "double", "float", "int", "long", "string", "time", "timestamp", "timestamp_ns",
-        "timestamptz", "timestamptz_ns", "unknown", "uuid", "variant",
-    )
-)  # fmt: skip
 _WORD = re.compile(r"\s*([A-Za-z_]\w*)")
 _PARAMETERS = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\])")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s:`<>,()\[\]]+))")
@@ -172,10 +167,10 @@ def _checked(type_: Type) -> Type:
                 case "geometry" | "geography":
                     known = True
                 case _:
-                    known = name in _PLAIN
+                    known = name in PLAIN_TYPES
             if not known:
                 raise OptionError(
-                    f"{name!r} is no type; there are {', '.join(sorted(_PLAIN))}, decimal(precision, "
+                    f"{name!r} is no type; there are {', '.join(sorted(PLAIN_TYPES))}, decimal(precision, "
                     "scale), fixed[length], geometry, geography, list, map and struct"
                 )
     return type_

@@ -34,11 +34,12 @@ from iceexplore.metadata._temporal import parse_date, time_nanos
 from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
 from iceexplore.metadata._transforms import is_known_transform, partition_type, result_type, transform_parts
 from iceexplore.metadata._travel import schema_at
-from iceexplore.metadata._type_parameters import decimal_parameters, fixed_length, is_known_type, type_base
+from iceexplore.metadata._type_parameters import PLAIN_TYPES, decimal_parameters, fixed_length, is_known_type, type_base
 from iceexplore.metadata._type_parser import parse_schema, parse_type, schema_to_json, type_to_json
 from iceexplore.metadata._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
 
 __all__ = [
+    "PLAIN_TYPES",
     "BlobMetadata",
     "Expression",
     "LATEST_FORMAT_VERSION",

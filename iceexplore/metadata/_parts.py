@@ -59,17 +59,17 @@ def read_spec(
         json = {"fields": json}
     keys = Keys(json, reporter, "partition spec")
     found = keys.integer("spec-id", bits=INT)
-    fields: list[PartitionField] = []
+    fields: dict[int, PartitionField] = {}
     for index, item in enumerate(keys.items("fields", required=True)):
         field = _partition_field(Keys(item, reporter, "partition field"), index, expressions or {})
         if field is None:
             continue
-        if any(field.field_id == other.field_id for other in fields):
+        if field.field_id in fields:
             # Partition tuples are by field id: a second one has no place in them.
             reporter.error(f"partition field id {field.field_id} is given again, for {field.name!r}", "field-id")
             continue
-        fields.append(field)
-    return PartitionSpec(spec_id if found is None else found, tuple(fields), raw)
+        fields[field.field_id] = field
+    return PartitionSpec(spec_id if found is None else found, tuple(fields.values()), raw)
 
 
 def _partition_field(keys: Keys, index: int, expressions: Mapping[int, Expression]) -> PartitionField | None:

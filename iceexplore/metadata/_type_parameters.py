@@ -6,22 +6,24 @@ import re
 
 from iceexplore.metadata._types import PrimitiveType, Type
 
-__all__ = ["decimal_parameters", "fixed_length", "is_known_type", "type_base"]
+__all__ = ["PLAIN_TYPES", "decimal_parameters", "fixed_length", "is_known_type", "type_base"]
 
 _DECIMAL = re.compile(r"decimal\s*\(\s*(\d{1,4})\s*,\s*(\d{1,4})\s*\)")
 _FIXED = re.compile(r"fixed\s*\[\s*(\d{1,10})\s*\]")
 
-_PRIMITIVES = frozenset(
+#: Primitive types of v1 to v3 without parameters.
+PLAIN_TYPES = frozenset(
     (
-        "binary", "boolean", "date", "decimal", "double", "fixed", "float", "geography", "geometry", "int", "long",
-        "string", "time", "timestamp", "timestamp_ns", "timestamptz", "timestamptz_ns", "unknown", "uuid", "variant",
+        "binary", "boolean", "date", "double", "float", "int", "long", "string", "time", "timestamp", "timestamp_ns",
+        "timestamptz", "timestamptz_ns", "unknown", "uuid", "variant",
     )
 )  # fmt: skip
+_WITH_PARAMETERS = frozenset(("decimal", "fixed", "geography", "geometry"))
 
 
 def is_known_type(type_: Type) -> bool:
     """Whether the type, not what is inside it, is one of v1 to v3; of another the values are bytes here."""
-    return not isinstance(type_, PrimitiveType) or type_.base in _PRIMITIVES
+    return not isinstance(type_, PrimitiveType) or type_.base in PLAIN_TYPES or type_.base in _WITH_PARAMETERS
 
 
 def type_base(type_: Type) -> str:

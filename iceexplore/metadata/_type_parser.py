@@ -8,6 +8,7 @@ from typing import Any
 
 from iceexplore.errors import FormatError
 from iceexplore.metadata._defaults import default_from_json, default_to_json
+from iceexplore.metadata._type_parameters import PLAIN_TYPES
 from iceexplore.metadata._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
 
 __all__ = ["MAX_DEPTH", "parse_schema", "parse_type", "read_schema", "schema_to_json", "type_to_json"]
@@ -21,12 +22,6 @@ _DECIMAL = re.compile(r"decimal\s*\(\s*(\d{1,4})\s*,\s*(\d{1,4})\s*\)", re.IGNOR
 _FIXED = re.compile(r"fixed\s*\[\s*(\d{1,10})\s*\]", re.IGNORECASE)
 _GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
 _GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
-_PLAIN = frozenset(
-    (
-        "binary", "boolean", "date", "double", "float", "int", "long", "string", "time", "timestamp", "timestamp_ns",
-        "timestamptz", "timestamptz_ns", "unknown", "uuid", "variant",
-    )
-)  # fmt: skip
 
 #: Called with a sentence and the spec's key for every fault; returns where reading goes on, raises where it must not.
 Report = Callable[[str, str], None]
@@ -104,7 +99,7 @@ def _type(json: Any, report: Report, depth: int) -> Type:
 
 def _primitive(text: str, report: Report) -> PrimitiveType:
     text = text.strip()
-    if text in _PLAIN:
+    if text in PLAIN_TYPES:
         return PrimitiveType(text)
     if match := _DECIMAL.fullmatch(text):
         precision, scale = int(match[1]), int(match[2])
@@ -125,7 +120,7 @@ def _primitive(text: str, report: Report) -> PrimitiveType:
         crs = crs or "OGC:CRS84"
         return PrimitiveType(f"geography({crs}, {algorithm.lower()})" if algorithm else f"geography({crs})")
     lower = text.lower()
-    return PrimitiveType(lower if lower in _PLAIN else text or "?")
+    return PrimitiveType(lower if lower in PLAIN_TYPES else text or "?")
 
 
 def _fields(json: Any, report: Report, depth: int) -> tuple[NestedField, ...]:

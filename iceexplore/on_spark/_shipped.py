@@ -116,7 +116,7 @@ def ship(state: TableState, *, snapshots: Iterable[Snapshot] = ()) -> ShippedSta
         ) from e
 
 
-#: Storages of temporary folders that DataFrames read: until Python ends, or the table is closed.
+#: Storages of temporary folders that DataFrames read, until Python ends; closing a table still removes its folder.
 _KEPT: dict[int, Storage] = {}
 
 
