@@ -39,7 +39,6 @@ from iceexplore.metadata._type_parser import parse_schema, parse_type, schema_to
 from iceexplore.metadata._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
 
 __all__ = [
-    "PLAIN_TYPES",
     "BlobMetadata",
     "Expression",
     "LATEST_FORMAT_VERSION",
@@ -47,6 +46,7 @@ __all__ = [
     "MapType",
     "MetadataLogEntry",
     "NestedField",
+    "PLAIN_TYPES",
     "PartitionField",
     "PartitionSpec",
     "PartitionStatisticsFile",
