@@ -4,9 +4,10 @@
 process, in turn, seven times after a first round that is not counted; both must give the same sums. ``sum`` reads one
 column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
 its own. CPU is the median of what a run takes of it, in all of Spark's processes: of a machine that is busy with other
-things it says more than time. Memory is the most that Spark's Java and Python processes held (Linux: ``VmHWM``), in a
-process that reads one way only, the median of five. Spark is what ``ix.spark`` starts, for both. Results go to
-``results/scan.md``, where each case has its place.
+things it says more than time. Memory is the most that Spark's Java and Python processes held at one time (Linux:
+``VmRSS``, looked at fifty times a second), in a process that reads one way only and has ipykernel loaded, as a
+notebook's has; the median of five. Spark is what ``ix.spark`` starts, for both. Results go to ``results/scan.md``,
+where each case has its place.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -153,20 +155,32 @@ def timed(folder: Path, case: str, runs: int) -> dict[str, Any]:
 
 def held(folder: Path, case: str, way: str) -> dict[str, Any]:
     """The memory of one way: this process, Java, and Python's workers."""
+    import_module("ipykernel.kernelapp")
     spark = session(folder)
+    done = threading.Event()
+    most = 0
+
+    def look() -> None:
+        nonlocal most
+        while not done.wait(0.02):
+            most = max(most, holds(os.getpid()))
+
+    looking = threading.Thread(target=look)
+    looking.start()
     rows = frame(spark, folder, case, way)
     for read in READS:
         answer(read, rows)()
-    peak = peaks(os.getpid())
+    done.set()
+    looking.join()
     spark.stop()
-    return {"memory": peak // 1024}
+    return {"memory": most // 1024}
 
 
-def peaks(process: int) -> int:
-    """The most that a process and those that it started held, in kB (proc(5))."""
+def holds(process: int) -> int:
+    """What a process and those that it started hold, in kB (proc(5))."""
     lines = said(f"/proc/{process}/status").splitlines()
-    own = next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
-    return own + sum(map(peaks, children(process)))
+    own = next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
+    return own + sum(map(holds, children(process)))
 
 
 def worked(process: int) -> float:

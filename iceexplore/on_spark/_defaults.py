@@ -27,8 +27,9 @@ def defaults(spark_home: Path) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_heap() >> 20}m",
         # A heap that grows where collections would take a fifth of the time, not a thirteenth: a scan that leaves out
-        # rows by position, whose garbage is much and dies young, holds a seventh less (benchmarks/results/scan.md).
-        "spark.driver.extraJavaOptions": f"-XX:GCTimeRatio=4 -Dlog4j2.configurationFile={log}",
+        # rows by position, whose garbage is much and dies young, holds a seventh less; and that begins small, not with
+        # a 64th of the machine's memory (benchmarks/results/scan.md).
+        "spark.driver.extraJavaOptions": f"-Xms64m -XX:GCTimeRatio=4 -Dlog4j2.configurationFile={log}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": as_text(somebody_looks),
         # Joins and sorts on one machine: Spark's 200 pieces are for clusters.

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, Problems, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.on_spark._scan_footers import footers_by
@@ -86,7 +88,9 @@ def scan(
     if engine == "auto" and parts.workers and alike and info.iceberg:
         with suppress(UnsupportedError):
             return iceberg_rows(session, info, state, plan, outputs, None)
-    return _united(session, info, state, reader, parts, outputs, plan.options)
+    made = _united(session, info, state, reader, parts, outputs, plan.options)
+    pa.default_memory_pool().release_unused()  # Java is about to need it: deletes take tens of megabytes to decode
+    return made
 
 
 def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = None) -> DataFrame:

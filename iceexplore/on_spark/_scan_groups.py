@@ -347,10 +347,10 @@ class _Sorting:
                 return e
             return np.packbits(marks, bitorder="little").view(np.int64)
 
-        # Of a local file what takes time is to decode it: threads would be no quicker, and hold more.
-        near = is_local(self._state.storage.resolve(self._state.metadata_location))
-        threads = 1 if near else _THREADS
-        with ThreadPoolExecutor(threads, "iceexplore-deletes") as pool:
+        if is_local(self._state.storage.resolve(self._state.metadata_location)):
+            # What takes time is to decode it: threads would be no quicker, and hold more, each for itself.
+            return {row: bits(row) for row in chosen}
+        with ThreadPoolExecutor(_THREADS, "iceexplore-deletes") as pool:
             return dict(zip(chosen, pool.map(bits, chosen), strict=True))
 
     def add(
