@@ -209,7 +209,7 @@ class Storage:
     def open(self, location: str, *, kind: str) -> BinaryIO:
         """A seekable binary file whose reads are ranged requests, each logged. Raises as `read`."""
         real = self.resolve(location)
-        size = self._ask(location, real, "stat", lambda: self._backend(real).stat(real), 0).size or 0
+        size = self._file(location, real).size or 0
         return open_ranges(lambda offset, length: self._fetch(location, real, kind, offset, length), size, location)
 
     @contextmanager

@@ -165,6 +165,10 @@ def test_what_cannot_be_read_is_an_error_that_says_what_to_do_or_is_left_out(sav
     places = files_of(saved)
     gone, broken = places[1][0], places[4][0]
     os.unlink(real(saved, gone))
+    real(saved, gone).mkdir()
+    with pytest.raises(ix.FileMissingError, match=r"is a folder, not a file .*on_error='skip'"):
+        ix.open(saved.location).to_arrow()
+    real(saved, gone).rmdir()
     real(saved, broken).write_bytes(b"PAR1 nonsense PAR1")
     t = ix.open(saved.location)
     with pytest.raises(ix.IceexploreError, match="on_error='skip'"):
