@@ -209,6 +209,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("puffin-bare-vector", "warning", "A deletion vector stands outside a Puffin file", "Most engines refuse the file; rewrite the deletes."),
     ProblemKind("puffin-blob-invalid", "warning", "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
     ProblemKind("row-ids-twice", "error", "Rows of two data files have the same ids", "Who follows rows by _row_id takes them for one; write one of the files anew."),
+    ProblemKind("sequence-number", "warning", "A sequence number cannot be", "Readers may apply deletes wrongly; rewrite the manifest."),
     ProblemKind("sort-order-untrue", "warning", "Rows are not in the order that their file claims", "Engines that trust it may merge wrongly; rewrite the file."),
     ProblemKind("split-offsets-invalid", "warning", "Split offsets are not where row groups begin", "Readers that split by them lose rows or fail; rewrite the entry."),
     ProblemKind("storage-failed", "error", "The storage failed", "Try again; check endpoint and network."),

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
 from iceexplore.manifests._checks import count_problems, kind_problems, length_problems, repeated_problems
+from iceexplore.manifests._checks_entries import entry_problems, snapshot_problems
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.manifests._inherit import Parent, inherit, replace
 from iceexplore.manifests._inline import inline_root
@@ -93,7 +94,7 @@ class ManifestReader:
             item = problem("file-corrupt", location, "A manifest stands where a manifest list should.")
             return self._noted(Manifest.empty(location, (item,), is_root=True))
         relative_to = self.metadata.location if self._may_be_relative(part.head.dialect) else None
-        return self._noted(_root_manifest(location, part, snapshot.snapshot_id, relative_to))
+        return self._noted(_root_manifest(location, part, snapshot.snapshot_id, snapshot.sequence_number, relative_to))
 
     def direct(self, root: Manifest) -> Manifest | None:
         """The files that stand in a V4 root itself, as a leaf whose ordinals are those of the root.
@@ -222,6 +223,8 @@ class ManifestReader:
         if self._may_be_relative(head.dialect):
             entries, more = absolute_entries(entries, self.metadata.location, location)
             problems += more
+        least = (row["manifest_stats"] or {}).get("min_sequence_number")
+        problems += entry_problems(location, entries, parent.sequence_number, least, self._meaning.types)
         if root.dialect in V4_DIALECTS:
             vectors = root.dv_rows.get(canonical(location), [])
             if vectors:
@@ -293,7 +296,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
             stored=head.rows,
         )
     if head.is_root:
-        return _root_manifest(location, part, head.header.number("snapshot-id"), None)
+        return _root_manifest(location, part, head.header.number("snapshot-id"))
     entries = part.table
     columns = {"partition_spec_id": pa.repeat(pa.scalar(head.header.spec_id, pa.int32()), len(entries))}
     if head.dialect == "v1":  # read as 0 (spec, "Sequence Number Inheritance")
@@ -334,7 +337,9 @@ def _loader(source: Source, got: dict[str, Part]) -> Loader:
     return load
 
 
-def _root_manifest(location: str, part: Part, snapshot_id: int | None, relative_to: str | None) -> Manifest:
+def _root_manifest(
+    location: str, part: Part, snapshot_id: int | None, sequence_number: int = 0, relative_to: str | None = None
+) -> Manifest:
     """A root from a manifest list: ADDED are the manifests that this snapshot added."""
     head = part.head
     if snapshot_id is None:
@@ -343,6 +348,7 @@ def _root_manifest(location: str, part: Part, snapshot_id: int | None, relative_
         ours = pc.fill_null(pc.equal(part.table["snapshot_id"], snapshot_id), False)
         status = pc.if_else(ours, pa.scalar(int(Status.ADDED), pa.int32()), int(Status.EXISTING)).cast(pa.int32())
     entries, problems = replace(part.table, {"status": status}), [*part.problems, *repeated_problems(part.table)]
+    problems += snapshot_problems(location, entries, sequence_number)
     if relative_to is not None:
         entries, more = absolute_entries(entries, relative_to, location)
         problems += more

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, Problems, problem
+from iceexplore.manifests._checks_entries import snapshot_problems
 from iceexplore.manifests._content_entry import ContentType
 from iceexplore.manifests._inherit import inherit_root
 from iceexplore.manifests._locations import absolute_entries
@@ -49,6 +50,7 @@ def v4_root(
         problems += more
     if snapshot is not None:
         entries = inherit_root(entries, snapshot, meaning.unpartitioned)
+        problems += snapshot_problems(location, entries, snapshot.sequence_number)
         if not head.is_root and head.header.content is not None and not pc.any(is_manifest(entries)).as_py():
             text = f"The snapshot's root manifest says of itself that it is a {head.header.content} manifest."
             problems.append(

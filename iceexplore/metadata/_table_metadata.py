@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from iceexplore.errors import FormatError, Problems, UnsupportedError
 from iceexplore.metadata import _parts as parts
 from iceexplore.metadata._checks import check_references
+from iceexplore.metadata._checks_history import check_history
 from iceexplore.metadata._keys import INT, Keys, Reporter
 from iceexplore.metadata._model import Expression, PartitionSpec, Ref, SortOrder, TableMetadata
 from iceexplore.metadata._name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
@@ -100,6 +101,7 @@ def parse_table_metadata(document: Any, location: str, problems: Problems) -> Ta
         raw=document,
     )
     check_references(metadata, reporter)
+    check_history(metadata, location, reporter)
     return metadata
 
 

@@ -307,6 +307,50 @@ def test_kind_and_spec_are_held_against_the_manifest(table: Any, make: Any) -> N
     assert problems == [[(content, "deletes")], [("502 partition_spec_id", "3")], [(content, "data")], []]
 
 
+def found_in(table: Any, make: Any, *rows: Any, snapshot: int = 7, **listed: Any) -> list[tuple[str, str, str | None]]:
+    """The problems of a manifest of these entries: code, the part of the place after the file, what was found."""
+    manifest = table.manifest("a.avro", rows, schema=make("entry_schema")([], version=3))
+    table.snapshot(make("listed")(manifest, **listed), **{"sequence-number": snapshot})
+    reader = table.reader()
+    only_leaf(reader)
+    return [(p.code, p.where.rpartition("/")[2].partition("#")[2], p.found) for p in reader.problems]
+
+
+def test_sequence_numbers_that_cannot_be(table: Any, make: Any) -> None:
+    entry, code = make("entry"), "sequence-number"
+    old = entry(0, status=EXISTING, snapshot_id=1, sequence_number=5, file_sequence_number=5)
+    late = entry(1, status=EXISTING, snapshot_id=1, sequence_number=8, file_sequence_number=5)
+    lost = entry(2, status=EXISTING, snapshot_id=1)
+    gone = entry(3, status=DELETED, snapshot_id=77)
+    assert found_in(table, make, old, entry(4), gone) == []  # an added one inherits, a deleted one matters to nobody
+    assert found_in(table, make, old, entry(4), late) == [(code, "entry 2", "8")]
+    assert found_in(table, make, old, lost) == [(code, "entry 1", None)]
+    assert found_in(table, make, old, min_sequence_number=6) == [(code, "", "6")]
+    assert found_in(table, make, old, snapshot=6) == [(code, "entry 0", "7")]
+    assert found_in(table, make, old, lost, snapshot=0, sequence_number=0, min_sequence_number=0) == []  # from v1
+
+
+def test_entries_that_contradict_themselves(table: Any, make: Any) -> None:
+    entry = make("entry")
+    assert found_in(table, make, entry(0, split_offsets=[4, 999]), entry(1, split_offsets=[])) == []
+    past = [entry(0), entry(1, split_offsets=[4, 1001]), entry(2, split_offsets=[4, 5000])]
+    assert found_in(table, make, *past) == [("split-offsets-invalid", "entry 1", "[4, 1001]")]
+    assert found_in(table, make, entry(0), entry(1, record_count=-1)) == [("count-mismatch", "entry 1", "-1")]
+    again = [entry(0), entry(0), entry(0, status=DELETED, snapshot_id=77)]
+    assert found_in(table, make, *again) == [("file-twice", "", "file-00000.parquet")]
+    assert found_in(table, make, *again[1:]) == []
+
+
+def test_equality_deletes_without_columns(table: Any, make: Any) -> None:
+    def delete(*ids: int, **more: Any) -> Any:
+        return make("entry")(0, content=2, equality_ids=list(ids), **more)
+
+    assert found_in(table, make, delete(1), delete(2, 1), content=1) == []
+    assert found_in(table, make, delete(1), delete(), content=1) == [("equality-ids-invalid", "entry 1", "[]")]
+    assert found_in(table, make, delete(1), delete(1, 9), content=1) == [("equality-ids-invalid", "entry 1", "[1, 9]")]
+    assert found_in(table, make, delete(status=DELETED, snapshot_id=77), content=1) == []
+
+
 def test_null_counts_mean_unknown(table: Any, make: Any) -> None:
     table.snapshot(make("listed")(table.manifest("a.avro", [make("entry")(0)])))
     reader = table.reader()

@@ -255,6 +255,10 @@ def test_v4_expressions() -> None:
         (["partition-specs", 1, "fields", 1, "field-id"], 1001, "#spec 1", "field-id"),
         (["snapshots", 1, "schema-id"], 9, "#snapshot 22", "schema-id"),
         (["schemas", 1, "type"], None, "#schema 1", "type"),
+        (["snapshots", 0, "parent-snapshot-id"], 22, "#snapshot 11", "parent-snapshot-id"),
+        (["snapshots", 1, "parent-snapshot-id"], 22, "#snapshot 22", "parent-snapshot-id"),
+        (["snapshots", 1, "sequence-number"], 3, "#snapshot 22", "sequence-number"),
+        (["next-row-id"], 29, "#snapshot 22", "next-row-id"),
     ],
 )  # fmt: skip
 def test_one_fault_is_one_error(path: list[Any], value: Any, where: str, field: str) -> None:
@@ -271,6 +275,45 @@ def test_one_fault_is_one_error(path: list[Any], value: Any, where: str, field: 
     assert {p.code for p in problems} == {"metadata-invalid"}
     with pytest.raises(FormatError):
         parse_table_metadata(json, LOCATION, Problems(strict=True))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where", "field"),
+    [
+        (["snapshots", 0, "sequence-number"], 2, "#snapshot 22", "sequence-number"),  # the parent's
+        (["snapshot-log", 0, "timestamp-ms"], 1650000060001, "", "snapshot-log"),
+        (["metadata-log", 0, "metadata-file"], LOCATION, "", "metadata-log"),
+    ],
+)
+def test_what_is_suspicious_is_a_warning(path: list[Any], value: Any, where: str, field: str) -> None:
+    json = document()
+    target = json
+    for step in path[:-1]:
+        target = target[step]
+    target[path[-1]] = value
+    _, problems = parsed(json)
+    assert [(p.severity, p.where, p.field) for p in problems] == [("warning", LOCATION + where, field)]
+
+
+def test_sound_histories_are_no_problem() -> None:
+    json = document()
+    json["snapshot-log"][0]["timestamp-ms"] = 1650000060000  # clocks differ by a minute
+    json["snapshots"][1]["parent-snapshot-id"] = 99  # expired
+    _, problems = parsed(json)
+    assert list(problems) == []
+    old = document() | {"format-version": 1}
+    old["snapshots"][1]["sequence-number"] = 9  # v1 has none
+    assert not parsed(old)[1]
+
+
+def test_a_long_cycle_is_one_problem_and_soon_found() -> None:
+    json = document() | {"last-sequence-number": 0}
+    one = {"timestamp-ms": 1, "manifest-list": "x", "schema-id": 1, "summary": {}}
+    json["snapshots"] += [{**one, "snapshot-id": 100 + i, "parent-snapshot-id": 101 + i % 5000} for i in range(5001)]
+    json["snapshots"][1]["sequence-number"] = 0
+    _, problems = parsed(json)
+    (found,) = problems
+    assert found.where.endswith("#snapshot 101") and "through 4999 others" in found.text
 
 
 def test_a_missing_current_snapshot_is_reported_once() -> None:
