@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._change import Applied, Change
-from iceexplore.commits._layout_list_base import ListBase, read_base
+from iceexplore.commits._layout_list_base import ListBase, has_live, read_base
 from iceexplore.commits._layout_list_leaves import Filtered, filter_leaves, new_leaves
 from iceexplore.commits._layout_list_merge import merge_leaves
 from iceexplore.commits._summary import summary_of
@@ -95,7 +95,7 @@ def _check(change: Change, writer: CommitWriter) -> None:
 def _filter_data(change: Change, base: ListBase) -> Filtered:
     ordinals = base.ordinals(ContentType.DATA_MANIFEST, live=True)
     if not change.remove_data:
-        return Filtered([base.rows.take([i]) for i in ordinals])
+        return Filtered([base.rows.take(ordinals)])
     names = _texts(change.remove_data)
     out = filter_leaves(base, ordinals, "data", lambda entries: _is_in(entries, "location", names))
     if not change.drop_if_there:
@@ -112,7 +112,7 @@ def _filter_deletes(
     removes = bool(len(gone) or len(files) or len(replaced))
     dvs = new_deletes.entries.filter(whole(new_deletes.entries["deletion_vector"]).is_valid())["referenced_file"]
     if not removes and not len(dvs):
-        return Filtered([base.rows.take([i]) for i in ordinals])
+        return Filtered([base.rows.take(ordinals)])
     oldest = _oldest_data(base, data, new_data) if removes else 0
     superseded = pa.chunked_array([*_chunks(gone), *_chunks(replaced)], pa.string())
 
@@ -145,21 +145,13 @@ def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
     Java takes the least of the manifests that are left; the numbers that a compaction gives to new files count here,
     too: a delete file that still applies to them must stay.
     """
-    lowest = base.writer.base.metadata.last_sequence_number
-    for row in data.rows:
-        lowest = min(lowest, _first_number(row) if _has_live(row) else lowest)
-    given = pc.min(new_data.entries["sequence_number"]).as_py()
-    return lowest if given is None else min(lowest, int(given))
-
-
-def _first_number(row: EntryBatch) -> int:
-    stats = row.entries["manifest_stats"][0].as_py()
-    return 0 if stats["min_sequence_number"] is None else int(stats["min_sequence_number"])
-
-
-def _has_live(row: EntryBatch) -> bool:
-    stats = row.entries["manifest_stats"][0].as_py()
-    return bool(stats["added_files_count"] != 0 or stats["existing_files_count"] != 0)
+    numbers: list[int | None] = [base.writer.base.metadata.last_sequence_number]
+    for batch in data.rows:
+        stats = whole(batch.entries["manifest_stats"])
+        first = pc.fill_null(pc.struct_field(stats, "min_sequence_number"), 0)
+        numbers.append(pc.min(first.filter(pa.array(has_live(stats)))).as_py())
+    numbers.append(pc.min(new_data.entries["sequence_number"]).as_py())
+    return min(n for n in numbers if n is not None)
 
 
 def _written(

@@ -21,7 +21,7 @@ from iceexplore.manifests import (
     whole,
 )
 
-__all__ = ["ListBase", "read_base", "readable"]
+__all__ = ["ListBase", "has_live", "read_base", "readable"]
 
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 _ROOT_DIALECTS = ("v4-proposal", "v4-draft")
@@ -46,7 +46,7 @@ class ListBase:
     def ordinals(self, content: ContentType, *, live: bool) -> list[int]:
         """The rows of a content type in order; ``live``: of manifests that may have live entries only."""
         mask = np.asarray(pc.equal(self.rows.entries["content_type"], int(content)))
-        return [int(i) for i in np.flatnonzero(mask & self._has_live() if live else mask)]
+        return [int(i) for i in np.flatnonzero(mask & has_live(self.rows.entries["manifest_stats"]) if live else mask)]
 
     def leaves(self, ordinals: Iterable[int]) -> Iterator[tuple[int, Manifest]]:
         """The entries of these manifests."""
@@ -62,12 +62,6 @@ class ListBase:
             raise IndexError(ordinal)
         return EntryBatch.of(readable(self.writer.base.reader.leaf(self.root, ordinal, _ALL_PARTS)))
 
-    def _has_live(self) -> np.ndarray:
-        stats = whole(self.rows.entries["manifest_stats"])
-        # an unknown count may be anything (spec, "Manifest Lists")
-        counts = [pc.fill_null(pc.struct_field(stats, n), 1) for n in ("added_files_count", "existing_files_count")]
-        return np.asarray(pc.greater(pc.add(*counts), 0))
-
 
 def readable(manifest: Manifest) -> Manifest:
     """The manifest, if all of it could be read: entries lost in reading would be lost to the table.
@@ -82,6 +76,13 @@ def readable(manifest: Manifest) -> Manifest:
         if item.severity == "error" or item.code == "manifest-salvaged":
             strict.add(replace(item, severity="error"))
     return manifest
+
+
+def has_live(stats: pa.ChunkedArray | pa.StructArray) -> np.ndarray:
+    """By their ``manifest_stats``: which manifests may have live entries."""
+    # an unknown count may be anything (spec, "Manifest Lists")
+    counts = [pc.fill_null(pc.struct_field(stats, n), 1) for n in ("added_files_count", "existing_files_count")]
+    return np.asarray(pc.greater(pc.add(*counts), 0))
 
 
 def read_base(writer: CommitWriter) -> ListBase:

@@ -124,17 +124,19 @@ def filter_leaves(
     goes
         Which entries of a leaf go; entries that are not live do not count.
     """
-    out = Filtered()
+    out, kept = Filtered(), list[int]()
     for ordinal, leaf in base.leaves(ordinals):
         alive = np.asarray(live(leaf.entries))
         mask = goes(leaf.entries) & alive
         if not mask.any():
-            out.rows.append(base.rows.take([ordinal]))
+            kept.append(ordinal)
             continue
         row, removed = _without(base, ordinal, mask, content)
-        out.rows.append(row)
+        out.rows += [base.rows.take(kept), row]  # at once: one by one they would cost more than the commit
+        kept = []
         out.removed.append(removed)
         out.replaced += 1
+    out.rows.append(base.rows.take(kept))
     return out
 
 
