@@ -293,6 +293,9 @@ def problem(
     )
 
 
+#: Problems that are printed at once.
+_SHOWN = 50
+
 _ERRORS_BY_CODE: dict[str, type[IceexploreError]] = {
     "access-denied": AccessDeniedError,
     "file-missing": FileMissingError,
@@ -354,4 +357,6 @@ class Problems:
         return bool(self._items)
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self)) or "no problems"
+        found = list(self)
+        more = [f"… {len(found) - _SHOWN:,} more of {len(found):,}: list(...) has them all"] if len(found) > _SHOWN else []
+        return "\n".join([*map(str, found[:_SHOWN]), *more]) or "no problems"

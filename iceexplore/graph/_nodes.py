@@ -101,6 +101,9 @@ class TreeNode:
     problems: tuple[Problem, ...] = ()
     child_count: int | None = 0
 
+    def __repr__(self) -> str:
+        return f"TreeNode(id={self.id!r}, kind={self.kind!r}, label={self.label!r})"
+
     def scene_node(self) -> SceneNode:
         """The node as a renderer takes it."""
         tooltip = [self.location or self.label, *self.lines, *(f"! {p.text}" for p in self.problems[:5])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from iceexplore.graph._frame import to_frame
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Records", "RefRecords", "history", "ref_records", "snapshot_records"]
 
 T = TypeVar("T")
+
+#: Rows that a table shows: a table of years of streaming has a hundred thousand snapshots.
+_MOST = 100
 
 
 class Records(Sequence[T]):
@@ -78,10 +82,11 @@ def snapshot_records(state: TableState) -> Records[Snapshot]:
             s.operation or "—",
             "—" if s.schema_id is None else str(s.schema_id),
         )
-        for s in ordered
+        for s in ordered[-_MOST:]
     )
     columns = ("snapshot id", "parent", "committed", "sequence number", "operation", "schema")
-    table = CardTable(f"{len(rows)} in all", columns, rows, code=frozenset({0, 1}))
+    note = f"the last {_MOST}; t.inspect.snapshots() has them all" if len(ordered) > _MOST else ""
+    table = CardTable(f"{len(ordered)} in all", columns, rows, note, code=frozenset({0, 1}))
     return Records(ordered, Card(f"Snapshots of {state.name}", tables=(table,)))
 
 
@@ -100,10 +105,12 @@ def ref_records(state: TableState) -> RefRecords:
             "—" if r.min_snapshots_to_keep is None else str(r.min_snapshots_to_keep),
             age(r.max_snapshot_age_ms),
         )
-        for r in state.metadata.refs.values()
+        for r in islice(state.metadata.refs.values(), _MOST)
     )
     columns = ("name", "type", "snapshot id", "max ref age", "min snapshots to keep", "max snapshot age")
-    table = CardTable(f"{len(rows)} in all", columns, rows, code=frozenset({2}))
+    found = len(state.metadata.refs)
+    note = f"the first {_MOST}; t.inspect.refs() has them all" if found > _MOST else ""
+    table = CardTable(f"{found} in all", columns, rows, note, code=frozenset({2}))
     return RefRecords(state.metadata.refs, Card(f"Branches and tags of {state.name}", tables=(table,)))
 
 

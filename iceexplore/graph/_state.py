@@ -42,6 +42,10 @@ class TableState:
     ref: str | None = None
     travel: str | None = None
 
+    def __repr__(self) -> str:
+        at = "no snapshot" if self.snapshot is None else f"snapshot {self.snapshot.snapshot_id}"
+        return f"<TableState {self.name!r}, v{self.metadata.format_version}, {at}>"
+
     @property
     def name(self) -> str:
         """The catalog's identifier, or the last part of the location."""

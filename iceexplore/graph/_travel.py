@@ -8,21 +8,10 @@ from typing import Any
 
 from iceexplore.errors import OptionError, SnapshotNotFoundError
 from iceexplore.graph._state import TableState, state_of
-from iceexplore.metadata import Ref, Snapshot, TableMetadata, schema_at
+from iceexplore.metadata import Ref, Snapshot, TableMetadata, format_ms, schema_at
 from iceexplore.storage import open_version
 
 __all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
-
-
-def format_ms(ms: int | None) -> str:
-    """Milliseconds since the epoch as ``2024-01-31 12:00:00.123 UTC``; what no calendar holds, as the number."""
-    if ms is None:
-        return "—"
-    try:
-        when = datetime.fromtimestamp(ms // 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{ms} ms"
-    return f"{when.year:04d}-{when:%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
 
 
 def to_ms(when: object) -> int:

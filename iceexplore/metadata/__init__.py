@@ -28,6 +28,7 @@ from iceexplore.metadata._name_mapping import name_mapping, parse_name_mapping
 from iceexplore.metadata._other_changes import PropertyChange, SpecChange, properties_changes, spec_changes
 from iceexplore.metadata._parts import parse_sort_order, parse_spec
 from iceexplore.metadata._schema_changes import SchemaChange, is_promotion, schema_changes
+from iceexplore.metadata._shown import format_ms
 from iceexplore.metadata._single_value import decode_value, encode_value
 from iceexplore.metadata._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
 from iceexplore.metadata._temporal import parse_date, time_nanos
@@ -74,6 +75,7 @@ __all__ = [
     "encode_value",
     "encode_values",
     "fixed_length",
+    "format_ms",
     "format_sort_order",
     "format_spec",
     "format_transform",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from iceexplore.metadata._keys import signed
 from iceexplore.metadata._types import Schema
+from iceexplore.render import card_html, card_text
 
 __all__ = [
     "BlobMetadata",
@@ -68,6 +69,11 @@ class PartitionSpec:
         """No field, or only void transforms (Java: ``PartitionSpec.isUnpartitioned``)."""
         return all(f.transform == "void" for f in self.fields)
 
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import spec_line  # which is made of records
+
+        return spec_line(self)
+
 
 @dataclass(frozen=True)
 class SortField:
@@ -85,6 +91,11 @@ class SortOrder:
 
     order_id: int
     fields: tuple[SortField, ...]
+
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import order_line
+
+        return order_line(self)
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,21 @@ class Snapshot:
     def operation(self) -> str | None:
         """``append``, ``replace``, ``overwrite``, ``delete``, or None where the summary has none."""
         return None if self.summary is None else self.summary.get("operation")
+
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import snapshot_line
+
+        return snapshot_line(self)
+
+    def __str__(self) -> str:
+        from iceexplore.metadata._shown import snapshot_card
+
+        return card_text(snapshot_card(self))
+
+    def _repr_html_(self) -> str:
+        from iceexplore.metadata._shown import snapshot_card
+
+        return card_html(snapshot_card(self))
 
 
 @dataclass(frozen=True)
@@ -235,3 +261,8 @@ class TableMetadata:
             for field_id, pair in s.by_id().items():
                 out.setdefault(field_id, pair)
         return out
+
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import metadata_line
+
+        return metadata_line(self)

@@ -80,6 +80,9 @@ class FileTasks:
     residuals: tuple[Expression, ...] = (ALWAYS,)
     matched: MatchedDeletes = field(default_factory=MatchedDeletes)
 
+    def __repr__(self) -> str:
+        return f"<FileTasks: {len(self.files)} data files>"
+
     def take(self, rows: pa.Array) -> FileTasks:
         """Some of the tasks, in this order."""
         return FileTasks(

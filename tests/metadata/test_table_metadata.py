@@ -510,3 +510,47 @@ def test_any_mutation_gives_metadata_or_an_error_of_ours(mutations: list[tuple[t
         schema_at(m, snapshot)
         assert -(2**63) <= snapshot.snapshot_id < 2**63
     str(problems.to_records())
+
+
+def test_records_show_themselves_in_few_words() -> None:
+    m, _ = parsed(document())
+    assert repr(m) == (
+        "<TableMetadata v3 of s3://bucket/db/t: 2 schemas, 2 partition specs, 2 sort orders, 2 snapshots, 2 refs>"
+    )
+    assert (
+        repr(m.spec()) == "<PartitionSpec 1: days(#2) as ts_day, bucket(16, #1) as id_bucket, zorder[4](#1, #2) as z>"
+    )
+    assert repr(m.sort_orders) == "(<SortOrder 0: unsorted>, <SortOrder 1: truncate(4, #3) DESC NULLS LAST>)"
+    line = "2023-11-14 22:13:20.000 UTC, sequence number 2, parent 11"
+    assert repr(m.snapshot()) == f"<Snapshot 22: overwrite, {line}>"
+    assert "total-records  30" in str(m.snapshot())
+    snapshot, schema = m.snapshot(), m.schema()
+    assert snapshot is not None
+    assert "total-records" in snapshot._repr_html_() and "decimal(9,2)" in schema._repr_html_()
+    assert [line.split() for line in repr(schema).splitlines()[-3:]] == [
+        ["1", "id", "long", "required"], ["2", "ts", "timestamptz"], ["3", "my", "col", "decimal(9,2)"]
+    ]  # fmt: skip
+
+
+def test_what_shows_itself_is_escaped_and_ends() -> None:
+    hostile = "\x1b[2J<script>\u202e"
+    fields = [{"id": i, "name": f"{hostile}{i}", "required": False, "type": "int"} for i in range(1, 3001)]
+    json = document() | {"schemas": [{"type": "struct", "schema-id": 1, "fields": fields}]}
+    json["snapshots"][1]["summary"] = {"operation": hostile, **{f"{hostile}{i}": "v" * 5000 for i in range(3000)}}
+    json["partition-specs"][1]["fields"] = [
+        {"source-id": i, "field-id": 1000 + i, "name": f"{hostile}{i}", "transform": "identity"} for i in range(1, 3001)
+    ]
+    m, _ = parsed(json)
+    snapshot, schema = m.snapshot(), m.schema()
+    assert snapshot is not None
+    for text in (*map(repr, (m, schema, snapshot, m.spec())), str(snapshot)):
+        assert "\x1b" not in text and "\u202e" not in text and text.count("\n") < 250
+    for html in (schema._repr_html_(), snapshot._repr_html_()):
+        assert "<script>" not in html and len(html) < 2_000_000
+
+
+def test_a_thousand_problems_are_not_printed_at_once() -> None:
+    from iceexplore.errors import problem
+
+    found = Problems(problem("file-missing", f"f{i}", "It is gone.") for i in range(1000))
+    assert repr(found).count("\n") == 50 and repr(found).endswith("… 950 more of 1,000: list(...) has them all")
