@@ -150,7 +150,12 @@ def _place(row: CatalogRow, location: str | None) -> str:
         except ValueError as e:
             raise OptionError(f"{row.name}: the catalog has no warehouse to put it in; give location=") from e
     place = canonical(check_host(location))
-    if "://" in place or not os.path.isabs(place):
+    if "://" not in place and not os.path.isabs(place):
+        raise OptionError(
+            f"{location} is relative: a table's location must mean the same from everywhere. Give the catalog an "
+            f"absolute warehouse, or location={os.path.abspath(place)!r}"
+        )
+    if "://" in place:
         raise UnsupportedError(f"{location} is no local folder: labs are written to local folders, also with a catalog")
     return location.rstrip("/")
 

@@ -558,6 +558,8 @@ def test_catalogs_that_are_refused(tmp_path: Path) -> None:
         ix.create("db.t", SCHEMA, catalog=catalog)
     with pytest.raises(ix.UnsupportedError, match=r"is no local folder"):
         ix.create("db.u", SCHEMA, catalog=catalog, location="s3://bucket/u")
+    with pytest.raises(ix.OptionError, match=r"db/u is relative.* absolute warehouse, or location='/"):
+        ix.create("db.u", SCHEMA, catalog=catalog, location="db/u")
     theirs = catalog.create_table("db.theirs", pa.schema([("id", pa.int64())]))
     with pytest.raises(ix.OptionError, match=r"is no lab"):
         ix.lab("db.theirs", catalog=catalog)

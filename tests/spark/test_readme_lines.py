@@ -9,7 +9,7 @@ import pytest
 
 import iceexplore as ix
 from tests.spark.conftest import Warehouse
-from tests.test_readme import ON_SPARK, lines, names_of, run
+from tests.test_readme import ON_SPARK, lines, run
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
 
@@ -22,9 +22,8 @@ def test_code_on_spark_runs_as_printed(warehouse: Warehouse, tmp_path: Path, mon
     on_spark = [line for line in everything if line not in plain and ON_SPARK.search(line.partition("#")[0])]
     writes = [line for line in on_spark if line.startswith("lab.")]
     reads = [line for line in on_spark if line not in writes]
-    assert len(writes) == 3 and len(reads) == 8
-    frame = warehouse.session.createDataFrame([(7, "Rome", 2.0), (8, "Oslo", -3.0)], "id long, city string, km double")
-    names: dict[str, Any] = names_of(tmp_path) | {"ix": ix, "spark_frame": frame, "path": str(tmp_path / "lab/trips")}
+    assert len(writes) == 3 and len(reads) == 9
+    names: dict[str, Any] = {"ix": ix, "path": str(tmp_path / "lab/trips")}
     try:
         run(plain, names)
         names["t"] = ix.open("lab/trips")
@@ -32,7 +31,7 @@ def test_code_on_spark_runs_as_printed(warehouse: Warehouse, tmp_path: Path, mon
         assert names["spark"] is warehouse.session
         run(writes[:-1], names)
         for _ in range(2):  # something to compact
-            names["lab"].append(frame)
+            names["lab"].append(names["rides"])
         run(writes[-1:], names)
         assert not len(names["lab"].verify())
     finally:
