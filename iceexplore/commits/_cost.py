@@ -15,7 +15,7 @@ from iceexplore.commits._reachable import MetadataFile, files_of_leaves, reachab
 from iceexplore.commits._trial import CommitRecord
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, human_bytes
-from iceexplore.metadata import Snapshot
+from iceexplore.metadata import Snapshot, in_order
 from iceexplore.storage import Read, Write
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
     metadata = state.metadata
     stay = {s.snapshot_id for _, s in zip(range(window), ancestors(state), strict=False)}
     stay |= {r.snapshot_id for r in metadata.refs.values()}
-    newest_first = sorted(metadata.snapshots, key=lambda s: (s.sequence_number, s.timestamp_ms), reverse=True)
+    newest_first = in_order(metadata.snapshots, by_number=True)[::-1]
     keep = [s for s in newest_first if s.snapshot_id in stay]
     go = [s for s in newest_first if s.snapshot_id not in stay]
     kept, gone = _union(state, keep), _union(state, go)

@@ -11,7 +11,7 @@ from iceexplore.graph._root import ROOT_DIALECTS, Removals, live_manifests, root
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
 from iceexplore.manifests import ContentType, Manifest, live, whole
-from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec
+from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec, in_order
 from iceexplore.render import Card, CardTable
 
 __all__ = ["Totals", "human_bytes", "table_card", "totals"]
@@ -254,7 +254,7 @@ def _snapshots(state: TableState) -> CardTable:
     by_ref: dict[int, list[str]] = {}
     for ref in m.refs.values():
         by_ref.setdefault(ref.snapshot_id, []).append(ref.name)
-    ordered = sorted(m.snapshots, key=lambda s: (s.timestamp_ms, s.sequence_number), reverse=True)
+    ordered = in_order(m.snapshots)[::-1]
     shown_id = state.snapshot.snapshot_id if state.snapshot else None
     rows = []
     for s in ordered[:_SHOWN_SNAPSHOTS]:

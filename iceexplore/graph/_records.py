@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
-from iceexplore.metadata import Ref, Snapshot
+from iceexplore.metadata import Ref, Snapshot, in_order
 from iceexplore.render import Card, CardTable, card_html, card_text
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class RefRecords(Mapping[str, Ref]):
 
 def snapshot_records(state: TableState) -> Records[Snapshot]:
     """Every snapshot, oldest first."""
-    ordered = sorted(state.metadata.snapshots, key=lambda s: (s.timestamp_ms, s.sequence_number))
+    ordered = in_order(state.metadata.snapshots)
     rows = tuple(
         (
             str(s.snapshot_id),
@@ -124,17 +124,18 @@ def history(state: TableState) -> pd.DataFrame:
     import pyarrow as pa
 
     m = state.metadata
+    by_id = {s.snapshot_id: s for s in reversed(m.snapshots)}
     ancestors = set()
     at = m.snapshot()
     while at is not None and at.snapshot_id not in ancestors:
         ancestors.add(at.snapshot_id)
-        at = None if at.parent_snapshot_id is None else m.snapshot(at.parent_snapshot_id)
+        at = None if at.parent_snapshot_id is None else by_id.get(at.parent_snapshot_id)
     refs: dict[int, list[str]] = {}
     for r in m.refs.values():
         refs.setdefault(r.snapshot_id, []).append(r.name)
     rows = []
     for ms, snapshot_id in clock(m)[0]:
-        s = m.snapshot(snapshot_id)
+        s = by_id.get(snapshot_id)
         summary = (s.summary if s else None) or {}
         row = {
             "made_current_at": ms,

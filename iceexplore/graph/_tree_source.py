@@ -15,7 +15,7 @@ from iceexplore.graph._travel import format_ms
 from iceexplore.graph._tree_entries import EntryNodes, ProblemIndex, is_manifest
 from iceexplore.graph._tree_labels import Labels, amount, name, short_time, snapshot_lines, wrapped
 from iceexplore.manifests import Manifest
-from iceexplore.metadata import MetadataLogEntry, Ref, Snapshot
+from iceexplore.metadata import MetadataLogEntry, Ref, Snapshot, in_order
 from iceexplore.render import Mark, style
 
 __all__ = ["NodeSource"]
@@ -35,7 +35,7 @@ class NodeSource:
     def snapshots(self) -> list[Snapshot]:
         """Every snapshot once, oldest first."""
         unique = {s.snapshot_id: s for s in reversed(self.state.metadata.snapshots)}
-        return sorted(unique.values(), key=lambda s: (s.timestamp_ms, s.sequence_number, s.snapshot_id))
+        return in_order(reversed(unique.values()))
 
     @cached_property
     def refs(self) -> list[Ref]:

@@ -25,6 +25,7 @@ from iceexplore.metadata._model import (
     TableMetadata,
 )
 from iceexplore.metadata._name_mapping import name_mapping, parse_name_mapping
+from iceexplore.metadata._order import in_order
 from iceexplore.metadata._other_changes import PropertyChange, SpecChange, properties_changes, spec_changes
 from iceexplore.metadata._parts import parse_sort_order, parse_spec
 from iceexplore.metadata._schema_changes import SchemaChange, is_promotion, schema_changes
@@ -80,6 +81,7 @@ __all__ = [
     "format_spec",
     "format_transform",
     "human_value",
+    "in_order",
     "is_known_transform",
     "is_known_type",
     "is_promotion",

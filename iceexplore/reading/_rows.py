@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.metadata import NestedField, Snapshot
+from iceexplore.metadata import NestedField, Snapshot, in_order
 from iceexplore.planning import make_filter
 from iceexplore.reading._columns import chosen_columns
 from iceexplore.reading._fate import commit_of
@@ -71,7 +71,7 @@ def find_rows(
     fields, names = _shown(state, columns, wanted.field_ids)
     lines = _lines(state, history)
     every = {s.snapshot_id: s for snapshots in lines.values() for s in snapshots}
-    ordered = sorted(every.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
+    ordered = in_order(every.values(), by_number=True)
     steps = {s.snapshot_id: step_of(state, s) for s in ordered}
     main = [] if state.snapshot is None else [steps[state.snapshot.snapshot_id]]
     searched = [steps[s.snapshot_id] for s in ordered] if history else main

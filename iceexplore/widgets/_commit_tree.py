@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import Diff, TableState, Tree, TreeNode, build_tree
 from iceexplore.manifests import ContentType, whole
+from iceexplore.metadata import in_order
 from iceexplore.render import Mark
 from iceexplore.widgets._forest import sent
 from iceexplore.widgets._ids import snapshot_of_node
@@ -161,7 +162,7 @@ class SideTree:
     def _snapshots(self, limit: int) -> list[TreeNode]:
         metadata, current = self.state.metadata, self.state.snapshot
         refs = [n for n in self._tree.children("metadata", limit=len(metadata.refs)) if n.kind in ("branch", "tag")]
-        newest = sorted(metadata.snapshots, key=lambda s: (s.sequence_number, s.timestamp_ms), reverse=True)
+        newest = in_order(metadata.snapshots, by_number=True)[::-1]
         ids = dict.fromkeys([*([] if current is None else [current.snapshot_id]), *(s.snapshot_id for s in newest)])
         snapshots = [self._tree.node(f"snapshot:{i}") for i in list(ids)[: limit + 1]]
         return [*refs[:_REFS], *snapshots, *refs[_REFS:]][: limit + 1]

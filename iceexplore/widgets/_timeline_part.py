@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import traitlets
 
 from iceexplore.graph import Diff, TableState, diff, format_ms, travel
-from iceexplore.metadata import Snapshot
+from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets._assets import script
 from iceexplore.widgets._face import Face
 from iceexplore.widgets._lanes import lanes_of
@@ -141,7 +141,7 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
     for ref in metadata.refs.values():
         refs.setdefault(ref.snapshot_id, []).append((ref.name != "main", ref.type != "branch", _name(ref.name)))
     unique = {s.snapshot_id: s for s in metadata.snapshots}
-    order = sorted(unique.values(), key=lambda s: (s.timestamp_ms, s.sequence_number, s.snapshot_id))
+    order = in_order(unique.values())
     if len(order) > MAX_SNAPSHOTS:
         newest = len(order) - MAX_SNAPSHOTS
         named = [s for s in order[:newest] if s.snapshot_id in refs][-1000:]

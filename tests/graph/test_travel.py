@@ -170,3 +170,27 @@ def _newest(path: Path) -> Path:
         plain.write_bytes(gzip.decompress(data))
         return plain
     return files[-1]
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_commits_of_one_millisecond_stand_in_their_order(tmp_path: Path, log: bool) -> None:
+    """Ids are no order: of v1, which has no sequence numbers, the log and the parents say it."""
+    path = _copy(tmp_path)
+    newest = _newest(path)
+    document = json.loads(newest.read_bytes())
+    history = document["snapshots"]
+    for number, snapshot in enumerate(history):
+        new = {"snapshot-id": 100 - number, "timestamp-ms": 5, "sequence-number": 0, "summary": {"operation": "x"}}
+        snapshot |= new | {"parent-snapshot-id": 101 - number if number else None}
+    last = history[-1]["snapshot-id"]
+    document |= {"current-snapshot-id": last, "refs": {}, "statistics": []}
+    document["snapshot-log"] = [{"timestamp-ms": 5, "snapshot-id": s["snapshot-id"]} for s in history] if log else []
+    history.reverse()
+    newest.write_text(json.dumps(document))
+    t = ix.open(path)
+    assert [s.snapshot_id for s in t.snapshots] == list(range(last, 101))[::-1]
+    assert t.history()["snapshot_id"].tolist() == list(range(last, 101))[::-1]
+    then = t.at(timestamp=5)
+    assert then.snapshot is not None and then.snapshot.snapshot_id == last
+    card = repr(t).partition("\nSnapshots")[2]
+    assert card.index(f" {last} ") < card.index(f" {last + 1} ") < card.index(f" {last + 2} ")

@@ -18,6 +18,7 @@ from iceexplore.metadata import (
     TableMetadata,
     format_sort_order,
     format_spec,
+    in_order,
     name_mapping,
     parse_name_mapping,
     parse_sort_order,
@@ -554,3 +555,18 @@ def test_a_thousand_problems_are_not_printed_at_once() -> None:
 
     found = Problems(problem("file-missing", f"f{i}", "It is gone.") for i in range(1000))
     assert repr(found).count("\n") == 50 and repr(found).endswith("… 950 more of 1,000: list(...) has them all")
+
+
+def test_of_one_millisecond_parents_come_first() -> None:
+    def made(number: int, parent: int | None, ms: int, sequence: int = 0) -> Snapshot:
+        return Snapshot(number, parent, sequence, ms, None, (), None, None)
+
+    def ids(*snapshots: Snapshot, **how: Any) -> list[int]:
+        return [s.snapshot_id for s in in_order(snapshots, **how)]
+
+    assert ids(made(1, 2, 5), made(2, 3, 5), made(3, None, 5), made(4, 1, 4)) == [4, 3, 2, 1]
+    assert ids(made(1, 2, 5, 7), made(2, 3, 5, 8)) == [1, 2]  # a number says more
+    assert ids(made(1, 2, 3, 8), made(2, None, 5, 7), by_number=True) == [2, 1]
+    assert sorted(ids(made(1, 2, 5), made(2, 1, 5))) == [1, 2]  # a cycle
+    long = [made(i, i + 1, 5) for i in range(20_000)]
+    assert ids(*long) == list(range(20_000))[::-1]

@@ -1,0 +1,35 @@
+"""Snapshots in the order in which they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from iceexplore.metadata._model import Snapshot
+
+__all__ = ["in_order"]
+
+
+def in_order(snapshots: Iterable[Snapshot], *, by_number: bool = False) -> list[Snapshot]:
+    """Oldest first: by time, then sequence number (or the other way round), and parents before their children.
+
+    v1 has no sequence numbers, so of two commits of one millisecond the parent tells which was first.
+    """
+    found = list(snapshots)
+    place = {
+        s.snapshot_id: (s.sequence_number, s.timestamp_ms) if by_number else (s.timestamp_ms, s.sequence_number)
+        for s in found
+    }
+    parents = {s.snapshot_id: s.parent_snapshot_id for s in found}
+    after: dict[int, int] = {}  # how many ancestors have the same time and number
+    for snapshot_id in parents:
+        way: dict[int, None] = {}
+        at: int | None = snapshot_id
+        while at is not None and at not in after and at not in way:
+            way[at] = None
+            parent = parents[at]
+            at = parent if parent is not None and place.get(parent) == place[at] else None
+        count = after[at] + 1 if at in after else 0
+        for passed in reversed(way):
+            after[passed] = count
+            count += 1
+    return sorted(found, key=lambda s: (*place[s.snapshot_id], after[s.snapshot_id]))
