@@ -26,6 +26,9 @@ _MAX_CONTAINERS = 1 << 16
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _SMALLEST_BITMAP = 8  # cookie and a count of zero
+#: Containers of all keys together that are decoded: of 65,536 positions each these are 17 billion, far more than a
+#: data file has rows. A few bytes of a run may claim as many, and each takes time and memory.
+_MOST_CONTAINERS = 1 << 18
 
 
 class _FalseClaimError(Exception):
@@ -55,7 +58,8 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
     Raises
     ------
     FormatError
-        A count, key, order, offset or cardinality that is not true, or a key above ``MAX_KEY``.
+        A count, key, order, offset or cardinality that is not true, a key above ``MAX_KEY``, or more containers than
+        any data file has rows for: it says how many positions are claimed, and which.
     """
     from pyroaring import BitMap64
 
@@ -133,10 +137,13 @@ def _check64(view: memoryview) -> None:
     at = 8
     if count > (len(view) - at) // (4 + _SMALLEST_BITMAP):
         raise _FalseClaimError(f"{count} bitmaps are claimed in {len(view) - at} bytes", 0)
-    last_key = -1
+    last_key, containers = -1, 0
     for _ in range(count):
         if len(view) - at < 4 + _SMALLEST_BITMAP:
             raise _FalseClaimError("the bytes end before the last bitmap", at)
+        containers += _container_count(view, at + 4)
+        if containers > _MOST_CONTAINERS:
+            raise _FalseClaimError(_too_many(view, count), 0)
         (key,) = struct.unpack_from("<I", view, at)
         if key > MAX_KEY:
             raise _FalseClaimError(f"bitmap key {key} is above {MAX_KEY}, the highest that Iceberg allows", at)
@@ -146,6 +153,47 @@ def _check64(view: memoryview) -> None:
         at = _check32(view, at + 4)
     if at != len(view):
         raise _FalseClaimError(f"{len(view) - at} bytes follow the last bitmap", at)
+
+
+def _container_count(view: memoryview, begin: int) -> int:
+    """How many containers a 32-bit bitmap claims."""
+    cookie, size = (int(n) for n in struct.unpack_from("<II", view, begin))
+    return size if cookie == _COOKIE_NO_RUNS else (cookie >> 16) + 1
+
+
+def _too_many(view: memoryview, count: int) -> str:
+    """What a vector of too many containers claims, by its headers alone: nothing of it is decoded."""
+    import numpy as np
+
+    at, positions, first, last = 8, 0, None, 0
+    complete = count <= _MOST_CONTAINERS
+    try:
+        for _ in range(min(count, _MOST_CONTAINERS)):
+            (key, cookie) = struct.unpack_from("<II", view, at)
+            begin, size = at + 4, _container_count(view, at + 4)
+            runs_at = begin + 4
+            header_at = runs_at + (4 if cookie == _COOKIE_NO_RUNS else (size + 7) // 8)
+            header = np.frombuffer(view, "<u2", 2 * size, header_at).reshape(size, 2)
+            positions += int(header[:, 1].astype(np.int64).sum()) + size
+            first = key << 32 | int(header[0, 0]) << 16 if first is None else first
+            last = key << 32 | int(header[-1, 0]) << 16 | 0xFFFF
+            end, done = header_at + 4 * size, 0
+            if cookie == _COOKIE_NO_RUNS or size >= _OFFSETS_FROM:  # straight to the last container
+                end, done = begin + struct.unpack_from("<I", view, end + 4 * (size - 1))[0], size - 1
+            for index in range(done, size):
+                held = int(header[index, 1]) + 1
+                if cookie != _COOKIE_NO_RUNS and view[runs_at + index // 8] >> (index % 8) & 1:
+                    end += 2 + 4 * struct.unpack_from("<H", view, end)[0]
+                else:
+                    end += 2 * held if held <= _ARRAY_MAX else _BITMAP_BYTES
+            at = end
+    except (struct.error, ValueError, IndexError):
+        complete = False
+    return (
+        f"the vector claims {'' if complete else 'at least '}{positions:,} positions between {first or 0:,} and "
+        f"{last:,}{'' if complete else ' or later'}, in more than {_MOST_CONTAINERS:,} containers: no data file has as "
+        "many rows, and it is not decoded"
+    )
 
 
 def _check32(view: memoryview, begin: int) -> int:
