@@ -52,8 +52,9 @@ class SavedPart(TimelinePart, DetailPart):
         redact
             Any of ``credentials`` (the default; values whose key or form is that of a secret), ``values``
             (bounds, partition values, defaults, whatever else may hold data: facts and columns stay where their name
-            is that of a count, a size, an id, a time or a kind; paths go, too) and ``paths`` (files of one name stay
-            equal). True is all of them, False none. Names of the table, its columns, refs and properties stay.
+            is that of a count, a size, an id, a time or a kind, and of summaries numbers; paths go, too) and ``paths``
+            (files of one name stay equal). True is all of them, False none. Names of the table, its columns, refs and
+            properties stay.
         max_bytes
             What the data in the page may take; trees and tables past that are left out, those of older snapshots and
             of files first.

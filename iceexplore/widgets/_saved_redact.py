@@ -1,7 +1,8 @@
 """What a saved page leaves out: secrets, values of the data, paths.
 
 Values are told by what is known to hold none: of facts and columns only those named like counts, sizes, ids, times and
-kinds stay, and none that is named like a column of the table. What nobody thought of is left out.
+kinds stay, and none that is named like a column of the table. Summaries of snapshots are free text, so of them only
+numbers stay. What nobody thought of is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +31,13 @@ _NO_VALUE = re.compile(
     r"|ordinal|offsets?|length|records|files|deletes|manifests?|schemas|snapshots|refs|specs|columns?|committed|field|transform"
     r"|key|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
 )
-_NO_PATH = re.compile(r"(?i)[a-z][a-z0-9+.-]*://[^\s\"'<>]+|(?<![\w.])/(?:[^\s\"'<>/]+/)+[^\s\"'<>]*")
+#: What a summary may say under any name.
+_MEASURE = re.compile(r"-?[\d,.]+(?: [KMGTPE]?i?B)?|[\d-]+ [\d:.]+ UTC|true|false")
+_SAID = frozenset({"operation", "engine-name", "engine-version", "iceberg-version", "manifest-list"})
+#: A path goes to the end of its line, or of the quotes around it: folders have spaces and apostrophes in their names.
+_NO_PATH = re.compile(
+    r"""(?i) (?: [a-z][a-z0-9+.-]*:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
+)
 _FILE_NAME = re.compile(r"[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
 _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
@@ -91,9 +98,11 @@ class PageRedactor:
             out["problems"] = [{**p, "text": BLANK, "evidence": ""} for p in detail.get("problems", [])]
         if "paths" in self.kinds and out.get("path"):
             out["path"] = self._place(out.pop("copy", out["path"]))
+        free = detail.get("kind") == "snapshot"
         for part in ("facts", "more"):
-            out[part] = [self._fact(fact) for fact in detail.get(part, [])]
-        return self._dict(out)
+            out[part] = [self._fact(fact, free=free) for fact in detail.get(part, [])]
+        # What the spec says of fields is ours, and so are its links.
+        return {**self._dict(out), "help": {self._name(k): v for k, v in detail.get("help", {}).items()}}
 
     def page(self, page: dict[str, Any]) -> dict[str, Any]:
         """A table, ``columns`` with a ``name`` and ``rows`` of text; or a JSON document as ``text``."""
@@ -105,6 +114,8 @@ class PageRedactor:
         for row in page["rows"]:
             hidden = keyed and is_secret_name(row[0] or "")
             cells = [self._cell(name, value) for name, value in zip(names, row, strict=True)]
+            if names[:2] == ["key", "value"]:
+                cells = [self._name(row[0] or ""), *(self._placed(row[0] or "", cell) for cell in cells[1:])]
             rows.append([cells[0], *(BLANK for _ in cells[1:])] if hidden else cells)
         return {**page, "rows": self._all(rows)}
 
@@ -129,11 +140,17 @@ class PageRedactor:
         """An error's text."""
         return "cannot be read" if "paths" in self.kinds else self.text(text)
 
-    def _fact(self, fact: list[Any]) -> list[Any]:
-        name, value, *rest = fact
+    def _fact(self, fact: list[Any], *, free: bool) -> list[Any]:
+        name, *texts = fact
         if "credentials" in self.kinds and is_secret_name(name):
             return [name, BLANK]
-        return [name, *(self._cell(name, text) for text in (value, *rest))]
+        if free and "values" in self.kinds and name not in _SAID and not _MEASURE.fullmatch(texts[0]):
+            return [self._name(name), BLANK]
+        return [self._name(name), *(self._cell(name, text) for text in texts)]
+
+    def _name(self, name: str) -> str:
+        """The name of a field or property: engines count by partition, and then a name has its values."""
+        return f"partitions.{BLANK}" if "values" in self.kinds and name.startswith("partitions.") else name
 
     def _cell(self, name: str, value: str | None) -> str | None:
         if value is None or value == "":
@@ -141,9 +158,12 @@ class PageRedactor:
         plain = _plain(name)
         if "values" in self.kinds and (not _NO_VALUE.search(plain) or plain in self._columns):
             return BLANK
-        if "paths" in self.kinds and _PLACES.search(plain):
-            return self._place(value)
-        return value
+        return self._placed(name, value)
+
+    def _placed(self, name: str, value: str | None) -> str | None:
+        """A value without the path that its name says it is."""
+        is_path = value and value != BLANK and "paths" in self.kinds and _PLACES.search(_plain(name))
+        return self._place(value) if is_path and value else value
 
     def _label(self, kind: str, label: str, location: str | None) -> str:
         """A node's name: that of its kind says nothing, any other may."""

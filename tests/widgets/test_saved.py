@@ -181,6 +181,35 @@ def test_redacted(telling: Explorer, tmp_path: Path) -> None:
         assert word not in text
 
 
+def test_what_is_free_text_is_told_by_its_form(tmp_path: Path) -> None:
+    """Engines count by partition in a summary's keys, and any key has any text; folders have spaces in their names."""
+    folder = tmp_path / f"my {FOLDER}" / f"O'Brien {FOLDER}" / "zoo"
+    lab = ix.create(folder, {"id": "long", "animal": "string"}, partition_by="animal", format_version=2)
+    lab.append({"id": [1], "animal": ["ox"]})
+    newest = sorted((folder / "metadata").glob("*.metadata.json"))[-1]
+    document = json.loads(newest.read_bytes())
+    document["properties"] |= {"note": f'see "{folder}" or {folder}/x', "write.data.path": f"{FOLDER}/data"}
+    document["snapshots"][0]["summary"] |= {
+        f"partitions.animal={VALUE}": "added-data-files=1",
+        "user-name": VALUE,
+        "total-records": VALUE,
+    }
+    newest.write_text(json.dumps(document))
+    widget = Explorer(ix.open(folder))
+    text = widget.save_html(tmp_path / "paths.html", redact=["paths"]).path.read_text()
+    assert VALUE in text
+    assert FOLDER not in text and "Brien" not in text
+    made = widget.save_html(tmp_path / "values.html", redact=["values"])
+    text = made.path.read_text()
+    for word in (VALUE, FOLDER, "Brien"):
+        assert word not in text
+    snapshot = data_of(made.path)["details"][f"snapshot:{document['current-snapshot-id']}"]
+    shown = dict(snapshot["facts"] + snapshot["more"])
+    assert shown["partitions.REDACTED"] == shown["user-name"] == "REDACTED"
+    assert (shown["added-records"], shown["operation"]) == ("1", "append")
+    assert snapshot["help"]["added-records"][2].startswith("https://iceberg.apache.org/spec/#"), "the spec is no secret"
+
+
 def test_secrets_of_a_summary_are_nowhere(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "zoo", {"id": "long", "token": "string"}, format_version=2)
     lab.append({"id": [1], "token": ["x"]})
