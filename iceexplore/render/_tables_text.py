@@ -11,7 +11,7 @@ from iceexplore.render._mermaid import MAX_EDGES, MAX_TEXT
 from iceexplore.render._mime import Mermaid
 from iceexplore.render._style import style
 from iceexplore.render._tables import TableDiagram, TableNode
-from iceexplore.render._tables_fold import with_newest, with_rows
+from iceexplore.render._tables_fold import with_children, with_newest, with_rows
 
 __all__ = ["tables_graphviz", "tables_mermaid", "tables_text"]
 
@@ -35,7 +35,7 @@ def tables_mermaid(diagram: TableDiagram) -> Mermaid:
     """Write a diagram as Mermaid: a transparent subgraph a layer, an HTML table a manifest, dotted "applies to".
 
     Where that would pass Mermaid's limits manifests show fewer rows; if it still does, only the newest of the top layer
-    are drawn, and the caption says so.
+    are drawn, and the caption says so; of too many children of one snapshot the first are, and "+N more".
     """
     part, text = diagram, _write(diagram)
     for rows in (8, 4, 2, 1):
@@ -46,6 +46,11 @@ def tables_mermaid(diagram: TableDiagram) -> Mermaid:
     while newest > 1 and (len(text) >= MAX_TEXT or len(part.links) >= MAX_EDGES):
         newest = newest * 2 // 3
         part = with_newest(shorter, newest)
+        text = _write(part)
+    whole, most = part, max(map(len, part.layers), default=0)
+    while most > 1 and (len(text) >= MAX_TEXT or len(part.links) >= MAX_EDGES):
+        most = most * 2 // 3
+        part = with_children(whole, most)
         text = _write(part)
     return Mermaid(text)
 

@@ -87,6 +87,10 @@ def test_mermaid_of_a_long_history_stays_within_its_limits() -> None:
     text = tables_mermaid(wide)
     assert len(text) < 50_000 and text.count("-->") == len(wide.links) and text.count(" more</td>") == 9
     assert len(rows) == 360
+    text = tables_mermaid(history(tuple(f"m{i}" for i in range(600))))
+    assert len(text) < 50_000 and text.count("-->") < 500
+    last = text.count("<b>Manifest") + 1
+    assert f'n{last}["<b>+{601 - last} more</b>"]' in text and f"n0 --> n{last}\n" in text
 
 
 def test_every_output_has_every_row() -> None:
