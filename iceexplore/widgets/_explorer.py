@@ -9,6 +9,7 @@ import traitlets
 from iceexplore.widgets._assets import later_script, script
 from iceexplore.widgets._commit_part import CommitPart
 from iceexplore.widgets._detail_part import DetailPart
+from iceexplore.widgets._face import shown
 from iceexplore.widgets._problems_part import ProblemsPart
 from iceexplore.widgets._saved_part import SavedPart
 from iceexplore.widgets._scan_part import ScanPart
@@ -48,7 +49,11 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
 
     def _begin(self) -> None:
         super()._begin()
-        self.observe(lambda _: self._load_part(), "tab")
+        self.observe(self._on_tab, "tab")
+        self._load_part()
+
+    @shown
+    def _on_tab(self, change: Any) -> None:
         self._load_part()
 
     def _load_part(self) -> None:

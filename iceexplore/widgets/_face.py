@@ -7,7 +7,7 @@ The explorer has them all, a widget of its own has one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -37,10 +37,14 @@ _faces: WeakKeyDictionary[TableState, WeakSet[Face]] = WeakKeyDictionary()
 
 
 def shown(handler: Callable[[Part, Any], None]) -> Callable[[Part, Any], None]:
-    """A trait's callback. An exception in one is swallowed by the kernel: show it in the widget instead."""
+    """A trait's callback, on the thread that owns the widget: a callback of the user's own widgets may have set it on
+    another. An exception in one is swallowed by the kernel: show it in the widget instead."""
 
     @wraps(handler)
     def wrapped(self: Part, change: Any) -> None:
+        self._work.call(lambda: called(self, change))
+
+    def called(self: Part, change: Any) -> None:
         self.error = {}  # of what was asked before
         try:
             handler(self, change)
@@ -243,7 +247,7 @@ class Face(anywidget.AnyWidget):
         try:
             self._accepted = self._checked(proposal["value"])
         except IceexploreError as error:
-            self._fail(error)
+            self._work.call(partial(self._fail, error))
         return self._accepted
 
     def _on_selection(self, change: Any) -> None:

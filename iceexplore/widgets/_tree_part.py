@@ -183,6 +183,7 @@ class TreePart(Face):
         finally:
             self._applying = False
 
+    @shown
     def _on_cancelled(self, change: Any) -> None:
         super()._on_cancelled(change)
         self._fold_unread()

@@ -132,6 +132,16 @@ class Work:
         else:
             self._loop.call_soon_threadsafe(act)
 
+    def _waited(self, end: float | None) -> bool:
+        """Whether another thread than the owner's saw that all was handed over before ``end``."""
+        while end is None or time.monotonic() < end:
+            came = threading.Event()
+            self.call(came.set)  # behind what was asked for from here
+            if came.wait(None if end is None else max(0.0, end - time.monotonic())) and self.quiet:
+                return True
+            time.sleep(0.01)
+        return False
+
     def deliver(self) -> None:
         """Hand over what is ready. Only the owner's thread may call this."""
         finished = {f for f in self._pending if f.done()}
@@ -159,6 +169,8 @@ class Work:
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until nothing is left to do, and hand it over; False if that takes longer than ``timeout`` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
+        if self._loop is not None and self._loop.is_running() and threading.get_ident() != self._owner:
+            return self._waited(end)
         while self._pending:
             wait(set(self._pending), None if end is None else max(0.0, end - time.monotonic()))
             self.deliver()

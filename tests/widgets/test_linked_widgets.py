@@ -100,6 +100,34 @@ def test_what_the_browser_says_in_another_thread_is_done_in_the_owner_s(table: i
     assert set(asyncio.run(asyncio.wait_for(kernel(), 60))) == {threading.get_ident()}
 
 
+def test_what_a_callback_in_another_thread_sets_is_read_in_the_owner_s(table: ix.Table, made: Any) -> None:
+    """A widget of the user's own (a slider, say) is heard in a subshell's thread, and sets a selection there."""
+    ids = [s.snapshot_id for s in table.snapshots]
+
+    async def kernel() -> tuple[set[int], list[Any]]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+        faults: list[Any] = []
+        seen: set[int] = set()
+        explorer = made(Explorer, table)
+        explorer.observe(lambda _: seen.add(threading.get_ident()), ["busy", "nodes", "detail", "error", "scripts"])
+
+        def callback() -> bool:
+            for i in range(40):
+                explorer.select(snapshot=ids[i % len(ids)])
+            explorer.tab = "scan"
+            settled = explorer.settle(60) and f"root:{ids[39 % len(ids)]}" in explorer.nodes
+            explorer.selection = {**explorer.selection, "snapshot": "17"}
+            return settled and explorer.settle(60)
+
+        assert await asyncio.to_thread(callback), "settle() waits there, too"
+        assert "17" in explorer.error["text"]
+        return seen, faults
+
+    seen, faults = asyncio.run(asyncio.wait_for(kernel(), 60))
+    assert seen == {threading.get_ident()}
+    assert faults == []
+
+
 def test_nonsense_is_taken_back_in_both(table: ix.Table, made: Any) -> None:
     explorer = made(Explorer, table)
     timeline = made(Timeline, table, selection=explorer)
