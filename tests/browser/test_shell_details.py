@@ -210,6 +210,14 @@ def test_on_paper(browser: Any) -> None:
         )
         assert cut == []
         assert page.locator(".ice-detail .ice-table").bounding_box()["width"] <= 940
+        page.emulate_media(media="screen")
+        page.get_by_role("tab", name="Files", exact=True).click()
+        page.locator(".ice-table thead th", has_text="readable_metrics").wait_for()
+        page.locator(".ice-table tbody tr").nth(21).wait_for(state="attached")
+        page.emulate_media(media="print")
+        assert page.locator(".ice-detail .ice-table").bounding_box()["width"] <= 940
+        heights = page.evaluate("[...document.querySelectorAll('.ice-table tbody tr')].map((one) => one.offsetHeight)")
+        assert max(heights) < 100, "of twenty columns too a row is a few lines"
 
 
 def test_where_jupyterlab_is_not(browser: Any) -> None:
