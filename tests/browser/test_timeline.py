@@ -50,6 +50,14 @@ def test_travel_by_keyboard(show: Show) -> None:
     bare.press("ArrowDown")
     assert "11 of 12" in line.get_attribute("aria-valuetext")
     assert "replace" in line.get_attribute("aria-valuetext")
+    bare.page.set_viewport_size({"width": 390, "height": 800})
+    heights = set()
+    for key in ("ArrowLeft", "ArrowLeft", "End"):
+        bare.press(key)
+        words = bare.page.locator(".ice-words-line")
+        assert words.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0, "no word is cut on a phone"
+        heights.add(bare.page.locator(".ice-timeline").bounding_box()["height"])
+    assert len(heights) == 1
 
 
 def test_two_are_compared_by_keyboard_and_let_go(show: Show) -> None:
