@@ -99,6 +99,8 @@ def save(
         if not isinstance(path, str) or is_local(canonical(path)):
             raise
         raise OptionError(f"{e}, and location={os.fspath(path)!r} if the table is going to be there") from e
+    except RuntimeError as e:  # the home of nobody
+        raise OptionError(f"path={os.fspath(path)!r}: give the folder to write ({e})") from e
     building: Path | None = None
     try:
         _refuse_full(target)

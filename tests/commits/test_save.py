@@ -202,6 +202,8 @@ def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path, make: str) -> Non
     with pytest.raises(OptionError, match="not an empty folder"):
         s.save(target)
     assert [p.name for p in tmp_path.iterdir()] == ["t"]
+    with pytest.raises(OptionError, match="give the folder to write"):
+        s.save("~nobody-of-that-name/t")
     with pytest.raises(OptionError, match="refer, copy, none"):
         s.save(tmp_path / "other", data="all")  # type: ignore[arg-type]
 
