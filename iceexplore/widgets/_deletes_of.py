@@ -119,7 +119,15 @@ def _of_file(state: TableState, entry: dict[str, Any], path: str) -> Deletes:
     paths = [(index.paths[i], counts[i]) for i in order]
     single = len(counts) == 1
     written = entry["file_size_in_bytes"] if single else None
-    return Deletes(bitmap_of(index.positions[at]), index.paths[at], written=written, paths=[] if single else paths)
+    left = len(counts) - len(paths)
+    said = f"Of {len(counts):,} data files the {_MAX_PATHS} with the most deletes are listed; any other tells its own."
+    return Deletes(
+        bitmap_of(index.positions[at]),
+        index.paths[at],
+        written=written,
+        paths=[] if single else paths,
+        notes=[said] if left else [],
+    )
 
 
 def _of_data(state: TableState, manifest: Manifest, row: int, entry: dict[str, Any]) -> Deletes:

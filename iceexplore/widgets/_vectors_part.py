@@ -18,6 +18,7 @@ from iceexplore.widgets._deletes_of import KINDS, Deletes, deletes_of, row_group
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._faults import unread
 from iceexplore.widgets._grid_part import GridPart
+from iceexplore.widgets._signs import signs
 from iceexplore.widgets._static import vector_html
 from iceexplore.widgets._vectors import MAX_LISTED, containers, encodings, groups, listed, picture, run_count
 
@@ -58,8 +59,8 @@ class VectorsPart(GridPart):
     vector
         The answer to that, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
         ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
-        ``borders_from``, ``groups``, ``containers``, ``encodings``, ``paths``, ``notes``; only ``notes`` where the
-        node has no positions.
+        ``borders_from``, ``groups``, ``containers``, ``encodings``, ``paths`` (a data file, its
+        positions, the file as shown), ``notes``; only ``notes`` where the node has no positions.
     """
 
     vector_of = traitlets.Dict().tag(sync=True)
@@ -145,7 +146,7 @@ class VectorsPart(GridPart):
             "groups": json_safe(groups(bitmap, some[:-1], some[-1])) if some else [],
             "containers": containers(bitmap),
             "encodings": [*written, *other],
-            "paths": [[json_safe(p), n] for p, n in found.paths],
+            "paths": [[path, n, signs(path)] for p, n in found.paths for path in [str(json_safe(p))]],
             "notes": [json_safe(escape.visible(note)) for note in found.notes],
             "listed": min(count, MAX_LISTED),
         }

@@ -265,12 +265,28 @@ def test_position_delete_files_by_data_file(show: Any) -> None:
     for node in nodes_of(table, "position-delete"):
         widget = show(DeletionVectors, table, selection={"node": node.id})
         assert widget.error == {}
-        for path in [p for p, _ in widget.vector["paths"]] or [widget.vector["of"]]:
+        for path in [p for p, _, _ in widget.vector["paths"]] or [widget.vector["of"]]:
             widget.vector_of = {"node": node.id, "path": path, "footer": False}
             assert widget.settle(60)
             page = widget._grid_frame("positions", f"{node.id}\n{path}", "positions")
             seen[path] = page["position"].tolist()
     assert seen == {paths[0]: [1, 2], paths[1]: [7, 8, 9]}
+
+
+def test_of_many_data_files_the_first_are_listed_and_said(show: Any, tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=2, properties={"write.delete.mode": "merge-on-read"})
+    lab.append({"id": list(range(10))})
+    lab.delete("id = 3")
+    (place,) = (tmp_path / "t" / "data").glob("*deletes.parquet")
+    schema = pq.read_schema(place)
+    files = [f"/data/{i:03}-\u202egpj.parquet" for i in range(250)]
+    pq.write_table(pa.table({"file_path": files, "pos": [0] * 250}, schema=schema), place)
+    table = ix.open(tmp_path / "t")
+    (node,) = nodes_of(table, "position-delete")
+    vector = show(DeletionVectors, table, selection={"node": node.id}).vector
+    assert len(vector["paths"]) == 200
+    assert vector["paths"][7] == ["/data/007-\u202egpj.parquet", 1, "/data/007-⟨U+202E⟩gpj.parquet"]
+    assert any(note.startswith("Of 250 data files the 200") for note in vector["notes"])
 
 
 def test_the_explorer_reads_deletes_only_when_asked(show: Any) -> None:

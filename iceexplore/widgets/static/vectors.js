@@ -74,7 +74,7 @@ export function vectorsView(model) {
         el("div", { class: "ice-title" }, icon(model.get("styles"), v.kind, 20), el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, v.title), el("strong", {}, v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
         v.of ? el("div", { class: "ice-path" }, v.of) : "",
         ...notes,
-        v.paths.length ? el("label", { class: "ice-evidence" }, "Data file ", el("select", { class: "ice-select ice-wide-select", onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, ...v.paths.map(([path, n], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${path}`)))) : "",
+        v.paths.length ? el("label", { class: "ice-evidence" }, "Data file ", el("select", { class: "ice-select ice-wide-select", onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, ...v.paths.map(([path, n, shown], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${shown}`)))) : "",
       );
       keepFocus(facts, drawFacts, tabs.firstChild);
       paint();
