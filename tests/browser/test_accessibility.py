@@ -89,6 +89,16 @@ _SMALL = """() => {
 }"""
 
 
+#: What ends beyond the widget, where nobody can scroll to it.
+_BEYOND = """() => {
+  const edge = document.querySelector(".ice-widget").getBoundingClientRect().right + 1;
+  const beyond = (one) => one.checkVisibility() && one.getBoundingClientRect().right > edge;
+  const scrolls = (one) => one.closest(".ice-panel, .ice-tree, pre");
+  const all = [...document.querySelectorAll(".ice-widget *")];
+  return all.filter((one) => beyond(one) && !scrolls(one)).map((one) => one.outerHTML);
+}"""
+
+
 @pytest.mark.parametrize("name", WIDGETS)
 def test_axe_finds_nothing(browser: Any, name: str) -> None:
     with bare_page(browser, WIDGETS[name]()) as bare:
@@ -99,11 +109,12 @@ def test_axe_finds_nothing(browser: Any, name: str) -> None:
         bare.page.wait_for_selector("[data-ice-theme=dark]")
         bare.page.wait_for_timeout(100)
         assert bare.violations() == []
-        for width in (1000, 390):
+        for width in (1000, 390, 320):
             bare.page.set_viewport_size({"width": width, "height": 900})
             bare.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
             bare.page.wait_for_timeout(100)
             assert bare.page.evaluate(_SMALL) == [], width
+            assert bare.page.evaluate(_BEYOND) == [], "400 % of 1280 pixels: nothing is cut off (1.4.10)"
 
 
 @pytest.mark.parametrize("name", ["timeline", "problems", "deletes", "explorer", "scan", "commit"])
