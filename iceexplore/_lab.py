@@ -22,8 +22,8 @@ def create(
     path: str | PathLike[str],
     schema: Mapping[str, Any],
     *,
-    partition_by: str | Iterable[str] = (),
-    sort_by: str | Iterable[str] = (),
+    partition_by: str | Iterable[str] | None = (),
+    sort_by: str | Iterable[str] | None = (),
     format_version: int = 2,
     properties: Mapping[str, str] | None = None,
     catalog: Any = None,
@@ -124,9 +124,11 @@ class Lab(CommittedTable):
     # Commits of rows --------------------------------------------------------------------------------------------------
 
     def append(self, rows: Any, *, ref: str = "main") -> Snapshot:
-        """Add rows: a pandas or Spark data frame, an Arrow table, or a dictionary of columns.
+        """Add rows: a pandas or Spark data frame, an Arrow table, a dictionary of columns, or a list of dictionaries.
 
-        A file per partition is written, sorted by the table's order. Columns that are missing get their write default.
+        A file per partition is written, sorted by the table's order. Columns that are missing get their write default;
+        what one of several dictionaries lacks is null. Anything that gives itself as an Arrow stream
+        (``__arrow_c_stream__``), as data frames of Polars do, is taken for an Arrow table.
 
         Files of a Spark data frame (3.5 or later, Connect too) are written by Spark's workers, which must have
         iceexplore and share the folder; the rows do not come here. Large partitions are written by several tasks, an

@@ -29,7 +29,7 @@ def simulate(
 def empty(
     schema: Mapping[str, Any],
     *,
-    partition_by: str | Iterable[str] = (),
+    partition_by: str | Iterable[str] | None = (),
     format_version: int = 4,
     location: str = "/warehouse/db/events",
     properties: Mapping[str, str] | None = None,

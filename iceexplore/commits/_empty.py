@@ -29,7 +29,7 @@ _CREATED_MS = 1_767_225_600_000
 def empty_state(
     schema: Mapping[str, str | Mapping[str, Any] | Type],
     *,
-    partition_by: str | Iterable[str] = (),
+    partition_by: str | Iterable[str] | None = (),
     format_version: int = 4,
     location: str = "/warehouse/db/events",
     properties: Mapping[str, str] | None = None,
@@ -75,8 +75,8 @@ def empty_state(
 def new_table(
     schema: Mapping[str, str | Mapping[str, Any] | Type],
     *,
-    partition_by: str | Iterable[str] = (),
-    sort_by: str | Iterable[str] = (),
+    partition_by: str | Iterable[str] | None = (),
+    sort_by: str | Iterable[str] | None = (),
     format_version: int,
     location: str,
     properties: Mapping[str, str] | None = None,
@@ -105,8 +105,8 @@ def new_table(
         raise OptionError("schema={}: a table has a column at least")
     format_version = version_of(format_version)
     bare: Any = {"format_version": format_version, "location": location, "timestamp_ms": timestamp_ms}
-    fields = items_of("partition_by", partition_by, "['day(ts)', 'bucket(16, id)']")
-    order = texts_of("sort_by", sort_by, "['ts desc', 'id']")
+    fields = items_of("partition_by", () if partition_by is None else partition_by, "['day(ts)', 'bucket(16, id)']")
+    order = texts_of("sort_by", () if sort_by is None else sort_by, "['ts desc', 'id']")
     made = evolve_schema(new_table_document(schema={"fields": []}, **bare, expressions=False), add=schema)
     columns = next(s for s in made["schemas"] if s["schema-id"] == made["current-schema-id"])
     spec: list[Any] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def files_of_frame(
 
 
 def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
-    """A pandas data frame (without its index), a dictionary of columns, or an Arrow table, as an Arrow table.
+    """A pandas data frame (its index is left out), a dictionary of columns, or an Arrow table, as an Arrow table.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
     Raises
     ------
     OptionError
-        Arrow cannot hold it; the message names the column.
+        Arrow cannot hold it; the message names the column. Or a column of the table is in the index.
     """
     if isinstance(frame, pa.Table):
         return frame
@@ -97,6 +97,8 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
     names = [str(name) for name in (frame if isinstance(frame, Mapping) else frame.columns)]
     # NaN means null in pandas alone.
     from_pandas = not isinstance(frame, Mapping)
+    if from_pandas:
+        _check_index(frame, names, types)
     arrays = []
     for i, name in enumerate(names):
         values = frame.iloc[:, i] if from_pandas else list(frame.values())[i]
@@ -115,6 +117,13 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
         return pa.table(arrays, names=names)
     except (pa.ArrowException, ValueError) as error:
         raise OptionError(f"the columns do not make a table: {error}") from None
+
+
+def _check_index(frame: Any, names: Sequence[str], columns: Collection[str]) -> None:
+    """Refuse an index that has the name of a column: left out, the column would be null in every row."""
+    lost = [name for name in frame.index.names if name in columns and name not in names]
+    if lost:
+        raise OptionError(f"{lost[0]!r} is in the data frame's index, which is left out: give frame.reset_index()")
 
 
 def split_by_partition(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -28,8 +28,8 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
     Parameters
     ----------
     rows
-        A pandas data frame, a dictionary of columns, or an Arrow table; or a Spark data frame, whose files Spark's
-        workers write. Or rows that are moved (`MovedRows`).
+        A pandas data frame, a dictionary of columns, dictionaries (one a row), an Arrow table or what gives one; or a
+        Spark data frame, whose files Spark's workers write. Or rows that are moved (`MovedRows`).
 
     Raises
     ------
@@ -54,12 +54,25 @@ def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Ta
 
 def _given(rows: Any) -> Any:
     """Rows as `arrow_frame` takes them."""
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
     # The class is asked: a Spark Column has whatever attribute it is asked for.
-    if isinstance(rows, (pa.Table, Mapping)) or hasattr(type(rows), "iloc"):
+    kind = type(rows)
+    if isinstance(rows, (pa.Table, Mapping)) or (hasattr(kind, "iloc") and hasattr(kind, "columns")):
         return rows
-    kind = f"{type(rows).__module__}.{type(rows).__name__}"
+    found = [rows] if isinstance(rows, pa.RecordBatch) else []
+    if isinstance(rows, (list, tuple, Iterator)) and not hasattr(kind, "__arrow_c_stream__"):
+        found = list(rows)
+    if found and all(isinstance(row, Mapping) for row in found):
+        names = dict.fromkeys(name for row in found for name in row)
+        return {name: [row.get(name) for row in found] for name in names}
+    try:
+        if hasattr(kind, "__arrow_c_stream__"):  # of Polars, DuckDB, and Arrow's own readers
+            return pa.table(rows)
+        if found and all(isinstance(batch, pa.RecordBatch) for batch in found):
+            return pa.Table.from_batches(found)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise OptionError(f"the rows do not make an Arrow table: {error}") from error
+    odd = next((f" of {type(row).__qualname__}" for row in found if not isinstance(row, Mapping)), "")
     raise OptionError(
-        f"rows are given as a pandas or Spark data frame, an Arrow table or a dictionary of columns, not as {kind}"
+        "rows are given as a pandas or Spark data frame, an Arrow table, a dictionary of columns or a list of "
+        f"dictionaries, not as {kind.__module__}.{kind.__qualname__}{odd}"
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -270,6 +271,38 @@ def test_object_stores_are_refused(place: str) -> None:
         ix.create(place, SCHEMA)
 
 
+class _Streamed:
+    """Gives itself as an Arrow stream and is nothing else, as data frames of other libraries do."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, wanted: object = None) -> object:
+        return self._table.__arrow_c_stream__(wanted)
+
+
+def test_rows_in_each_form(tmp_path: Path) -> None:
+    records: list[Row] = [{"id": 1, "city": "a"}, {"x": 2.5, "id": 2}]
+    whole = [{"id": 1, "city": "a", "x": None, "day": None}, {"id": 2, "city": None, "x": 2.5, "day": None}]
+    schema = pa.schema({"id": pa.int64(), "city": pa.large_utf8(), "x": pa.float64()})
+    table = pa.Table.from_pylist(records, schema=schema)
+    forms = {
+        "dictionaries": lambda: records,
+        "one after the other": lambda: iter(records),
+        "a batch": lambda: table.to_batches()[0],
+        "batches": lambda: table.to_batches(),
+        "a reader": lambda: table.to_reader(),
+        "another library": lambda: _Streamed(table),
+        "pandas with a plain index": lambda: pd.DataFrame(records, index=[7, 7]),
+    }
+    lab = new(tmp_path / "t", partition_by=None, sort_by=None)
+    for name, form in forms.items():
+        lab.overwrite(form())
+        assert rows_of(lab) == whole, name
+    lab.merge([{"id": 2, "x": 7.0}, {"id": 3, "x": 1.0}], on="id")
+    assert [row["x"] for row in rows_of(lab)] == [None, 7.0, 1.0]
+
+
 def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(ix.OptionError, match=r"format_version=5"):
         new(tmp_path / "t", 5)
@@ -285,8 +318,11 @@ def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
         lab.append({"id": []})
     with pytest.raises(ix.OptionError, match=r"no column 'nme'"):
         lab.append({"nme": [1]})
-    with pytest.raises(ix.OptionError, match=r"dictionary of columns, not as builtins.list"):
-        lab.append([{"id": 1}])
+    for rows in ([(1, "a")], [], "a.parquet", None, pd.Series([1], name="id"), pa.chunked_array([[1]])):
+        with pytest.raises(ix.OptionError, match=r"rows are given as|do not make an Arrow table"):
+            lab.append(rows)
+    with pytest.raises(ix.OptionError, match=r"'id' is in the data frame's index.*reset_index"):
+        lab.append(pd.DataFrame({"x": [1.0]}, index=pd.Index([5], name="id")))
     lab.append(some(0, 5))
     with pytest.raises(ix.OptionError, match=r"set: no column 'cty'.*city"):
         lab.update({"cty": 1})
