@@ -35,6 +35,8 @@ _DENIED_TEXT = re.compile(
 )
 #: The disk, or what one user may have of it.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+#: Google's client, and Arrow with it, tells who has no credentials from who may not.
+_UNKNOWN_TO_GOOGLE = "Could not create a OAuth2 access token"
 _PASSWORD = re.compile(r"://[^/@\s]+@")
 _MISSING_TEXT = re.compile(
     r"NO_SUCH_KEY|NO_SUCH_BUCKET|NoSuchKey|NoSuchBucket|RESOURCE_NOT_FOUND|HTTP (?:status|response code) 404\b|"
@@ -62,6 +64,12 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
     if absent is not None:  # some file systems are set up with their first request
         name = absent.partition(".")[0]
         return MissingDependencyError(f"{place} needs the package {name}, which is not installed: pip install {name}")
+    if any(_UNKNOWN_TO_GOOGLE in str(e) for e in _chain(error)):
+        return StorageError(
+            f"{place} could not be read: there are no credentials for Google Cloud Storage. Let "
+            "GOOGLE_APPLICATION_CREDENTIALS name a key file, run gcloud auth application-default login, or give "
+            "properties={'gcs.oauth2.token': ..., 'gcs.oauth2.token-expires-at': ...}"
+        )
     if isinstance(error, IsADirectoryError):
         return StorageError(f"{place} is a folder, not a file")
     return StorageError(f"{place} could not be read: {_short(error)}")

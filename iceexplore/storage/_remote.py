@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from iceexplore.errors import MissingDependencyError, StorageError, UnsupportedError
@@ -16,6 +16,8 @@ __all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
 _PYICEBERG_SCHEMES = frozenset({"s3", "gs", "oss", "hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "hf"})
 # Above this a requested length is checked against the file's size first: it may come from a damaged file.
 _CHECK_ABOVE = 64 * 1024 * 1024
+# Arrow's client of Google's store asks again for a quarter of an hour: without credentials and off the network, too.
+_GCS_PATIENCE = timedelta(seconds=15)
 
 
 def remote_backend(place: str, properties: Mapping[str, str]) -> Backend:
@@ -108,12 +110,13 @@ class FileIOBackend:
 
     def __init__(self, file_io: Any) -> None:
         self._io = file_io
+        self._bounded: dict[str, Any] = {}
         kind = type(file_io)
         self.identity = f"{kind.__module__}.{kind.__qualname__}:{_digest(getattr(file_io, 'properties', {}))}"
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
         """Through an input stream."""
-        file = self._io.new_input(real)
+        file = self._input(real)
         if length is not None and length > _CHECK_ABOVE:
             length = min(length, max(0, len(file) - offset))
         with file.open() as stream:
@@ -151,7 +154,24 @@ class FileIOBackend:
         if not (hasattr(self._io, "fs_by_scheme") and hasattr(self._io, "parse_location")):
             return None, ""
         scheme, netloc, path = self._io.parse_location(real, self._io.properties)
-        return self._io.fs_by_scheme(scheme, netloc), path
+        file_system = self._io.fs_by_scheme(scheme, netloc)
+        if getattr(file_system, "type_name", "") == "gcs":
+            file_system = self._bounded.setdefault(netloc, _bounded_gcs(file_system))
+        return file_system, path
+
+    def _input(self, real: str) -> Any:
+        file_system, path = self._arrow(real)
+        if getattr(file_system, "type_name", "") != "gcs":
+            return self._io.new_input(real)
+        from pyiceberg.io.pyarrow import PyArrowFile
+
+        return PyArrowFile(real, path, file_system)
+
+
+def _bounded_gcs(file_system: Any) -> Any:
+    """The same file system, which gives up after a while: PyIceberg has no property for that."""
+    make, (given,) = file_system.__reduce__()
+    return make({**given, "retry_time_limit": given["retry_time_limit"] or _GCS_PATIENCE})
 
 
 def _arrow_entry(real: str, info: Any) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
@@ -21,6 +22,7 @@ from iceexplore.errors import (
 )
 from iceexplore.storage import list_versions, open_source, open_version
 from iceexplore.storage._faults import translate
+from iceexplore.storage._remote import FileIOBackend, remote_backend
 from tests.storage.tables_on_disk import document, name_of, snapshots
 
 # fsspec's memory file system: any file system that fsspec knows goes this way -----------------------------------------
@@ -368,3 +370,22 @@ def test_s3_refuses_with_403(s3: dict[str, str]) -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_googles_store_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iceexplore.storage._remote._GCS_PATIENCE", timedelta(seconds=1))
+    given = {
+        "gcs.service.host": "http://127.0.0.1:9",
+        "gcs.oauth2.token": "x",
+        "gcs.oauth2.token-expires-at": "32503680000000",
+    }
+    backend = remote_backend("gs://b/t", given)
+    assert isinstance(backend, FileIOBackend)
+    assert backend._arrow("gs://b/t")[0].__reduce__()[1][0]["retry_time_limit"] == timedelta(seconds=1)
+    with pytest.raises(StorageError, match="gs://b/t"):
+        open_source("gs://b/t/metadata/v1.metadata.json", properties=given)
+
+
+def test_no_credentials_for_googles_store() -> None:
+    error = OSError("google::cloud::Status(UNAVAILABLE: Could not create a OAuth2 access token to authenticate ...)")
+    assert "GOOGLE_APPLICATION_CREDENTIALS" in str(translate(error, "gs://b/x", "gs://b/x"))
