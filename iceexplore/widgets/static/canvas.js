@@ -15,10 +15,10 @@ const MINI = 450;
 const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen", "warning"];
 
 export function canvasView({ styles, onSelect, onToggle, onMove }) {
-  const canvas = el("canvas", { class: "ice-canvas", "aria-hidden": "true" });
-  const mini = el("canvas", { class: "ice-mini", "aria-hidden": "true", hidden: true });
-  const tip = el("div", { class: "ice-tip", role: "tooltip", hidden: true });
-  const box = el("div", { class: "ice-picture" }, canvas, mini, tip);
+  const canvas = el("canvas.ice-canvas", { ariaHidden: true });
+  const mini = el("canvas.ice-mini", { ariaHidden: true, hidden: true });
+  const tip = el("div.ice-tip", { role: "tooltip", hidden: true });
+  const box = el("div.ice-picture", canvas, mini, tip);
   const context = canvas.getContext("2d");
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };

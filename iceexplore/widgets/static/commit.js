@@ -1,28 +1,20 @@
 // The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It knows no
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
-import { copyText, el, enable, listen, ours } from "./dom.js";
+import { copyText, el, enable, fill, listen, ours, same, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const TABS = { trees: "Before and after", files: "Changed files", manifests: "Manifests", rules: "Rules", cost: "Cost", written: "Files written", python: "Python", save: "Save" };
 const GRIDS = ["files", "manifests", "rules", "written"];
 let made = 0; // for ids: several labs may be in a page
-
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-const shape = (tag, props) => {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(props)) node.setAttribute(name, value);
-  return node;
-};
 
 export function commitView(model) {
   const id = `ice-commit-${Date.now().toString(36)}-${made++}`;
   const get = (name) => model.get("commit_" + name);
   const draft = () => get("draft");
-  const button = (text, onclick, extra = {}) => el("button", { class: "ice-button ice-wordy", onclick, ...extra }, text);
-  const problem = (title, ...parts) => el("div", { class: "ice-problem ice-is-error" }, el("strong", {}, title), ...parts.filter(Boolean).map((part) => el("div", {}, part)));
+  const button = (text, onclick, extra = {}) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
+  const problem = (title, ...parts) => el("div.ice-problem.ice-is-error", el("strong", title), ...parts.filter(Boolean).map((part) => el("div", part)));
 
   function set(trait, value) {
     model.set("commit_" + trait, value);
@@ -54,10 +46,10 @@ export function commitView(model) {
     props.onchange = () => change(where, name, kind === "flag" ? input.checked : number ? typed() : input.value);
     const input =
       kind === "choice"
-        ? el("select", { ...props, class: "ice-select" }, choices.map(([known, title]) => el("option", { value: known }, title)))
+        ? el("select.ice-select", props, choices.map(([known, title]) => el("option", { value: known }, title)))
         : el("input", { ...props, class: kind === "flag" ? "ice-check" : "ice-input", type: kind === "flag" ? "checkbox" : number ? "number" : "text", placeholder: number ? first : null, min, max, step: number ? (kind === "int" ? 1 : "any") : null, spellcheck: "false", autocomplete: "off" });
-    const told = help && (more ? el("details", {}, el("summary", { id: key + "-help" }, help), more) : el("span", { id: key + "-help" }, help));
-    const element = el("div", { class: `ice-field ice-is-${where ? kind : "text"}` }, el("label", { for: key }, label), input, told ? el("small", {}, told) : null);
+    const told = help && (more ? el("details", el("summary", { id: key + "-help" }, help), more) : el("span", { id: key + "-help" }, help));
+    const element = el(`div.ice-field.ice-is-${where ? kind : "text"}`, el("label", { for: key }, label), input, told && el("small", told));
     const show = (fields) => {
       const now = value(where, field);
       if (kind === "flag") input.checked = now;
@@ -74,7 +66,7 @@ export function commitView(model) {
       if (!same(last, [where, fields])) {
         last = [where, fields];
         controls = fields.map((field) => control(where, field));
-        boxes.forEach((box, i) => box.replaceChildren(...(i + 1 < boxes.length ? controls.slice(i, i + 1) : controls.slice(i)).map(({ element }) => element)));
+        boxes.forEach((box, i) => fill(box, controls.slice(i, i + 1 < boxes.length ? i + 1 : undefined).map(({ element }) => element)));
       }
       controls.forEach(({ show }) => show(fields));
     };
@@ -89,23 +81,23 @@ export function commitView(model) {
     ask("apply", { operation: name, values: chosen(name, fields), layout: chosen("layout", get("form").layout), rival: value("", get("form").choose[1]) });
   }
 
-  const [version, options, what, own, rival] = ["", "ice-options", "", "", ""].map((name) => el("div", { class: name || null }));
-  const folded = el("details", { class: "ice-rest" }, el("summary", {}, "Options of the layout"), options);
-  const help = el("p", { class: "ice-advice" });
-  const go = el("button", { type: "submit", class: "ice-go" }, "Apply");
+  const [version, options, what, own, rival] = ["", ".ice-options", "", "", ""].map((name) => el("div" + name));
+  const folded = el("details.ice-rest", el("summary", "Options of the layout"), options);
+  const help = el("p.ice-advice");
+  const go = el("button.ice-go", { type: "submit" }, "Apply");
   const refused = el("div", { role: "alert" });
   const form = el(
-    "form",
-    { class: "ice-commit-form", novalidate: true, onsubmit: (event) => (event.preventDefault(), apply()), onkeydown: (event) => event.stopPropagation() },
-    el("fieldset", {}, el("legend", {}, "Layout"), version, folded),
-    el("fieldset", {}, el("legend", {}, "Commit"), what, help, own, rival, go),
+    "form.ice-commit-form",
+    { novalidate: true, onsubmit: (event) => (event.preventDefault(), apply()), onkeydown: (event) => event.stopPropagation() },
+    el("fieldset", el("legend", "Layout"), version, folded),
+    el("fieldset", el("legend", "Commit"), what, help, own, rival, go),
     refused,
   );
   const [drawLayout, drawOwn, drawChoose] = [fieldset(version, options), fieldset(own), fieldset(what, rival)];
 
   function drawForm() {
     const { needs, layout, choose } = get("form");
-    if (needs) return form.replaceChildren(el("p", {}, needs));
+    if (needs) return fill(form, el("p", needs));
     if (!layout) return; // it is on its way
     drawLayout("layout", layout);
     folded.hidden = layout.slice(1).every((field) => !means("layout", layout, field));
@@ -116,31 +108,31 @@ export function commitView(model) {
   }
   function drawRefused() {
     const { text, rule, law, files = [], advice } = get("refused");
-    refused.replaceChildren(...(text ? [problem(rule ? `Refused: ${rule}` : "Refused", text, law, ...files, advice)] : []));
+    fill(refused, text && problem(rule ? `Refused: ${rule}` : "Refused", text, law, ...files, advice));
   }
 
   // Steps ----------------------------------------------------------------------------------------------------------
 
-  const steps = el("ol", { class: "ice-steps" });
+  const steps = el("ol.ice-steps");
   const undo = button("Undo", () => ask("undo"));
   const redo = button("Redo", () => ask("redo"));
   const fork = button("Fork", () => ask("fork"), { title: "Go on from here in a line of its own" });
-  const lines = el("span", { class: "ice-group", role: "group", "aria-label": "Lines" });
-  const bar = el("nav", { class: "ice-commit-bar", "aria-label": "Steps" }, steps, el("span", { class: "ice-group ice-end" }, undo, redo, fork), lines);
+  const lines = el("span.ice-group", { role: "group", ariaLabel: "Lines" });
+  const bar = el("nav.ice-commit-bar", { ariaLabel: "Steps" }, steps, el("span.ice-group.ice-end", undo, redo, fork), lines);
 
   // Other buttons in a box; the focus stays at its place.
   function renew(box, made) {
     const buttons = () => [...box.querySelectorAll("button")];
     const held = buttons().indexOf(document.activeElement);
-    box.replaceChildren(...made);
+    fill(box, made);
     buttons()[held]?.focus();
   }
   function drawLine() {
     const { lines: names = [], current = 0, steps: list = [], at = 0, ends = [], code: text = "" } = get("line");
     const titles = ["Start", ...list.map(({ title }, i) => `${i + 1} ${title}`)];
-    renew(steps, titles.map((title, i) => el("li", {}, button(title, () => ask("go", { line: current, at: i }), { "aria-current": i === at ? "step" : null, ...(i > at ? { class: "ice-button ice-wordy ice-undone", "aria-label": `${title}, undone` } : {}) }))));
+    renew(steps, titles.map((title, i) => el("li", button(title, () => ask("go", { line: current, at: i }), { ariaCurrent: i === at ? "step" : null, ...(i > at ? { class: "ice-undone", ariaLabel: `${title}, undone` } : {}) }))));
     lines.hidden = names.length < 2;
-    renew(lines, names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { "aria-pressed": i === current })));
+    renew(lines, names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })));
     enable(undo, at > 0);
     enable(redo, at < list.length);
     enable(fork, names.length);
@@ -153,17 +145,17 @@ export function commitView(model) {
   const sides = ["before", "after"].map((side) => {
     const traits = Object.fromEntries(["nodes", "roots", "expanded"].map((name) => [name, `commit_${side}_${name}`]));
     const map = mapView(model, { ...traits, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
-    const [title, said] = [el("figcaption", {}), el("div", { class: "ice-path" })];
-    return { side, map, title, said, element: el("figure", { class: "ice-side" }, title, map.element, said) };
+    const [title, said] = [el("figcaption"), el("div.ice-path")];
+    return { side, map, title, said, element: el("figure.ice-side", title, map.element, said) };
   });
-  const trees = el("div", { class: "ice-sides" }, sides.map(({ element }) => element));
-  const heading = el("h3", {});
-  const told = el("ul", { class: "ice-told-list", "aria-live": "polite" });
+  const trees = el("div.ice-sides", sides.map(({ element }) => element));
+  const heading = el("h3");
+  const told = el("ul.ice-told-list", { ariaLive: "polite" });
 
   function drawSides() {
     const { id: step, title = "", text = [], checked, compared } = get("report");
     heading.textContent = title;
-    told.replaceChildren(...[...text, checked, compared].filter(Boolean).map((line) => el("li", {}, line)));
+    fill(told, [...text, checked, compared].filter(Boolean).map((line) => el("li", line)));
     for (const { side, title: caption, said, element } of sides) {
       element.hidden = !get(side + "_roots").length;
       caption.textContent = !step ? "Now" : side === "before" ? "Before: − goes, = stays" : "After: + is new, − went, = stayed";
@@ -175,18 +167,18 @@ export function commitView(model) {
   // What else is known of the step ---------------------------------------------------------------------------------
 
   const grid = gridView(model, { grid: "commit", label: "Table of the step", onRow: () => {} });
-  const costs = el("div", { class: "ice-costs" });
-  const code = el("pre", { class: "ice-text", tabindex: 0, "aria-label": "The steps as Python" });
+  const costs = el("div.ice-costs");
+  const code = el("pre.ice-text", { tabindex: 0, ariaLabel: "The steps as Python" });
   const copy = button("Copy", async () => (copy.textContent = (await copyText(code.textContent)) ? "Copied" : "Select it, and copy it by hand"));
-  const python = el("div", {}, el("p", { class: "ice-group" }, copy, "The steps so far. Run, they make the same table, to the last id."), code);
-  const path = el("input", { type: "text", class: "ice-input", id: `${id}-path`, "data-field": "path", placeholder: "new-folder", spellcheck: "false" });
+  const python = el("div", el("p.ice-group", copy, "The steps so far. Run, they make the same table, to the last id."), code);
+  const path = el("input.ice-input", { type: "text", id: `${id}-path`, "data-field": "path", placeholder: "new-folder", spellcheck: "false" });
   const answer = el("div", { role: "status" });
   const onsubmit = (event) => (event.preventDefault(), ask("save", { path: path.value }));
-  const save = el("form", { onsubmit, onkeydown: (event) => event.stopPropagation() }, el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p", { class: "ice-group" }, path, el("button", { type: "submit", class: "ice-go" }, "Save")), answer);
-  const panel = el("div", { class: "ice-commit-panel", role: "tabpanel", id: `${id}-panel` }, trees, grid.element, costs, python, save);
+  const save = el("form", { onsubmit, onkeydown: (event) => event.stopPropagation() }, el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p.ice-group", path, el("button.ice-go", { type: "submit" }, "Save")), answer);
+  const panel = el("div.ice-commit-panel", { role: "tabpanel", id: `${id}-panel` }, trees, grid.element, costs, python, save);
   const keys = Object.keys(TABS);
-  const buttons = keys.map((key) => el("button", { class: "ice-tab", role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, TABS[key]));
-  const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "About the step", onkeydown: walk }, buttons);
+  const buttons = keys.map((key) => el("button.ice-tab", { role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, TABS[key]));
+  const tabs = el("div.ice-tabs", { role: "tablist", ariaLabel: "About the step", onkeydown: walk }, buttons);
   let asked = ""; // the step and table that the grid has asked for
 
   function walk(event) {
@@ -204,7 +196,7 @@ export function commitView(model) {
     tabs.hidden = !step;
     buttons.forEach((tab) => {
       const here = tab.dataset.key === now;
-      tab.setAttribute("aria-selected", here);
+      tab.ariaSelected = here;
       tab.tabIndex = here ? 0 : -1;
       if (here) panel.setAttribute("aria-labelledby", tab.id);
     });
@@ -219,35 +211,35 @@ export function commitView(model) {
   }
   function drawCosts() {
     const { bars, compared = "" } = get("report");
-    if (!bars) return costs.replaceChildren(compared || "That was cancelled: undo and redo the step to have it done.");
+    if (!bars) return fill(costs, compared || "That was cancelled: undo and redo the step to have it done.");
     const all = bars.map(({ title, rows }) => {
       const most = Math.max(1, ...rows.map(({ parts }) => parts.reduce((sum, part) => sum + part.value, 0)));
-      return el("section", { class: "ice-cost" }, el("h4", {}, title), rows.flatMap(({ label, total, parts }) => [el("div", { class: "ice-cost-row" }, el("span", {}, label), drawBar(parts, most), el("strong", {}, total)), el("small", {}, parts.map(({ text }) => text).join(" · "))]));
+      return el("section.ice-cost", el("h4", title), rows.flatMap(({ label, total, parts }) => [el("div.ice-cost-row", el("span", label), drawBar(parts, most), el("strong", total)), el("small", parts.map(({ text }) => text).join(" · "))]));
     });
-    costs.replaceChildren(...all);
+    fill(costs, all);
   }
   // The numbers stand below it as text.
   function drawBar(parts, most) {
-    const svg = shape("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
+    const bar = svg("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", ariaHidden: true });
     let x = 0;
     for (const { level, value } of parts) {
       const width = (100 * value) / most;
-      svg.append(shape("rect", { x, width: Math.max(width - 0.4, 0.2), height: 8, class: `ice-level-${level}` }));
+      bar.append(svg(`rect.ice-level-${level}`, { x, width: Math.max(width - 0.4, 0.2), height: 8 }));
       x += width;
     }
-    return svg;
+    return bar;
   }
   function drawSaved() {
     const { error, text, code: open } = get("saved");
-    answer.replaceChildren(...(error ? [problem("Not saved", error)] : text ? [el("p", {}, text), el("pre", { class: "ice-text" }, open)] : []));
+    fill(answer, error ? problem("Not saved", error) : text && [el("p", text), el("pre.ice-text", open)]);
   }
   const drawBusy = () => enable(go, model.get("busy") === "");
 
-  const result = el("section", { class: "ice-commit-result", "aria-label": "Result" }, bar, el("div", { class: "ice-commit-what" }, heading, told), tabs, panel);
+  const result = el("section.ice-commit-result", { ariaLabel: "Result" }, bar, el("div.ice-commit-what", heading, told), tabs, panel);
   const draws = [[drawForm, "form", "draft"], [drawRefused, "refused"], [drawLine, "line"], [drawSides, "report", "draft", "before_nodes", "after_nodes"], [drawPanel, "report", "draft"], [drawCosts, "report"], [drawSaved, "saved"]];
   const ends = draws.map(([draw, ...names]) => (draw(), listen(model, names.map((name) => "commit_" + name), draw)));
   ends.push(listen(model, ["busy"], drawBusy), grid.end, ...sides.map(({ map }) => map.end));
   drawBusy();
   if (!get("form").needs && !get("after_roots").length) ask("show");
-  return { element: el("div", { class: "ice-commit" }, form, result), end: () => ends.forEach((end) => end()) };
+  return { element: el("div.ice-commit", form, result), end: () => ends.forEach((end) => end()) };
 }

@@ -1,6 +1,6 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { copyText, el, icon, keepFocus, lines, listen, ours } from "./dom.js";
+import { copyText, el, fill, icon, keepFocus, lines, listen, ours } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
@@ -10,10 +10,10 @@ const COPY = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
 const COPIED = 1500;
 
 export function detailView(model) {
-  const head = el("div", { class: "ice-head", tabindex: -1 });
-  const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "Tables" });
+  const head = el("div.ice-head", { tabindex: -1 });
+  const tabs = el("div.ice-tabs", { role: "tablist", ariaLabel: "Tables" });
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
-  const box = el("section", { class: "ice-detail", "aria-label": "Details" }, head, tabs, tables.element);
+  const box = el("section.ice-detail", { ariaLabel: "Details" }, head, tabs, tables.element);
   // The tab that was asked for last, until its page comes.
   let chosen = null;
   // The tabs that are shown.
@@ -26,9 +26,9 @@ export function detailView(model) {
   }
 
   function copyButton(text, what) {
-    const button = el("button", { class: "ice-copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
-      button.replaceChildren(lines((await copyText(text)) ? "M3 8.5l3.5 3.5L13 4.5" : "M4 4l8 8m0-8l-8 8"));
-      setTimeout(() => button.replaceChildren(lines(COPY)), COPIED);
+    const button = el("button.ice-copy", { ariaLabel: `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
+      fill(button, lines((await copyText(text)) ? "M3 8.5l3.5 3.5L13 4.5" : "M4 4l8 8m0-8l-8 8"));
+      setTimeout(() => fill(button, lines(COPY)), COPIED);
     } }, lines(COPY));
     return button;
   }
@@ -36,21 +36,21 @@ export function detailView(model) {
   // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
   // Where what is shown has signs for what would act, the third is what it is.
   function field([name, text, whole = text], [meaning, section, link] = []) {
-    const folded = text.length > LONG ? el("details", { class: "ice-fold" }, el("summary", {}, text.slice(0, LONG - 20) + "…"), text) : text;
+    const folded = text.length > LONG ? el("details.ice-fold", el("summary", text.slice(0, LONG - 20) + "…"), text) : text;
     const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
-    const value = el("dd", {}, folded, copies ? copyButton(whole, name) : null);
-    const item = el("div", { class: text.length > 48 ? "ice-wide" : text.length > 16 ? "ice-two" : null });
-    if (!meaning) item.append(el("dt", {}, name), value);
+    const value = el("dd", folded, copies && copyButton(whole, name));
+    const item = el("div", { class: text.length > 48 ? "ice-wide" : text.length > 16 && "ice-two" });
+    if (!meaning) item.append(el("dt", name), value);
     else {
-      const told = el("dd", { class: "ice-help", hidden: true }, meaning, section ? [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)] : null);
-      const ask = el("button", { class: "ice-why", "aria-expanded": false, "aria-label": `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span", { class: "ice-what", "aria-hidden": "true" }, "?"));
+      const told = el("dd.ice-help", { hidden: true }, meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
+      const ask = el("button.ice-why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span.ice-what", { ariaHidden: true }, "?"));
       const tell = (open) => {
         told.hidden = !open;
         if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
-        ask.setAttribute("aria-expanded", open);
+        ask.ariaExpanded = open;
         item.classList.toggle("ice-told", open);
       };
-      item.append(el("dt", {}, ask), value, told);
+      item.append(el("dt", ask), value, told);
       item.addEventListener("keydown", (event) => {
         if (event.key !== "Escape" || told.hidden) return;
         event.stopPropagation();
@@ -63,32 +63,32 @@ export function detailView(model) {
 
   function drawHead() {
     const detail = model.get("detail");
-    if (detail.id === undefined) return head.replaceChildren();
+    if (detail.id === undefined) return fill(head);
     // First: afterwards it would take a layout of its own.
     head.scrollTop = 0;
     const problems = (detail.problems ?? []).map((problem) =>
       el(
-        "div",
-        { class: "ice-problem" + (problem.severity === "error" ? " ice-is-error" : "") },
-        el("strong", {}, problem.title),
-        el("div", {}, problem.text),
-        problem.evidence ? el("div", { class: "ice-evidence" }, problem.evidence) : null,
-        el("div", { class: "ice-advice" }, problem.advice),
+        "div.ice-problem",
+        { class: problem.severity === "error" && "ice-is-error" },
+        el("strong", problem.title),
+        el("div", problem.text),
+        problem.evidence && el("div.ice-evidence", problem.evidence),
+        el("div.ice-advice", problem.advice),
       ),
     );
-    const list = (facts) => el("dl", { class: "ice-facts" }, ...facts.map((fact) => field(fact, detail.help?.[fact[0]])));
+    const list = (facts) => el("dl.ice-facts", facts.map((fact) => field(fact, detail.help?.[fact[0]])));
     const more = detail.more ?? [];
-    head.replaceChildren(
+    fill(
+      head,
       el(
-        "div",
-        { class: "ice-title" },
+        "div.ice-title",
         icon(model.get("styles"), detail.kind, 20),
-        el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, detail.kind_title), el("h3", {}, detail.title)),
+        el("div.ice-name", el("span.ice-kind", detail.kind_title), el("h3", detail.title)),
       ),
-      detail.path ? el("div", { class: "ice-path" }, el("span", {}, detail.path), copyButton(detail.copy ?? detail.path, "location")) : "",
-      ...problems,
+      detail.path && el("div.ice-path", el("span", detail.path), copyButton(detail.copy ?? detail.path, "location")),
+      problems,
       list(detail.facts ?? []),
-      more.length ? el("details", { class: "ice-rest" }, el("summary", {}, `${more.length} more field${more.length > 1 ? "s" : ""}`), list(more)) : "",
+      more[0] && el("details.ice-rest", el("summary", `${more.length} more field${more.length > 1 ? "s" : ""}`), list(more)),
     );
   }
 
@@ -105,14 +105,15 @@ export function detailView(model) {
     const now = all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, answered())) ?? all[0];
     const held = tabs.contains(document.activeElement);
     tabs.hidden = tables.element.hidden = !now;
-    if (now) tables.element.setAttribute("aria-label", now.title);
+    if (now) tables.element.ariaLabel = now.title;
     const row = model.get("detail").id;
     const before = drawn;
     if (before === (drawn = JSON.stringify([all, now, row]))) return;
-    tabs.replaceChildren(
-      ...all.map((tab) =>
-        el("button", {
-          class: "ice-tab", role: "tab", "data-key": tab.key, "aria-selected": is(tab, now), tabindex: is(tab, now) ? 0 : -1,
+    fill(
+      tabs,
+      all.map((tab) =>
+        el("button.ice-tab", {
+          role: "tab", "data-key": tab.key, ariaSelected: is(tab, now), tabindex: is(tab, now) ? 0 : -1,
           title: tab.of === row ? null : "The table in which this is a row",
           onclick: () => {
             chosen = tab;

@@ -3,55 +3,59 @@
 const SVG = "http://www.w3.org/2000/svg";
 const DARK = "(prefers-color-scheme: dark)";
 
-export function el(tag, props = {}, ...children) {
-  const node = document.createElement(tag);
-  if (tag === "button") node.type = "button"; // not what sends a form, as it would be
+// An element: `el("button.ice-button", { onclick }, "Undo")`. Properties can be left out; so are children that are
+// nothing (null, undefined, false, ""), and lists are taken apart.
+export const el = (kind, ...rest) => furnish(document.createElement(kind.split(".")[0]), kind, rest);
+
+// The same for drawings.
+export const svg = (kind, ...rest) => furnish(document.createElementNS(SVG, kind.split(".")[0]), kind, rest);
+
+function furnish(node, kind, [props, ...children]) {
+  if (props?.constructor !== Object) return furnish(node, kind, [{}, props, ...children]);
+  const classes = [...kind.split(".").slice(1), props.class].filter(Boolean).join(" ");
+  if (classes) node.setAttribute("class", classes);
+  if (kind.startsWith("button")) node.type = "button"; // not what sends a form, as it would be
   for (const [key, value] of Object.entries(props)) {
-    if (value === undefined || value === null) continue;
-    if (key.startsWith("aria-")) node.setAttribute(key, String(value));
+    if (value === undefined || value === null || key === "class") continue;
+    if (/^aria[A-Z]/.test(key)) node[key] = value; // false is said too
     else if (value === false) continue;
-    else if (key === "class") node.className = value;
     else if (key === "style") for (const [name, v] of Object.entries(value)) node.style.setProperty(name, v);
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else node.setAttribute(key, value === true ? "" : String(value));
+    else node.setAttribute(key, value === true ? "" : value);
   }
-  for (const child of children.flat()) if (child !== undefined && child !== null) node.append(child);
+  node.append(...present(children));
   return node;
 }
+const present = (children) => children.flat().filter((child) => child || child === 0);
+
+// Other children in a box; as with `el`.
+export const fill = (box, ...children) => box.replaceChildren(...present(children));
 
 // A button with a sign or a short word, and what it says to who points at it or hears it.
-export const signButton = (text, label, onclick, extra = {}) => el("button", { class: "ice-button", "aria-label": label, title: label, onclick, ...extra }, text);
-
-function drawing(name, attributes, ...children) {
-  const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
-const sign = (size, more, ...paths) => drawing("svg", { viewBox: "0 0 16 16", width: size, height: size, "aria-hidden": "true", ...more }, ...paths);
+export const signButton = (text, label, onclick, extra = {}) => el("button.ice-button", { ariaLabel: label, title: label, onclick, ...extra }, text);
 
 // A drawing of lines in the colour of the text, 16 by 16.
-export const lines = (d, size = 14) => sign(size, {}, drawing("path", { d }));
+export const lines = (d, size = 14) => sign("svg", size, [svg("path", { d })]);
+const sign = (kind, size, paths) => svg(kind, { viewBox: "0 0 16 16", width: size, height: size, ariaHidden: true }, paths);
 
 // The icon of a kind of node: its shape says the kind as well as its colour.
 export function icon(styles, kind, size = 16) {
   const style = styles[kind] ?? styles[""] ?? {};
-  const paths = ["ice-fill", "ice-line"].map((name, i) => [style.icon?.[i], name]).filter(([d]) => d);
-  const svg = sign(size, { class: "ice-icon" }, ...paths.map(([d, name]) => drawing("path", { d, class: name })));
-  colour(svg, style);
-  return svg;
+  const paths = ["fill", "line"].map((name, i) => style.icon?.[i] && svg("path.ice-" + name, { d: style.icon[i] }));
+  return colour(sign("svg.ice-icon", size, paths), style);
 }
 
 export function colour(node, style) {
   node.style.setProperty("--light", style.light ?? "#616161");
   node.style.setProperty("--dark", style.dark ?? "#bdbdbd");
+  return node;
 }
 
 const refuse = (event) => event.currentTarget.ariaDisabled === "true" && (event.preventDefault(), event.stopImmediatePropagation());
 
 // A button that can be used now, or not. Never `disabled`: one that has the focus would lose it to the page.
 export function enable(button, on) {
-  button.setAttribute("aria-disabled", !on);
+  button.ariaDisabled = !on;
   // Once, however often it is said.
   button.addEventListener("click", refuse, true);
   return button;
@@ -63,7 +67,7 @@ export function keepFocus(box, draw, next = box) {
   const held = box.contains(document.activeElement) ? document.activeElement : null;
   draw();
   if (!held || held.getClientRects().length) return;
-  const name = (one) => one.getAttribute("aria-label") ?? one.textContent;
+  const name = (one) => one.ariaLabel ?? one.textContent;
   const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) => one.getClientRects().length);
   (seen.find((one) => name(one) === name(held)) ?? (typeof next === "function" ? next() : next))?.focus();
 }
@@ -103,7 +107,7 @@ export async function copyText(text) {
   } catch {
     // no permission, or no secure context: as it was done before there was one
     const held = document.activeElement;
-    const area = el("textarea", { style: { position: "fixed", opacity: 0 }, "aria-hidden": "true" });
+    const area = el("textarea", { style: { position: "fixed", opacity: 0 }, ariaHidden: true });
     area.value = text;
     document.body.append(area);
     area.select();

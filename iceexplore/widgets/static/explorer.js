@@ -2,7 +2,7 @@
 // how the panes share the room and what is full screen is a view's own.
 
 import { detailView } from "./detail.js";
-import { el, listen, ours } from "./dom.js";
+import { el, fill, listen, ours } from "./dom.js";
 import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
@@ -34,14 +34,14 @@ let made = 0;
 function treeView(model) {
   const views = [mapView(model), detailView(model)];
   const [map, detail] = views.map((view) => view.element);
-  const bar = el("div", { class: "ice-splitter", role: "separator", tabindex: 0, "aria-label": "Width of the tree", "aria-orientation": "vertical", "aria-valuemin": LEAST, "aria-valuemax": 100 - LEAST });
-  const panes = el("div", { class: "ice-panes" }, map, bar, detail);
+  const bar = el("div.ice-splitter", { role: "separator", tabindex: 0, ariaLabel: "Width of the tree", ariaOrientation: "vertical", ariaValueMin: LEAST, ariaValueMax: 100 - LEAST });
+  const panes = el("div.ice-panes", map, bar, detail);
   const first = 54;
   let share = first;
   function setShare(percent) {
     share = Math.min(100 - LEAST, Math.max(LEAST, percent));
     panes.style.setProperty("--share", `${share}%`);
-    bar.setAttribute("aria-valuenow", Math.round(share));
+    bar.ariaValueNow = Math.round(share);
   }
   bar.addEventListener("pointerdown", (event) => {
     event.preventDefault();
@@ -72,13 +72,13 @@ export function explorerView(model, every = PARTS) {
   let ended = false;
   // The parts that have been looked at: key -> { element, end }.
   const shown = new Map();
-  const tabs = el("div", { class: "ice-parts", role: "tablist", "aria-label": "Parts of the explorer" });
-  const buttons = parts.map(({ key, title }) => el("button", { class: "ice-part", role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
-  const panels = parts.map(({ key }) => el("div", { class: "ice-part-panel", role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
-  const full = el("button", { class: "ice-button ice-end", "aria-pressed": false, onclick: fullScreen }, "Full screen");
+  const tabs = el("div.ice-parts", { role: "tablist", ariaLabel: "Parts of the explorer" });
+  const buttons = parts.map(({ key, title }) => el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
+  const panels = parts.map(({ key }) => el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
+  const full = el("button.ice-button.ice-end", { ariaPressed: false, onclick: fullScreen }, "Full screen");
   tabs.append(...buttons);
   full.hidden = !document.fullscreenEnabled;
-  const element = el("div", { class: "ice-explorer" }, timeline.element, el("div", { class: "ice-bar" }, tabs, full), ...panels);
+  const element = el("div.ice-explorer", timeline.element, el("div.ice-bar", tabs, full), ...panels);
 
   function go(key) {
     model.set("tab", key);
@@ -91,21 +91,21 @@ export function explorerView(model, every = PARTS) {
       const here = part.key === now;
       const count = part.count?.(model.get(part.trait));
       buttons[i].textContent = count ? `${part.title} (${count.toLocaleString("en")})` : part.title;
-      buttons[i].setAttribute("aria-selected", here);
+      buttons[i].ariaSelected = here;
       buttons[i].tabIndex = here ? 0 : -1;
       panels[i].hidden = !here;
       const script = model.get("scripts")?.[part.key];
       if (!here || shown.has(part.key)) return;
       if (part.view) mount(part.key, panels[i], part.view);
       else if (script) later(script).then((view) => mount(part.key, panels[i], view));
-      else panels[i].replaceChildren(el("div", { class: "ice-empty" }, el("span", { class: "ice-awaited" }, "Loading …"), el("span", { class: "ice-missed" }, "Not loaded: the kernel has ended.")));
+      else fill(panels[i], el("div.ice-empty", el("span.ice-awaited", "Loading …"), el("span.ice-missed", "Not loaded: the kernel has ended.")));
     });
   }
   function mount(key, panel, make) {
     if (ended || shown.has(key)) return;
     const view = make(model);
     shown.set(key, view);
-    panel.replaceChildren(view.element);
+    fill(panel, view.element);
   }
   tabs.addEventListener("keydown", (event) => {
     const at = buttons.indexOf(event.target);
@@ -122,7 +122,7 @@ export function explorerView(model, every = PARTS) {
   }
   const screened = () => {
     const yes = document.fullscreenElement === element.closest(".ice-widget") && document.fullscreenElement !== null;
-    full.setAttribute("aria-pressed", yes);
+    full.ariaPressed = yes;
     full.textContent = yes ? "Leave full screen" : "Full screen";
   };
   document.addEventListener("fullscreenchange", screened);

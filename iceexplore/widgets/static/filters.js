@@ -1,6 +1,6 @@
 // The filters of a table: one that is typed, and those that are kept, each of a column or of all.
 
-import { el, same } from "./dom.js";
+import { el, fill, same } from "./dom.js";
 
 const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
 const DELAY = 300; // ms without a key until what is typed filters
@@ -13,12 +13,12 @@ const needsText = (op) => op !== "null" && op !== "not null";
 // `page` returns the page that is shown and `current` what is asked for, or shown; `ask` asks for another, and `say` tells
 // what is wrong with what is typed.
 export function filterBar({ label, page, current, ask, say }) {
-  const column = el("select", { class: "ice-select", "aria-label": "Column to filter", onchange: () => (drawInput(), text.focus(), typed()) });
-  const operator = el("select", { class: "ice-select", "aria-label": "How to compare", onchange: () => (drawInput(), typed()) });
-  const text = el("input", { class: "ice-input", type: "search", "aria-label": `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
-  const add = el("button", { class: "ice-button", "aria-label": "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
-  const chips = el("div", { class: "ice-chips" });
-  const bar = el("div", { class: "ice-grid-bar" }, column, operator, text, add);
+  const column = el("select.ice-select", { ariaLabel: "Column to filter", onchange: () => (drawInput(), text.focus(), typed()) });
+  const operator = el("select.ice-select", { ariaLabel: "How to compare", onchange: () => (drawInput(), typed()) });
+  const text = el("input.ice-input", { type: "search", ariaLabel: `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
+  const add = el("button.ice-button", { ariaLabel: "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
+  const chips = el("div.ice-chips");
+  const bar = el("div.ice-grid-bar", column, operator, text, add);
   operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
   let draft = null; // the filter that is being typed
   let answered = null; // the same in the page that is shown
@@ -40,7 +40,7 @@ export function filterBar({ label, page, current, ask, say }) {
     write();
     sound();
   }
-  const tell = (fault) => (text.setAttribute("aria-invalid", fault !== ""), say(fault));
+  const tell = (fault) => ((text.ariaInvalid = fault !== ""), say(fault));
   // Whether what is typed can be asked for, as a number where the column has numbers. Half a number is none, but whoever
   // types it is not told so.
   function sound(done) {
@@ -100,7 +100,7 @@ export function filterBar({ label, page, current, ask, say }) {
   function drawColumns() {
     const names = page().columns ?? [];
     const before = column.value;
-    column.replaceChildren(el("option", { value: "" }, "any column"), ...names.map(({ name }, place) => el("option", { value: place }, name)));
+    fill(column, el("option", { value: "" }, "any column"), names.map(({ name }, place) => el("option", { value: place }, name)));
     column.value = draft && before !== "" ? before : "";
     drawInput();
   }
@@ -109,9 +109,10 @@ export function filterBar({ label, page, current, ask, say }) {
     const words = ({ column, op, value }) => [column === null ? "any column" : names[column]?.name ?? `column ${column + 1}`, OPERATORS.find(([name]) => name === op)?.[1] ?? op, needsText(op) ? value : ""].filter(Boolean).join(" ");
     const all = kept();
     chips.hidden = all.length === 0;
-    chips.replaceChildren(
-      ...all.map((filter) =>
-        el("button", { class: "ice-chip", "aria-label": `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), focus()) }, el("span", {}, words(filter)), el("span", { "aria-hidden": "true" }, "×")),
+    fill(
+      chips,
+      all.map((filter) =>
+        el("button.ice-chip", { ariaLabel: `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), focus()) }, el("span", words(filter)), el("span", { ariaHidden: true }, "×")),
       ),
     );
   }

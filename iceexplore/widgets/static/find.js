@@ -6,11 +6,11 @@ const DELAY = 250; // ms after the last letter
 
 // `on` has nodes(), go(id), back() (where the focus goes on Escape), found(set of ids), python.
 export function findBar(model, on) {
-  const input = el("input", { type: "search", class: "ice-find", placeholder: "Find path, id, partition", "aria-label": "Find in the tree: path, id or partition value", spellcheck: "false", autocomplete: "off" });
-  const count = el("span", { class: "ice-count-found", role: "status" });
-  const step = (text, label, by) => el("button", { class: "ice-button", "aria-label": label, title: label, hidden: true, onclick: () => move(by) }, text);
+  const input = el("input.ice-find", { type: "search", placeholder: "Find path, id, partition", ariaLabel: "Find in the tree: path, id or partition value", spellcheck: "false", autocomplete: "off" });
+  const count = el("span.ice-count-found", { role: "status" });
+  const step = (text, label, by) => el("button.ice-button", { ariaLabel: label, title: label, hidden: true, onclick: () => move(by) }, text);
   const steps = [step("‹", "Previous match", -1), step("›", "Next match", 1)];
-  const box = el("div", { class: "ice-finder", role: "search", "aria-label": on.label ? `Find: ${on.label}` : null }, input, count, ...steps);
+  const box = el("div.ice-finder", { role: "search", ariaLabel: on.label ? `Find: ${on.label}` : null }, input, count, ...steps);
   let own = ""; // what is searched where Python does not
   let hits = [];
   let at = -1;

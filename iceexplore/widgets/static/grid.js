@@ -1,6 +1,6 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
-import { choose, count, el, enable, keepFocus, lines, listen, ours, same, tail } from "./dom.js";
+import { choose, count, el, enable, fill, keepFocus, lines, listen, ours, same, tail } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
 
@@ -18,18 +18,18 @@ const PLAIN = /^[ -~]*$/;
 // them somebody else asks: `show(of, table, more)` of what is returned. `onRow(node, row)` is called for a row that stands
 // for a node and is opened; without it the node is selected.
 export function gridView(model, { grid, of, table, label, onRow = (node) => chooseNode(model, node) }) {
-  const summary = el("summary", { class: "ice-button" });
-  const menu = el("details", { class: "ice-menu", ontoggle: () => drawMenu(), onkeydown: (event) => event.key === "Escape" && ((menu.open = false), summary.focus(), event.stopPropagation()) }, summary);
-  const panel = el("div", { class: "ice-panel" });
-  const said = el("span", { class: "ice-said ice-gap", role: "status" });
-  const pager = el("div", { class: "ice-pager" });
+  const summary = el("summary.ice-button");
+  const menu = el("details.ice-menu", { ontoggle: () => drawMenu(), onkeydown: (event) => event.key === "Escape" && ((menu.open = false), summary.focus(), event.stopPropagation()) }, summary);
+  const panel = el("div.ice-panel");
+  const said = el("span.ice-said.ice-gap", { role: "status" });
+  const pager = el("div.ice-pager");
   const page = () => model.get("pages")[grid] ?? {};
   const current = () => asked ?? page();
   const drawSaid = () => (said.textContent = said.title = fault || note);
   const say = (words) => ((note = words), drawSaid());
   const filters = filterBar({ label, page, current, ask, say: (words) => ((fault = words), drawSaid()) });
   filters.bar.append(menu);
-  const box = el("div", { class: "ice-grid", role: "region", "aria-label": label }, filters.bar, filters.chips, panel, pager);
+  const box = el("div.ice-grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
   let asked = null; // the query that is not answered yet
   let fault = ""; // what is wrong with the filter that is typed
   let note = ""; // what was done last
@@ -83,32 +83,32 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     if (moved) filters.drawColumns();
     drawMenu();
     if (now.text !== undefined) return drawText(held);
-    if (!now.rows) return panel.replaceChildren();
+    if (!now.rows) return fill(panel);
     const shown = now.shown.map((place) => ({ place, ...now.columns[place] }));
     const head = shown.map(({ place, name, right, doc }) => {
       const way = now.sort?.[0] === place ? now.sort[1] : null;
       const filtered = now.filters.some((filter) => filter.column === place);
       return el(
-        "th",
-        { scope: "col", role: "columnheader", "aria-colindex": place + 1, class: (right ? "ice-right" : "") + (spills(name, ROOM_OF_NAME) ? " ice-long" : ""), "aria-sort": way ? (way === "asc" ? "ascending" : "descending") : "none" },
-        el("div", { class: "ice-th" },
-          el("button", { class: "ice-sort", tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", { class: "ice-th-name" }, name), el("span", { class: "ice-way", "aria-hidden": "true" }, way ? (way === "asc" ? "↑" : "↓") : "")),
-          el("button", { class: "ice-funnel" + (filtered ? " ice-on" : ""), tabindex: -1, "aria-label": `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
+        "th" + (right ? ".ice-right" : "") + (spills(name, ROOM_OF_NAME) ? ".ice-long" : ""),
+        { scope: "col", role: "columnheader", ariaColIndex: place + 1, ariaSort: way ? (way === "asc" ? "ascending" : "descending") : "none" },
+        el("div.ice-th",
+          el("button.ice-sort", { tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span.ice-th-name", name), el("span.ice-way", { ariaHidden: true }, way ? (way === "asc" ? "↑" : "↓") : "")),
+          el("button.ice-funnel", { class: filtered && "ice-on", tabindex: -1, ariaLabel: `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
         ),
       );
     });
     const link = Math.max(0, shown.findIndex(({ right }) => !right)); // text tells more of a row than a number
     // Rows are copies of one: a page has a thousand cells and more.
-    const pattern = el("tr", { role: "row" }, ...shown.map(({ right, place }, i) =>
-      el(i === 0 ? "th" : "td", { role: i === 0 ? "rowheader" : "gridcell", tabindex: -1, "aria-colindex": place + 1, class: right ? "ice-right" : null })));
+    const pattern = el("tr", { role: "row" }, shown.map(({ right, place }, i) =>
+      el(i === 0 ? "th" : "td", { role: i === 0 ? "rowheader" : "gridcell", tabindex: -1, ariaColIndex: place + 1, class: right && "ice-right" })));
     const rowOf = (row, at) => {
       const node = now.nodes?.[at];
       const line = pattern.cloneNode(true);
-      line.setAttribute("aria-rowindex", now.page * now.size + at + 2);
+      line.ariaRowIndex = now.page * now.size + at + 2;
       if (node) {
         line.className = "ice-goes";
         line.dataset.node = node;
-        line.setAttribute("aria-selected", node === chosen());
+        line.ariaSelected = node === chosen();
       }
       let cell = line.firstChild;
       row.forEach((value, i) => {
@@ -117,18 +117,18 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
         if (value === null) cell.classList.add("ice-null");
         else if (words !== value || (long && words.length > SHORT)) cell.title = value;
         if (long) cell.classList.add("ice-long");
-        cell.append(i === link && node ? el("span", { class: "ice-open" }, words) : words);
+        cell.append(i === link && node ? el("span.ice-open", words) : words);
         cell = cell.nextSibling;
       });
       return line;
     };
     const rows = el("tbody", { role: "rowgroup" });
     const content = el(
-      "table",
-      { class: "ice-table" + (head[1] ? "" : " ice-one"), role: "grid", "aria-label": label, "aria-rowcount": now.total + 1, "aria-colcount": now.columns.length },
-      el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
+      "table.ice-table",
+      { class: !head[1] && "ice-one", role: "grid", ariaLabel: label, ariaRowCount: now.total + 1, ariaColCount: now.columns.length },
+      el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)),
       rows,
-      el("tfoot", { class: "ice-widths", "aria-hidden": "true" }, rowOf(now.shown.map((_, i) => widest(now.rows, i)), -1)),
+      el("tfoot.ice-widths", { ariaHidden: true }, rowOf(now.shown.map((_, i) => widest(now.rows, i)), -1)),
     );
     const more = (count) => {
       const from = rows.childElementCount;
@@ -137,7 +137,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     };
     later(more);
     more(turned ? Math.ceil(tall / LEAST) : Infinity);
-    panel.replaceChildren(content, ...(now.total ? [] : [drawEmpty(now)]));
+    fill(panel, content, !now.total && drawEmpty(now));
     if (across) panel.scrollLeft = moved ? 0 : across;
     if (down && turned) panel.scrollTop = 0;
     focus = [Math.min(focus[0], body().length - 1), focus[1]];
@@ -165,14 +165,14 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
 
   function drawText(held) {
-    panel.replaceChildren(el("pre", { class: "ice-text", tabindex: 0, "aria-label": label }, page().text));
+    fill(panel, el("pre.ice-text", { tabindex: 0, ariaLabel: label }, page().text));
     panel.scrollTop = 0;
     if (held) panel.firstChild.focus({ preventScroll: true });
   }
 
   function drawEmpty(now) {
-    if (!now.filters.length) return el("div", { class: "ice-empty" }, now.none ?? "No rows.");
-    return el("div", { class: "ice-empty" }, `None of ${count(now.whole)} rows matches. `, el("button", { class: "ice-link", onclick: filters.clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
+    if (!now.filters.length) return el("div.ice-empty", now.none ?? "No rows.");
+    return el("div.ice-empty", `None of ${count(now.whole)} rows matches. `, el("button.ice-link", { onclick: filters.clear }, now.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
   }
 
   function drawMenu() {
@@ -186,9 +186,9 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
       if (columns.length) ask({ columns, page: page().page });
     };
     const list = el(
-      "div", { class: "ice-menu-list" },
-      ...columns.map(({ name, doc }, place) =>
-        el("label", { title: doc || null }, el("input", { type: "checkbox", checked: shown.includes(place), "data-place": place, disabled: shown.length === 1 && shown[0] === place, onchange: (event) => toggle(place, event.target.checked) }), el("span", {}, name)),
+      "div.ice-menu-list",
+      columns.map(({ name, doc }, place) =>
+        el("label", { title: doc || null }, el("input", { type: "checkbox", checked: shown.includes(place), "data-place": place, disabled: shown.length === 1 && shown[0] === place, onchange: (event) => toggle(place, event.target.checked) }), el("span", name)),
       ),
     );
     const held = menu.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
@@ -202,23 +202,24 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   function drawPager() {
     const now = page();
     pager.hidden = now.rows === undefined && now.text === undefined;
-    const button = (words, name, run, off = false) => enable(el("button", { class: "ice-button", "aria-label": name === words ? null : name, onclick: run }, words), !off);
-    if (now.text !== undefined) return pager.replaceChildren(said, button("Copy", "Copy", () => out.copied(now.text)));
+    const button = (words, name, run, off = false) => enable(el("button.ice-button", { ariaLabel: name === words ? null : name, onclick: run }, words), !off);
+    if (now.text !== undefined) return fill(pager, said, button("Copy", "Copy", () => out.copied(now.text)));
     if (!now.rows) return;
     const first = now.page * now.size;
     const all = now.total === 1 ? "1 row" : `${count(now.total)} rows`;
     const range = now.pages > 1 ? `${count(first + 1)}–${count(first + now.rows.length)} of ${all}` : all;
     const go = (to, words, name) => button(words, name, () => ask({ page: to }), to < 0 || to >= now.pages || to === now.page);
-    const number = el("input", { class: "ice-input ice-number", inputmode: "numeric", "aria-label": `Page, of ${count(now.pages)}`, value: count(now.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
+    const number = el("input.ice-input.ice-number", { inputmode: "numeric", ariaLabel: `Page, of ${count(now.pages)}`, value: count(now.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
       event.stopPropagation();
       const wanted = Number(number.value.replaceAll(/\D/g, ""));
       if (event.key !== "Enter") return;
       if (wanted) ask({ page: Math.min(wanted, now.pages) - 1 });
       else number.value = count(now.page + 1);
     } });
-    pager.replaceChildren(
-      el("span", { class: "ice-range", role: "status" }, now.total < now.whole ? `${range} (of ${count(now.whole)})` : range),
-      ...(now.pages > 1 ? [go(0, "«", "First page"), go(now.page - 1, "‹", "Previous page"), number, go(now.page + 1, "›", "Next page"), go(now.pages - 1, "»", "Last page")] : []),
+    fill(
+      pager,
+      el("span.ice-range", { role: "status" }, now.total < now.whole ? `${range} (of ${count(now.whole)})` : range),
+      now.pages > 1 && [go(0, "«", "First page"), go(now.page - 1, "‹", "Previous page"), number, go(now.page + 1, "›", "Next page"), go(now.pages - 1, "»", "Last page")],
       said,
       button("Copy cell", "Copy cell", out.copyCell, !now.total),
       button("Copy row", "Copy row as JSON", out.copyRow, !now.total),
@@ -227,8 +228,8 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
 
   function drawState() {
-    box.setAttribute("aria-busy", asked !== null);
-    if (asked && !page().rows && page().text === undefined) panel.replaceChildren(el("div", { class: "ice-empty" }, "Reading …"));
+    box.ariaBusy = asked !== null;
+    if (asked && !page().rows && page().text === undefined) fill(panel, el("div.ice-empty", "Reading …"));
     filters.bar.hidden = page().text !== undefined || (!page().rows && !asked);
     filters.drawChips();
   }
@@ -241,7 +242,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     drawState();
     if (here && page().rows) return; // what was shown before still is
     const again = () => ((asked = { of, table, ...how }), ask({ page: wanted ?? 0 }), filters.focus());
-    panel.replaceChildren(el("div", { class: "ice-empty" }, words, " ", el("button", { class: "ice-link", onclick: again }, "Try again")));
+    fill(panel, el("div.ice-empty", words, " ", el("button.ice-link", { onclick: again }, "Try again")));
     pager.hidden = filters.bar.hidden = filters.chips.hidden = true;
     drawn = {};
   }
@@ -319,7 +320,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
   function drawSelection() {
     if (turning) return;
-    for (const row of panel.querySelectorAll("tr[data-node]")) row.setAttribute("aria-selected", row.dataset.node === chosen());
+    for (const row of panel.querySelectorAll("tr[data-node]")) row.ariaSelected = row.dataset.node === chosen();
     reveal();
   }
 

@@ -2,7 +2,7 @@
 // search, the way to what is selected, a legend, and files of it.
 
 import { canvasView } from "./canvas.js";
-import { choose, el, keepFocus, listen, saveFile, signButton } from "./dom.js";
+import { choose, colour, el, fill, keepFocus, listen, saveFile, signButton } from "./dom.js";
 import { findBar } from "./find.js";
 import { layout, seen } from "./layout.js";
 import { rowsView } from "./rows.js";
@@ -59,17 +59,17 @@ export function mapView(model, options = {}) {
   });
   const nearer = () => picture.zoom(1.3);
   const farther = () => picture.zoom(1 / 1.3);
-  const way = el("ol", { class: "ice-trail" });
-  const path = el("nav", { "aria-label": "Path", class: "ice-crumbs" }, way);
-  const legend = el("div", { class: "ice-legend", hidden: true });
-  const asList = signButton("List", "Show as a list", () => setList(!list()), { "aria-pressed": false });
-  const zooms = el("span", { class: "ice-group" }, signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
-  const formats = el("span", { class: "ice-group", hidden: true }, ...SAVED.filter(([format]) => python || format === "png").map(([format, title]) => signButton(title, `Save as ${title}`, () => save(format))));
-  const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { "aria-expanded": false });
+  const way = el("ol.ice-trail");
+  const path = el("nav.ice-crumbs", { ariaLabel: "Path" }, way);
+  const legend = el("div.ice-legend", { hidden: true });
+  const asList = signButton("List", "Show as a list", () => setList(!list()), { ariaPressed: false });
+  const zooms = el("span.ice-group", signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
+  const formats = el("span.ice-group", { hidden: true }, SAVED.filter(([format]) => python || format === "png").map(([format, title]) => signButton(title, `Save as ${title}`, () => save(format))));
+  const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { ariaExpanded: false });
   const find = findBar(model, { python, label: options.label, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.mark({ hits })) });
-  const tools = el("div", { class: "ice-tools" }, find.element, el("span", { class: "ice-group ice-end" }, zooms, asList, saver, formats));
-  const stage = el("div", { class: "ice-stage" }, rows.element, picture.element);
-  const box = el("div", { class: "ice-map" }, tools, path, legend, stage);
+  const tools = el("div.ice-tools", find.element, el("span.ice-group.ice-end", zooms, asList, saver, formats));
+  const stage = el("div.ice-stage", rows.element, picture.element);
+  const box = el("div.ice-map", tools, path, legend, stage);
 
   // The picture's own keys: Shift and arrows move it, + - 0 zoom, / goes to the search.
   function key(event) {
@@ -91,7 +91,7 @@ export function mapView(model, options = {}) {
   const list = () => box.classList.contains("ice-as-list");
   function setList(yes) {
     box.classList.toggle("ice-as-list", yes);
-    asList.setAttribute("aria-pressed", yes);
+    asList.ariaPressed = yes;
     zooms.hidden = yes;
     rows.mark({});
     rows.reveal(selected());
@@ -150,14 +150,14 @@ export function mapView(model, options = {}) {
     for (let at = id; at && nodes()[at] && !steps.includes(at); at = above(at)) steps.unshift(at);
     const items = steps.map((step, i) => {
       const { label } = nodes()[step];
-      return el("li", {}, i + 1 < steps.length ? signButton(label, `Go to ${label}`, () => go(step)) : el("span", { "aria-current": "location", tabindex: -1 }, label));
+      return el("li", i + 1 < steps.length ? signButton(label, `Go to ${label}`, () => go(step)) : el("span", { ariaCurrent: "location", tabindex: -1 }, label));
     });
-    keepFocus(way, () => way.replaceChildren(...items), here);
+    keepFocus(way, () => fill(way, items), here);
   }
   const here = () => way.querySelector("[aria-current]");
   function drawLegend() {
     const parts = options.legend ? options.legend() : python ? compared() : null;
-    keepFocus(legend, () => ((legend.hidden = !parts), legend.replaceChildren(...(parts ?? []))), here);
+    keepFocus(legend, () => ((legend.hidden = !parts), fill(legend, parts)), here);
   }
   // Of a comparison: with what, and how much of the tree differs.
   function compared() {
@@ -165,17 +165,16 @@ export function mapView(model, options = {}) {
     if (!against) return null;
     const signs = Object.entries(counts).map(([mark, words]) => {
       const style = styles["mark:" + mark];
-      const sign = el("span", { class: "ice-mark", "aria-hidden": "true", style: { "--light": style.light, "--dark": style.dark } }, style.sign);
-      return el("span", { class: "ice-counted" }, sign, words);
+      return el("span.ice-counted", colour(el("span.ice-mark", { ariaHidden: true }, style.sign), style), words);
     });
-    return [el("span", {}, text), ...signs, signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-button ice-end" })];
+    return [el("span", text), ...signs, signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-end" })];
   }
 
   // Files ------------------------------------------------------------------------------------------------------------
 
   function setSaving(yes) {
     keepFocus(formats, () => (formats.hidden = !yes), saver);
-    saver.setAttribute("aria-expanded", yes);
+    saver.ariaExpanded = yes;
   }
   async function save(format) {
     setSaving(false);

@@ -1,16 +1,16 @@
 // What is wrong in what has been read: by severity and kind, each with the way to its node.
 
-import { choose, el, enable, listen } from "./dom.js";
+import { choose, el, enable, fill, listen } from "./dom.js";
 
 const SIGNS = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
 const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 
 export function problemsView(model) {
-  const sums = el("span", { class: "ice-group", role: "group", "aria-label": "Severities shown" });
-  const covered = el("span", { class: "ice-covered", role: "status" });
-  const all = el("button", { class: "ice-button ice-wordy", onclick: readAll });
-  const list = el("div", { class: "ice-findings", tabindex: -1 });
-  const box = el("section", { class: "ice-problems", "aria-label": "Problems" }, el("div", { class: "ice-problem-bar" }, sums, covered, all), list);
+  const sums = el("span.ice-group", { role: "group", ariaLabel: "Severities shown" });
+  const covered = el("span.ice-covered", { role: "status" });
+  const all = el("button.ice-button.ice-wordy", { onclick: readAll });
+  const list = el("div.ice-findings", { tabindex: -1 });
+  const box = el("section.ice-problems", { ariaLabel: "Problems" }, el("div.ice-problem-bar", sums, covered, all), list);
   const folded = new Set(); // codes of the groups that are shut
 
   const said = () => model.get("problems");
@@ -28,14 +28,15 @@ export function problemsView(model) {
     model.set("severities", now.includes(severity) ? now.filter((one) => one !== severity) : [...now, severity]);
     model.save_changes();
   }
-  const sign = (severity) => el("span", { class: `ice-sign ice-is-${severity}`, role: "img", "aria-label": SIGNS[severity][1] }, SIGNS[severity][0]);
+  const sign = (severity) => el(`span.ice-sign.ice-is-${severity}`, { role: "img", ariaLabel: SIGNS[severity][1] }, SIGNS[severity][0]);
 
   function drawBar() {
     const { counts = {}, read, manifests } = said();
     const held = sums.contains(document.activeElement) ? [...sums.children].indexOf(document.activeElement) : -1;
-    sums.replaceChildren(
-      ...Object.entries(SIGNS).map(([severity, [, word]]) =>
-        enable(el("button", { class: "ice-button ice-wordy", "aria-pressed": model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)), counts[severity]),
+    fill(
+      sums,
+      Object.entries(SIGNS).map(([severity, [, word]]) =>
+        enable(el("button.ice-button.ice-wordy", { ariaPressed: model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)), counts[severity]),
       ),
     );
     if (held >= 0) sums.children[held]?.focus();
@@ -51,17 +52,16 @@ export function problemsView(model) {
   function drawItem(item) {
     const here = item.actions.some(({ selection }) => selection.node === model.get("selection").node);
     return el(
-      "li",
-      { class: "ice-finding", "data-id": item.id, "aria-current": here || null },
-      el("div", { class: "ice-finding-text" }, item.text),
-      item.evidence ? el("div", { class: "ice-evidence" }, item.evidence) : null,
-      el("div", { class: "ice-where" }, item.where),
-      item.since ? el("div", { class: "ice-evidence" }, `since ${item.since}`) : null,
+      "li.ice-finding",
+      { "data-id": item.id, ariaCurrent: here || null },
+      el("div.ice-finding-text", item.text),
+      item.evidence && el("div.ice-evidence", item.evidence),
+      el("div.ice-where", item.where),
+      item.since && el("div.ice-evidence", `since ${item.since}`),
       el(
-        "div",
-        { class: "ice-acts" },
-        ...item.actions.map(({ title, selection }) =>
-          el("button", { class: "ice-button ice-wordy", "aria-label": `${title}: ${item.where}`, onclick: () => go(selection) }, title),
+        "div.ice-acts",
+        item.actions.map(({ title, selection }) =>
+          el("button.ice-button.ice-wordy", { ariaLabel: `${title}: ${item.where}`, onclick: () => go(selection) }, title),
         ),
       ),
     );
@@ -77,19 +77,19 @@ export function problemsView(model) {
       if (!items.length && !shown.includes(group.severity)) return [];
       const more = group.count - group.items.length;
       const details = el(
-        "details",
-        { class: "ice-finding-group", "data-id": group.code, open: !folded.has(group.code) },
-        el("summary", {}, sign(group.severity), el("strong", {}, group.title), el("span", { class: "ice-badge" }, group.count.toLocaleString("en"))),
-        el("div", { class: "ice-advice" }, group.advice),
-        el("ul", {}, ...items.map(drawItem)),
-        more > 0 ? el("div", { class: "ice-advice" }, `and ${more.toLocaleString("en")} more: found_problems in Python has them all`) : null,
+        "details.ice-finding-group",
+        { "data-id": group.code, open: !folded.has(group.code) },
+        el("summary", sign(group.severity), el("strong", group.title), el("span.ice-badge", group.count.toLocaleString("en"))),
+        el("div.ice-advice", group.advice),
+        el("ul", items.map(drawItem)),
+        more > 0 && el("div.ice-advice", `and ${more.toLocaleString("en")} more: found_problems in Python has them all`),
       );
       details.addEventListener("toggle", () => (details.open ? folded.delete(group.code) : folded.add(group.code)));
       return [details];
     });
     const clean = bare() ? "Nothing is wrong in the table's metadata file: it has no snapshot to look into." : read < manifests ? (read ? "Nothing is wrong in what has been read." : "None of the manifests has been looked at yet.") : "Nothing is wrong: all of this snapshot's metadata has been read.";
     const nothing = !groups ? "Looking …" : groups.length ? "Nothing of these severities." : clean;
-    list.replaceChildren(...(parts.length ? parts : [el("div", { class: "ice-empty" }, nothing)]));
+    fill(list, parts[0] ? parts : el("div.ice-empty", nothing));
     list.scrollTop = top;
     if (focus?.[0]) list.querySelector(`[data-id="${CSS.escape(focus[0])}"]`)?.querySelector(focus[1].toLowerCase())?.focus();
   }

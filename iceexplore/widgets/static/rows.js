@@ -1,7 +1,7 @@
 // The tree as rows, for the keyboard, for screen readers and as a list: one tab stop, arrows to walk (WAI-ARIA tree
 // pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
 
-import { colour, el, icon } from "./dom.js";
+import { colour, el, fill, icon } from "./dom.js";
 
 // Px, as in the style sheet.
 const ROW = 36;
@@ -13,8 +13,8 @@ const SPEAK = { added: "added", removed: "removed", carried: "carried over", pro
 
 // `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
 export function rowsView({ styles, label, on }) {
-  const sheet = el("div", { class: "ice-sheet", role: "none" });
-  const box = el("div", { class: "ice-tree", role: "tree", "aria-label": label }, sheet);
+  const sheet = el("div.ice-sheet", { role: "none" });
+  const box = el("div.ice-tree", { role: "tree", ariaLabel: label }, sheet);
   // Id -> { element, key }.
   const drawn = new Map();
   let rows = [];
@@ -79,30 +79,25 @@ export function rowsView({ styles, label, on }) {
     const busy = open && !node.children;
     const how = [i, level, index, of, open, busy, id === focus, id === state.selected, state.hits.has(id), node.tooltip].join();
     if (one.key === key && one.how === how) return element;
-    if (one.key !== key) element.replaceChildren(...words(node));
+    if (one.key !== key) fill(element, words(node));
     Object.assign(one, { key, how });
     element.className = "ice-row" + (node.kind === "more" ? " ice-more" : "") + (marks.includes("carried") || marks.includes("pruned") ? " ice-carried" : "") + (state.hits.has(id) ? " ice-hit" : "");
     element.style.cssText = `--level:${level - 1};top:${i * ROW}px`;
     element.tabIndex = id === focus ? 0 : -1;
     element.title = node.tooltip ?? "";
-    const said = { level, posinset: index + 1, setsize: of, selected: id === state.selected, expanded: node.leaf ? null : open, busy: busy || null };
-    for (const [name, value] of Object.entries(said))
-      // A leaf is neither open nor closed.
-      if (value === null) element.removeAttribute("aria-" + name);
-      else element.setAttribute("aria-" + name, value);
+    Object.assign(element, { ariaLevel: level, ariaPosInSet: index + 1, ariaSetSize: of, ariaSelected: id === state.selected, ariaBusy: busy || null });
+    element.ariaExpanded = node.leaf ? null : open; // a leaf is neither open nor closed
     return element;
   }
   function words(node) {
     const note = [node.note, node.reason].filter(Boolean).join(" · ");
     return [
-      el("span", { class: "ice-twisty", "aria-hidden": "true" }),
+      el("span.ice-twisty", { ariaHidden: true }),
       icon(styles, node.kind),
-      el("span", { class: "ice-words" }, el("span", { class: "ice-label" }, node.label), note ? el("span", { class: "ice-note" }, note) : null),
+      el("span.ice-words", el("span.ice-label", node.label), note && el("span.ice-note", note)),
       ...(node.marks ?? []).map((mark) => {
         const style = styles["mark:" + mark] ?? {};
-        const sign = el("span", { class: "ice-mark", role: "img", title: style.title, "aria-label": SPEAK[mark] ?? mark }, style.sign ?? "");
-        colour(sign, style);
-        return sign;
+        return colour(el("span.ice-mark", { role: "img", title: style.title, ariaLabel: SPEAK[mark] ?? mark }, style.sign), style);
       }),
     ];
   }

@@ -1,18 +1,17 @@
 // The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
 // and where a row is.
 
-import { choose, copyText, el, keepFocus, listen, ours } from "./dom.js";
+import { choose, copyText, el, fill, keepFocus, listen, ours, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
 const TABS = [["why", "Why"], ["tasks", "Read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "Rows"], ["advice", "What would help"], ["rows", "Find a row"]];
 const TABLES = ["tasks", "skipped", "deletes", "head"];
 const DELAY = 120; // ms without a key until what is typed is asked about
-const SVG = "http://www.w3.org/2000/svg";
 let made = 0; // for ids: several labs may be in a page
 
-const button = (text, onclick, more = "ice-framed") => el("button", { class: "ice-button " + more, onclick }, text);
-const check = (text, onchange, more = {}) => el("label", { class: "ice-check", title: more.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", {}, text));
+const button = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
+const check = (text, onchange, more = {}) => el("label.ice-check", { title: more.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
 
 function set(model, name, value) {
   model.set(name, value);
@@ -26,14 +25,14 @@ function blocks(model, list) {
   const part = (of) => {
     if (typeof of === "string") return of;
     const [kind, words, to] = of;
-    if (kind === "go") return el("button", { class: "ice-link", onclick: () => choose(model, to) }, words);
+    if (kind === "go") return el("button.ice-link", { onclick: () => choose(model, to) }, words);
     return el(kind === "code" ? "code" : "span", { class: `ice-${kind}` }, words);
   };
-  const row = (tag, cells) => el("tr", {}, cells.map((cell) => el(tag, { scope: tag === "th" ? "col" : null }, cell.map(part))));
+  const row = (tag, cells) => el("tr", cells.map((cell) => el(tag, { scope: tag === "th" ? "col" : null }, cell.map(part))));
   const draw = {
-    list: (items) => el("ul", {}, items.map((item) => el("li", {}, item.map(part)))),
-    table: (heads, rows) => el("table", { class: "ice-terms" }, el("thead", {}, row("th", heads)), el("tbody", {}, rows.map((cells) => row("td", cells)))),
-    code: (text) => el("div", { class: "ice-statement" }, el("pre", {}, text), copier(text, "Copy")),
+    list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
+    table: (heads, rows) => el("table.ice-terms", el("thead", row("th", heads)), el("tbody", rows.map((cells) => row("td", cells)))),
+    code: (text) => el("div.ice-statement", el("pre", text), copier(text, "Copy")),
   };
   return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el(kind === "h" ? "h4" : "p", {}, rest[0].map(part)));
 }
@@ -47,9 +46,9 @@ function copier(text, label) {
 
 // The box and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
 function filterBox(model, id, submit) {
-  const input = el("input", { class: "ice-input ice-scan-input", role: "combobox", "aria-label": "Filter", "aria-autocomplete": "list", "aria-controls": `${id}-list`, "aria-describedby": `${id}-fault`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "Filter: which rows?" });
-  const list = el("ul", { class: "ice-scan-list", role: "listbox", id: `${id}-list`, "aria-label": "What can come next" });
-  const fault = el("pre", { class: "ice-scan-fault", id: `${id}-fault`, role: "status" });
+  const input = el("input.ice-input.ice-scan-input", { role: "combobox", ariaLabel: "Filter", ariaAutoComplete: "list", "aria-controls": `${id}-list`, "aria-describedby": `${id}-fault`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "Filter: which rows?" });
+  const list = el("ul.ice-scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
+  const fault = el("pre.ice-scan-fault", { id: `${id}-fault`, role: "status" });
   let open = false;
   let at = -1; // the choice that Enter takes
   let pending = 0; // an arrow that waits for the choices
@@ -76,9 +75,9 @@ function filterBox(model, id, submit) {
     if (found.length && pending) at = pending > 0 ? 0 : found.length - 1;
     if (found.length) pending = 0;
     at = Math.min(at, found.length - 1);
-    list.replaceChildren(...found.map(([text, note], i) => el("li", { role: "option", id: `${id}-${i}`, "aria-selected": i === at, onmousedown: (event) => (event.preventDefault(), accept(i)) }, el("code", {}, text), el("span", {}, note))));
+    fill(list, found.map(([text, note], i) => el("li", { role: "option", id: `${id}-${i}`, ariaSelected: i === at, onmousedown: (event) => (event.preventDefault(), accept(i)) }, el("code", text), el("span", note))));
     list.hidden = !found.length;
-    input.setAttribute("aria-expanded", found.length > 0);
+    input.ariaExpanded = found.length > 0;
     input.setAttribute("aria-activedescendant", at < 0 ? "" : `${id}-${at}`);
     const chosen = list.children[at];
     if (chosen) list.scrollTop = Math.min(Math.max(list.scrollTop, chosen.offsetTop + chosen.offsetHeight - list.clientHeight), chosen.offsetTop);
@@ -88,7 +87,7 @@ function filterBox(model, id, submit) {
     fault.hidden = !wrong;
     if (fault.textContent !== wrong) fault.textContent = wrong;
     fault.classList.toggle("ice-quiet", unfinished);
-    input.setAttribute("aria-invalid", Boolean(wrong) && !unfinished);
+    input.ariaInvalid = Boolean(wrong) && !unfinished;
   }
   function accept(i) {
     const { start, end } = model.get("scan_hint");
@@ -135,26 +134,18 @@ function filterBox(model, id, submit) {
   const take = () => (input.value.trim() === model.get("scan_filter") ? null : (input.value = model.get("scan_filter")), draw());
   const ends = [listen(model, ["scan_hint", "scan_plan"], draw), listen(model, ["scan_filter"], take)];
   take();
-  return { element: el("div", { class: "ice-combo" }, input, el("div", { class: "ice-scan-pop" }, fault, list)), value: () => input.value, end: () => (clearTimeout(timer), ends.forEach((end) => end())) };
+  return { element: el("div.ice-combo", input, el("div.ice-scan-pop", fault, list)), value: () => input.value, end: () => (clearTimeout(timer), ends.forEach((end) => end())) };
 }
 
 // What each level leaves: the number and its bar, and below the level's name what took the rest away.
 function levels({ heads, levels }) {
-  const shape = (name, attributes) => {
-    const node = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    return node;
-  };
-  const bar = ({ left, gone }) => {
-    const svg = shape("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": true, class: "ice-level-bar" });
-    svg.append(...[["left", 0, left], ["gone", left, gone]].map(([kind, x, width]) => shape("rect", { class: `ice-${kind}`, x: x * 100, width: width && Math.max(0.6, width * 100), height: 6 })));
-    return svg;
-  };
+  const rect = (kind, x, width) => svg("rect.ice-" + kind, { x: x * 100, width: width && Math.max(0.6, width * 100), height: 6 });
+  const bar = ({ left, gone }) => svg("svg.ice-level-bar", { viewBox: "0 0 100 6", preserveAspectRatio: "none", ariaHidden: true }, rect("left", 0, left), rect("gone", left, gone));
   return el(
-    "table",
-    { class: "ice-levels", "aria-label": "What is left after each level" },
-    el("thead", {}, el("tr", {}, ["what is left", ...heads].map((head) => el("th", { scope: "col" }, head)))),
-    el("tbody", {}, levels.map((level) => el("tr", { title: level.tip }, el("th", { scope: "row" }, level.label, level.note ? el("small", {}, level.note) : null), level.bars.map((one) => el("td", {}, ...(one ? [el("span", {}, one.text), bar(one)] : [])))))),
+    "table.ice-levels",
+    { ariaLabel: "What is left after each level" },
+    el("thead", el("tr", ["what is left", ...heads].map((head) => el("th", { scope: "col" }, head)))),
+    el("tbody", levels.map((level) => el("tr", { title: level.tip }, el("th", { scope: "row" }, level.label, level.note && el("small", level.note)), level.bars.map((one) => el("td", one && [el("span", one.text), bar(one)]))))),
   );
 }
 
@@ -163,25 +154,25 @@ export function scanView(model) {
   const plan = () => model.get("scan_plan");
   const there = () => plan().of !== undefined;
   const box = filterBox(model, id, submit);
-  const summary = el("summary", { class: "ice-button" });
-  const names = el("div", { class: "ice-menu-list" });
-  const columns = el("details", { class: "ice-menu ice-scan-columns", onkeydown: (event) => event.key === "Escape" && ((columns.open = false), summary.focus(), event.stopPropagation()) }, summary, names);
+  const summary = el("summary.ice-button");
+  const names = el("div.ice-menu-list");
+  const columns = el("details.ice-menu.ice-scan-columns", { onkeydown: (event) => event.key === "Escape" && ((columns.open = false), summary.focus(), event.stopPropagation()) }, summary, names);
   const groups = check("Row groups", (event) => set(model, "scan_row_groups", event.target.checked), { title: "Opens the footers of the files that are left" });
-  const tries = el("select", { class: "ice-select ice-scan-tries", "aria-label": "Examples and recent filters", onchange: () => submit(tries.value) });
+  const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
   const planner = button("Plan", () => submit(box.value()), "ice-primary");
-  const answer = el("div", { class: "ice-scan-answer" });
+  const answer = el("div.ice-scan-answer");
   const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
-  const empty = el("div", { class: "ice-scan-empty" });
-  const tabs = el("div", { class: "ice-tabs", role: "tablist", "aria-label": "About the plan" });
-  const pane = el("div", { class: "ice-scan-pane", role: "tabpanel", id: `${id}-pane` });
+  const empty = el("div.ice-scan-empty");
+  const tabs = el("div.ice-tabs", { role: "tablist", ariaLabel: "About the plan" });
+  const pane = el("div.ice-scan-pane", { role: "tabpanel", id: `${id}-pane` });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
   const root = el(
-    "section",
-    { class: "ice-scan", "aria-label": "Scan lab" },
-    el("div", { class: "ice-scan-top" }, el("div", { class: "ice-scan-line" }, box.element, planner), el("div", { class: "ice-scan-line ice-scan-how" }, tries, columns, groups)),
+    "section.ice-scan",
+    { ariaLabel: "Scan lab" },
+    el("div.ice-scan-top", el("div.ice-scan-line", box.element, planner), el("div.ice-scan-line.ice-scan-how", tries, columns, groups)),
     answer,
-    el("div", { class: "ice-scan-panes" }, el("div", { class: "ice-scan-left" }, map.element, empty), el("div", { class: "ice-scan-side" }, tabs, pane)),
+    el("div.ice-scan-panes", el("div.ice-scan-left", map.element, empty), el("div.ice-scan-side", tabs, pane)),
   );
   let asked = null; // what this view asked for last: the plan and the tab
 
@@ -189,7 +180,7 @@ export function scanView(model) {
     if (text.trim() === model.get("scan_filter")) ask(model, "plan");
     else set(model, "scan_filter", text.trim());
   }
-  tabs.append(...TABS.map(([key, title]) => el("button", { class: "ice-tab", role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => set(model, "scan_tab", key) }, title)));
+  tabs.append(...TABS.map(([key, title]) => el("button.ice-tab", { role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => set(model, "scan_tab", key) }, title)));
   tabs.addEventListener("keydown", (event) => {
     const all = [...tabs.children];
     const at = all.indexOf(event.target);
@@ -207,14 +198,14 @@ export function scanView(model) {
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
     const held = names.contains(document.activeElement) ? document.activeElement.value : null;
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
-    names.replaceChildren(...every.map((name) => check(name, (event) => set(model, "scan_columns", every.filter((one) => (one === name ? event.target.checked : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
+    fill(names, every.map((name) => check(name, (event) => set(model, "scan_columns", every.filter((one) => (one === name ? event.target.checked : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
     names.querySelector(`[value="${CSS.escape(held ?? "")}"]`)?.focus({ preventScroll: true });
     groups.firstChild.checked = model.get("scan_row_groups");
     const group = (label, texts) => el("optgroup", { label }, texts.map((text) => el("option", { value: text }, text)));
-    tries.replaceChildren(el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", [...filters, "true"]));
-    const chips = [...filters, "true"].map((text) => el("button", { class: "ice-chip", onclick: () => submit(text) }, el("code", {}, text), text === "true" ? el("span", {}, "every row") : null));
-    const words = el("p", {}, el("strong", {}, "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:");
-    keepFocus(empty, () => empty.replaceChildren(words, ...chips), planner);
+    fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", [...filters, "true"]));
+    const chips = [...filters, "true"].map((text) => el("button.ice-chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
+    const words = el("p", el("strong", "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:");
+    keepFocus(empty, () => fill(empty, words, chips), planner);
   }
   function drawAnswer() {
     const { error, headline, took, python, notes, of } = plan();
@@ -222,11 +213,12 @@ export function scanView(model) {
     map.element.hidden = !there();
     keepFocus(empty, () => (empty.hidden = there()), planner);
     answer.hidden = !there() && !error;
-    if (!there()) return answer.replaceChildren(el("pre", { class: "ice-scan-fault", role: "alert" }, error ?? ""));
-    answer.replaceChildren(
-      el("div", { class: "ice-scan-said" }, el("h3", {}, headline), el("span", { class: "ice-note" }, took), el("span", { class: "ice-scan-acts" }, button("Count rows", () => ask(model, "count")), copier(python, "Copy as Python"))),
+    if (!there()) return fill(answer, el("pre.ice-scan-fault", { role: "alert" }, error));
+    fill(
+      answer,
+      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", button("Count rows", () => ask(model, "count")), copier(python, "Copy as Python"))),
       el("div", { role: "status" }, count.of === of ? count.text : ""),
-      ...notes.map((note) => el("div", { class: "ice-problem" }, note)),
+      notes.map((note) => el("div.ice-problem", note)),
       levels(plan()),
     );
   }
@@ -236,12 +228,12 @@ export function scanView(model) {
   function drawSide() {
     const now = TABS.some(([key]) => key === model.get("scan_tab")) ? model.get("scan_tab") : "why";
     for (const tab of tabs.children) {
-      tab.setAttribute("aria-selected", tab.dataset.key === now);
+      tab.ariaSelected = tab.dataset.key === now;
       tab.tabIndex = tab.dataset.key === now ? 0 : -1;
     }
-    const show = (element) => pane.firstChild === element || pane.replaceChildren(element);
-    const say = (text) => show(el("div", { class: "ice-empty" }, text));
-    const tell = (list) => show(el("div", { class: "ice-scan-why", tabindex: 0 }, blocks(model, list)));
+    const show = (element) => pane.firstChild === element || fill(pane, element);
+    const say = (text) => show(el("div.ice-empty", text));
+    const tell = (list) => show(el("div.ice-scan-why", { tabindex: 0 }, blocks(model, list)));
     const news = there() && asked !== `${plan().of} ${now}`;
     asked = `${plan().of} ${now}`;
     if (now === "rows") return show(finder.element);
@@ -275,17 +267,17 @@ export function scanView(model) {
 
 // Where a row is, what deleted it, in which snapshot.
 function rowFinder(model) {
-  const column = el("select", { class: "ice-select", "aria-label": "Column" });
-  const value = el("input", { class: "ice-input", "aria-label": "Value", placeholder: "value", onkeydown: (event) => (event.stopPropagation(), event.key === "Enter" && find()) });
+  const column = el("select.ice-select", { ariaLabel: "Column" });
+  const value = el("input.ice-input", { ariaLabel: "Value", placeholder: "value", onkeydown: (event) => (event.stopPropagation(), event.key === "Enter" && find()) });
   const history = check("removed files too");
   const found = el("div", { role: "status" });
   const find = () => value.value && ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
   function draw() {
     const before = column.value;
-    column.replaceChildren(...(model.get("scan_examples").columns ?? []).map(([name, type]) => el("option", { value: name, title: type }, name)));
+    fill(column, (model.get("scan_examples").columns ?? []).map(([name, type]) => el("option", { value: name, title: type }, name)));
     if (before) column.value = before;
-    found.replaceChildren(...blocks(model, model.get("scan_found").blocks ?? [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]));
+    fill(found, blocks(model, model.get("scan_found").blocks ?? [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]));
   }
   draw();
-  return { element: el("div", { class: "ice-scan-why" }, el("div", { class: "ice-scan-form" }, column, "=", value, history, button("Find", find, "ice-primary")), found), end: listen(model, ["scan_examples", "scan_found"], draw) };
+  return { element: el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, button("Find", find, "ice-primary")), found), end: listen(model, ["scan_examples", "scan_found"], draw) };
 }

@@ -1,6 +1,6 @@
 // What every widget stands in: its theme, what it is busy with, errors, and a kernel that does not answer.
 
-import { el, followTheme, keepFocus, listen } from "./dom.js";
+import { el, fill, followTheme, keepFocus, listen } from "./dom.js";
 
 // ms without an answer until we ask whether somebody is there, and again until we say that nobody is.
 const PATIENCE = 3000;
@@ -10,16 +10,16 @@ const LOST = { text: "The kernel has ended, or was restarted.", advice: "What ha
 const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
 
 export function shell({ model, el: host }, views) {
-  const title = el("h2", { class: "ice-table-name", tabindex: -1 });
-  const badges = el("span", { class: "ice-badges" });
-  const busy = el("span", { class: "ice-busy-text", role: "status", "aria-live": "polite" });
-  const stop = el("button", { class: "ice-button", hidden: true, onclick: cancel }, "Cancel");
-  const error = el("div", { class: "ice-error", role: "alert", hidden: true });
+  const title = el("h2.ice-table-name", { tabindex: -1 });
+  const badges = el("span.ice-badges");
+  const busy = el("span.ice-busy-text", { role: "status", ariaLive: "polite" });
+  const stop = el("button.ice-button", { hidden: true, onclick: cancel }, "Cancel");
+  const error = el("div.ice-error", { role: "alert", hidden: true });
   const root = el(
-    "div",
+    "div.ice-widget",
     // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
-    { class: "ice-widget", dir: "ltr", "data-lm-suppress-shortcuts": "true" },
-    el("header", { class: "ice-top" }, el("div", { class: "ice-line-one" }, title, badges, el("div", { class: "ice-busy" }, busy, stop))),
+    { dir: "ltr", "data-lm-suppress-shortcuts": "true" },
+    el("header.ice-top", el("div.ice-line-one", title, badges, el("div.ice-busy", busy, stop))),
     error,
   );
   let waiting = null;
@@ -41,19 +41,19 @@ export function shell({ model, el: host }, views) {
   root.append(...shown.map((view) => view.element));
   function drawTop() {
     title.textContent = model.get("title");
-    badges.replaceChildren(...model.get("badges").map((text) => el("span", { class: "ice-badge" }, text)));
+    fill(badges, model.get("badges").map((text) => el("span.ice-badge", text)));
   }
   function drawBusy() {
     const text = silent ? "" : model.get("busy");
     busy.textContent = text;
     keepFocus(stop, () => (stop.hidden = text === ""), title);
     root.classList.toggle("ice-working", text !== "");
-    root.setAttribute("aria-busy", text !== "");
+    root.ariaBusy = text !== "";
   }
   function drawError() {
     const { text, advice } = silent ?? model.get("error");
     error.hidden = !text;
-    error.replaceChildren(...(text ? [el("strong", {}, text), el("div", {}, advice ?? "")] : []));
+    fill(error, text && [el("strong", text), el("div", advice)]);
   }
   function cancel() {
     model.set("cancelled", model.get("cancelled") + 1);

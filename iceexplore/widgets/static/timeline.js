@@ -1,6 +1,6 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, count, el, enable, inks, listen, ours, signButton, tint } from "./dom.js";
+import { choose, count, el, enable, fill, inks, listen, ours, signButton, tint } from "./dom.js";
 import { paintHistory, SIGNS } from "./history.js";
 
 // Px: the flags' row, lanes, room left and right.
@@ -25,25 +25,25 @@ const change = (measure, [more, less]) => [more ? "+" + amount(measure, more) : 
 
 export function timelineView(model) {
   const styles = model.get("styles");
-  const canvas = el("canvas", { class: "ice-line-canvas", "aria-hidden": "true" });
-  const line = el("div", { class: "ice-axis", role: "slider", tabindex: 0, "aria-label": "Snapshot", "aria-valuemin": 1 }, canvas);
-  const select = (label, options, onchange) => el("select", { class: "ice-select", "aria-label": label, title: label, onchange }, ...options.map(([value, text]) => el("option", { value }, text)));
+  const canvas = el("canvas.ice-line-canvas", { ariaHidden: true });
+  const line = el("div.ice-axis", { role: "slider", tabindex: 0, ariaLabel: "Snapshot", ariaValueMin: 1 }, canvas);
+  const select = (label, options, onchange) => el("select.ice-select", { ariaLabel: label, title: label, onchange }, options.map(([value, text]) => el("option", { value }, text)));
   const back = signButton("‹", "Earlier snapshot", () => go(at() - 1, true));
   const player = signButton("▶", "Play through the history", () => play(playing === null));
   const next = signButton("›", "Later snapshot", () => go(at() + 1, true));
   const speed = select("Speed", SPEEDS, () => {});
-  const said = el("div", { class: "ice-when" });
-  const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { "aria-pressed": false });
+  const said = el("div.ice-when");
+  const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { ariaPressed: false });
   const scale = select("Scale", SCALES, () => set("scale", scale.value));
   const measure = select("Height", MEASURES, () => set("measure", measure.value));
-  const zooms = el("span", { class: "ice-group" }, signButton("−", "Zoom out", () => zoom(2)), signButton("+", "Zoom in", () => zoom(0.5)), signButton("Fit", "Fit: show all of it", () => zoom(Infinity)));
-  const legend = el("div", { class: "ice-line-legend" });
-  const result = el("div", { class: "ice-compared", role: "status" });
+  const zooms = el("span.ice-group", signButton("−", "Zoom out", () => zoom(2)), signButton("+", "Zoom in", () => zoom(0.5)), signButton("Fit", "Fit: show all of it", () => zoom(Infinity)));
+  const legend = el("div.ice-line-legend");
+  const result = el("div.ice-compared", { role: "status" });
   const clear = signButton("×", "End the comparison", () => (choose(model, { against: "" }), line.focus()));
-  const foot = el("div", { class: "ice-line-foot" }, legend, result, clear);
-  const tools = el("div", { class: "ice-line-tools" }, back, player, next, speed, said, el("span", { class: "ice-group ice-end" }, zooms, comparing, scale, measure));
-  const none = el("div", { class: "ice-empty" }, "No snapshots yet: nothing has been committed.");
-  const box = el("section", { class: "ice-timeline", "aria-label": "Timeline" }, none, tools, line, foot);
+  const foot = el("div.ice-line-foot", legend, result, clear);
+  const tools = el("div.ice-line-tools", back, player, next, speed, said, el("span.ice-group.ice-end", zooms, comparing, scale, measure));
+  const none = el("div.ice-empty", "No snapshots yet: nothing has been committed.");
+  const box = el("section.ice-timeline", { ariaLabel: "Timeline" }, none, tools, line, foot);
   const context = canvas.getContext("2d");
   speed.value = 1200;
 
@@ -152,21 +152,21 @@ export function timelineView(model) {
   function describe() {
     const i = hovered >= 0 ? hovered : at();
     said.classList.toggle("ice-hovered", hovered >= 0);
-    if (!all[i]) return said.replaceChildren();
+    if (!all[i]) return fill(said);
     const { refs } = all[i];
-    const badge = (text) => el("span", { class: "ice-badge", title: text }, text);
+    const badge = (text) => el("span.ice-badge", { title: text }, text);
     said.title = [words(i), all[i].id, ...refs].join("\n");
-    said.replaceChildren(el("span", { class: "ice-count" }, `${count(i + 1)}/${count(all.length)}`), ...refs.slice(0, 3).map(badge), ...(refs.length > 3 ? [badge(`+${refs.length - 3}`)] : []), el("span", { class: "ice-words-line" }, words(i)));
+    fill(said, el("span.ice-count", `${count(i + 1)}/${count(all.length)}`), refs.slice(0, 3).map(badge), refs.length > 3 && badge(`+${refs.length - 3}`), el("span.ice-words-line", words(i)));
   }
   function draw() {
     const [now, other] = [at(), picked("against")];
     enable(back, now > 0);
     enable(next, now < all.length - 1);
     for (const one of [player, comparing]) enable(one, all.length > 1);
-    line.setAttribute("aria-valuemax", Math.max(1, all.length));
-    line.setAttribute("aria-valuenow", Math.max(1, now + 1));
+    line.ariaValueMax = Math.max(1, all.length);
+    line.ariaValueNow = Math.max(1, now + 1);
     const versus = other >= 0 ? `, compared with ${other + 1}: ${words(other)}` : "";
-    line.setAttribute("aria-valuetext", now < 0 ? "none selected" : `${now + 1} of ${all.length}: ${[words(now), ...all[now].refs].join(", ")}${versus}`);
+    line.ariaValueText = now < 0 ? "none selected" : `${now + 1} of ${all.length}: ${[words(now), ...all[now].refs].join(", ")}${versus}`;
     describe();
     drawFoot(other);
     redraw();
@@ -177,30 +177,32 @@ export function timelineView(model) {
     if (now !== last) draw((last = now));
   }
   function drawFoot(other) {
-    const item = (sign, text, colour) => el("span", {}, el("b", { style: { color: colour }, "aria-hidden": "true" }, sign + " "), text);
+    const item = (sign, text, colour) => el("span", el("b", { style: { color: colour }, ariaHidden: true }, sign + " "), text);
     const there = new Set(all.map((s) => (s.operation in SIGNS ? s.operation : "")));
     const left = model.get("left_out");
     legend.hidden = other >= 0;
     result.hidden = clear.hidden = other < 0;
     if (other < 0) {
-      result.replaceChildren();
+      fill(result);
       const kinds = Object.entries(SIGNS).filter(([name]) => there.has(name));
-      legend.replaceChildren(
-        ...kinds.map(([name, sign]) => item(sign, name, tint(colours, styles, "operation:" + name))),
-        ...(there.has("") ? [item("○", "other")] : []),
-        ...(most ? [el("span", {}, `height: ${WORDS[measure.value]}, log scale to ${amount(measure.value, most)}`)] : []),
-        ...(all.some((s) => !s.reached) ? [el("span", {}, "hollow: no ref reaches it")] : []),
-        ...(left ? [el("span", {}, left === 1 ? "1 earlier one is left out" : `${count(left)} earlier ones are left out`)] : []),
+      fill(
+      legend,
+        kinds.map(([name, sign]) => item(sign, name, tint(colours, styles, "operation:" + name))),
+        there.has("") && item("○", "other"),
+        most > 0 && el("span", `height: ${WORDS[measure.value]}, log scale to ${amount(measure.value, most)}`),
+        all.some((s) => !s.reached) && el("span", "hollow: no ref reaches it"),
+        left > 0 && el("span", left === 1 ? "1 earlier one is left out" : `${count(left)} earlier ones are left out`),
       );
       return;
     }
     const found = model.get("comparison");
     const ready = found.against === all[other].id && found.snapshot === model.get("selection").snapshot;
-    const rows = (found.rows ?? []).map(([what, ...sides]) => el("span", {}, el("b", {}, change(what === "bytes" ? what : "rows", sides)), what === "bytes" ? "" : " " + what));
-    result.replaceChildren(
+    const rows = (found.rows ?? []).map(([what, ...sides]) => el("span", el("b", change(what === "bytes" ? what : "rows", sides)), what !== "bytes" && " " + what));
+    fill(
+      result,
       el("span", { title: words(other) }, `Since ${other + 1}/${all.length}:`),
-      ...(other === at() ? ["the same snapshot"] : !ready ? ["…"] : rows.length || found.unread ? rows : ["nothing differs"]),
-      ...(ready && found.unread ? [el("span", {}, `▲ not all is known: ${count(found.unread)} manifests cannot be read`)] : []),
+      other === at() ? "the same snapshot" : !ready ? "…" : rows.length || found.unread ? rows : "nothing differs",
+      ready && found.unread > 0 && el("span", `▲ not all is known: ${count(found.unread)} manifests cannot be read`),
     );
   }
 
@@ -234,7 +236,7 @@ export function timelineView(model) {
   }
   function setCompare(on) {
     compare = on;
-    comparing.setAttribute("aria-pressed", on);
+    comparing.ariaPressed = on;
     box.classList.toggle("ice-picking", on);
     if (on) line.focus();
   }

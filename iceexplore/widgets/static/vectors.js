@@ -1,6 +1,6 @@
 // Deleted positions: a picture of them, where row groups begin, how they are stored, bytes by encoding, and as tables.
 
-import { el, icon, inks, keepFocus, listen } from "./dom.js";
+import { el, fill, icon, inks, keepFocus, listen } from "./dom.js";
 import { gridView } from "./grid.js";
 
 const HEIGHT = 132; // px that the picture takes at most
@@ -13,14 +13,14 @@ const share = (part, all) => {
 };
 
 export function vectorsView(model) {
-  const head = el("div", { class: "ice-vector-head" });
-  const canvas = el("canvas", { class: "ice-cells" });
-  const under = el("div", { class: "ice-cell-said" });
-  const picture = el("div", { class: "ice-vector-picture", hidden: true }, canvas, under);
-  const facts = el("div", { class: "ice-vector-facts", hidden: true });
-  const tabs = el("div", { class: "ice-group", role: "group", "aria-label": "Table" });
+  const head = el("div.ice-vector-head");
+  const canvas = el("canvas.ice-cells");
+  const under = el("div.ice-cell-said");
+  const picture = el("div.ice-vector-picture", { hidden: true }, canvas, under);
+  const facts = el("div.ice-vector-facts", { hidden: true });
+  const tabs = el("div.ice-group", { role: "group", ariaLabel: "Table" });
   const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
-  const box = el("section", { class: "ice-vectors", "aria-label": "Deletes" }, head, picture, facts, el("div", { class: "ice-vector-tabs" }, tabs), tables.positions.element, tables.deletes.element);
+  const box = el("section.ice-vectors", { ariaLabel: "Deletes" }, head, picture, facts, el("div.ice-vector-tabs", tabs), tables.positions.element, tables.deletes.element);
   const context = canvas.getContext("2d");
   const colours = inks(box, ["line", "accent"], () => paint());
   let table = "positions";
@@ -54,8 +54,8 @@ export function vectorsView(model) {
     const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", key(), now];
     const page = model.get("pages")[grid] ?? {};
     if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
-    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : has() && vector().cardinality)).map(([one, title]) => el("button", { class: "ice-button ice-wordy", "data-key": one, "aria-pressed": one === now, onclick: () => ((table = one), showTable()) }, title));
-    keepFocus(tabs, () => tabs.replaceChildren(...buttons), tables.deletes.element.querySelector("[tabindex='0']"));
+    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : has() && vector().cardinality)).map(([one, title]) => el("button.ice-button.ice-wordy", { "data-key": one, ariaPressed: one === now, onclick: () => ((table = one), showTable()) }, title));
+    keepFocus(tabs, () => fill(tabs, buttons), tables.deletes.element.querySelector("[tabindex='0']"));
   }
 
   // Drawing ------------------------------------------------------------------------------------------------------------
@@ -64,17 +64,18 @@ export function vectorsView(model) {
     const v = vector();
     picture.hidden = facts.hidden = !has();
     const said = model.get("selection").snapshot ? v.notes ?? [] : ["The table has no snapshot, so nothing is deleted."];
-    const notes = said.map((text) => el("div", { class: "ice-evidence" }, text));
+    const notes = said.map((text) => el("div.ice-evidence", text));
     const nothing = model.get("busy") === "" && model.get("error").text ? "It could not be read." : "Reading …";
-    if (!has()) head.replaceChildren(...(notes.length ? notes : [el("div", { class: "ice-evidence" }, nothing)]));
+    if (!has()) fill(head, notes[0] ? notes : el("div.ice-evidence", nothing));
     else {
       const of = v.rows === null ? "" : ` of ${plural(v.rows, v.kind === "manifest-dv" ? "entry" : "row").replace("entrys", "entries")} (${share(v.cardinality, v.rows || 1)})`;
       const span = v.cardinality ? ` · ${plural(v.runs, "run")} · positions ${count(Number(v.first))} to ${count(Number(v.last))}` : "";
-      head.replaceChildren(
-        el("div", { class: "ice-title" }, icon(model.get("styles"), v.kind, 20), el("div", { class: "ice-name" }, el("span", { class: "ice-kind" }, v.title), el("strong", {}, v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
-        v.of ? el("div", { class: "ice-path" }, v.of) : "",
-        ...notes,
-        v.paths.length ? el("label", { class: "ice-evidence" }, "Data file ", el("select", { class: "ice-select ice-wide-select", onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, ...v.paths.map(([path, n, shown], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${shown}`)))) : "",
+      fill(
+      head,
+        el("div.ice-title", icon(model.get("styles"), v.kind, 20), el("div.ice-name", el("span.ice-kind", v.title), el("strong", v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
+        v.of && el("div.ice-path", v.of),
+        notes,
+        v.paths[0] && el("label.ice-evidence", "Data file ", el("select.ice-select.ice-wide-select", { onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, v.paths.map(([path, n, shown], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${shown}`)))),
       );
       keepFocus(facts, drawFacts, tabs.firstChild);
       paint();
@@ -85,17 +86,19 @@ export function vectorsView(model) {
     const v = vector();
     const most = Math.max(1, ...v.encodings.map(({ bytes }) => Number(bytes)));
     const line = ({ name, bytes, note }) =>
-      el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "ice-right" }, bytes === null ? "–" : `${count(bytes)} B`), el("td", { class: "ice-bytes-cell" }, el("span", { class: "ice-bytes-bar", style: { width: `${Math.max(bytes ? 1 : 0, (100 * Number(bytes)) / most)}%` } })), el("td", { class: "ice-evidence" }, note));
+      el("tr", el("th", { scope: "row" }, name), el("td.ice-right", bytes === null ? "–" : `${count(bytes)} B`), el("td.ice-bytes-cell", el("span.ice-bytes-bar", { style: { width: `${Math.max(bytes ? 1 : 0, (100 * Number(bytes)) / most)}%` } })), el("td.ice-evidence", note));
     const kinds = Object.entries(v.containers).map(([kind, n]) => `${count(n)} ${kind}`);
     const known = v.borders_from;
     const groups = v.groups.length
-      ? el("details", { class: "ice-rest" }, el("summary", {}, `${plural(v.groups.length, "row group")}`), el("table", { class: "ice-table" }, el("thead", {}, el("tr", {}, ...["Row group", "Rows", "Deleted", "Share"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...v.groups.map(([all, gone], i) => el("tr", {}, ...[i, all, gone].map((n) => el("td", { class: "ice-right" }, count(n))), el("td", { class: "ice-right" }, share(gone, all || 1)))))))
+      ? el("details.ice-rest", el("summary", `${plural(v.groups.length, "row group")}`), el("table.ice-table", el("thead", el("tr", ...["Row group", "Rows", "Deleted", "Share"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", ...v.groups.map(([all, gone], i) => el("tr", ...[i, all, gone].map((n) => el("td.ice-right", count(n))), el("td.ice-right", share(gone, all || 1)))))))
       : null;
-    const read = known !== "footer" && v.rows && v.kind !== "manifest-dv" ? el("button", { class: "ice-button ice-wordy", onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer") : null;
-    facts.replaceChildren(
-      el("table", { class: "ice-bytes" }, el("caption", {}, "Bytes by encoding"), el("tbody", {}, ...v.encodings.map(line))),
-      el("div", { class: "ice-evidence" }, `Roaring containers: ${kinds.join(", ")}.`, known === "split offsets" ? " Row groups are drawn about where the split offsets have them." : ""),
-      ...[read, groups].filter(Boolean),
+    const read = known !== "footer" && v.rows && v.kind !== "manifest-dv" ? el("button.ice-button.ice-wordy", { onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer") : null;
+    fill(
+      facts,
+      el("table.ice-bytes", el("caption", "Bytes by encoding"), el("tbody", v.encodings.map(line))),
+      el("div.ice-evidence", `Roaring containers: ${kinds.join(", ")}.`, known === "split offsets" && " Row groups are drawn about where the split offsets have them."),
+      read,
+      groups,
     );
   }
   function paint() {
@@ -135,7 +138,7 @@ export function vectorsView(model) {
     }
     const { cardinality, borders } = vector();
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `${count(cardinality)} of ${count(rows())} positions deleted; the table below has them`);
+    canvas.ariaLabel = `${count(cardinality)} of ${count(rows())} positions deleted; the table below has them`;
     say(`Each square is ${Number(width) === 1 ? "one position" : plural(Number(width), "position")}${Number(width) > 1 ? ", the stronger the more are deleted" : ""}; ${count(size)} in all${borders.length > 1 ? "; a line begins a row group" : ""}.`);
   }
   const say = (text) => (under.textContent = text);
