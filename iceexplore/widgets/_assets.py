@@ -57,7 +57,7 @@ def script(*views: str) -> str:
     Parameters
     ----------
     views
-        ``"module.function"``; the function takes the model and returns ``{element, end}``.
+        ``"module.function"``; the function takes the model and returns an element.
     """
     names = [view.split(".") for view in views]
     called = ", ".join(f"${module}.{function}" for module, function in names)

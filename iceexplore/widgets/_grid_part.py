@@ -33,7 +33,7 @@ _KEPT_BYTES = 256 * 1024 * 1024
 class GridPart(Face):
     """A part with tables. Each place that shows one is a grid with a name: ``"detail"``, ``"problems"``.
 
-    In the browser ``gridView(model, {grid, of, table, label})`` of ``grid.js`` is one. A part answers `_grid_frame`,
+    In the browser ``gridView(model, {grid, label})`` of ``grid.js`` is one. A part answers `_grid_frame`,
     and may answer `_grid_nodes`, `_grid_row` and `_grid_docs`.
 
     Attributes

@@ -1,8 +1,9 @@
 // The picture of a forest: cards on a canvas that pans and zooms, beside an overview.
 
 import { cardPainter, ICONS, WORDS } from "./cards.js";
-import { el, inks } from "./dom.js";
+import { clamp, el, listen } from "./dom.js";
 import { SIZE } from "./layout.js";
+import { framed, inks, stretch } from "./theme.js";
 
 const LEAST = 0.03;
 const MOST = 2.5;
@@ -14,17 +15,14 @@ const SLOW = 350;
 const MINI = 450;
 const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen", "warning"];
 
-export function canvasView({ styles, onSelect, onToggle, onMove }) {
+export function canvasView(model, { styles, onSelect, onToggle }) {
   const canvas = el("canvas.ice-canvas", { ariaHidden: true });
   const mini = el("canvas.ice-mini", { ariaHidden: true, hidden: true });
   const tip = el("div.ice-tip", { role: "tooltip", hidden: true });
   const box = el("div.ice-picture", canvas, mini, tip);
-  const context = canvas.getContext("2d");
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
   const state = { selected: null, focus: null, hasFocus: false, hits: new Set(), hovered: null };
-  // The frame that is to come.
-  let asked = 0;
   let timer = null;
   // The minimap's cards.
   let dirty = true;
@@ -32,52 +30,50 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
 
   // Colours and sizes ------------------------------------------------------------------------------------------------
 
-  const colours = inks(box, COLOURS, () => {
+  const redraw = framed(model, draw);
+  const forget = () => {
     dirty = true;
     cards.forget();
     redraw();
-  });
+  };
+  const colours = inks(model, box, COLOURS, forget, resize);
   const cards = cardPainter(colours, styles);
 
   function resize() {
     const { clientWidth: w, clientHeight: h } = box;
     if (!w || !h) return;
     const first = view.width === 0;
-    const ratio = Math.min(devicePixelRatio || 1, 3);
-    canvas.width = w * ratio;
-    canvas.height = h * ratio;
+    stretch(canvas, w, h);
     Object.assign(view, { width: w, height: h });
-    colours.follow();
     if (first) home();
-    else clamp();
+    else limit();
     // Now: a canvas that was resized is empty.
     draw();
   }
 
   // Where things are -------------------------------------------------------------------------------------------------
 
-  function clamp() {
+  function limit() {
     for (const [axis, side] of [["x", "width"], ["y", "height"]]) {
       // What is unfolded keeps its place, near the rim too.
       const edge = Math.max(EDGE, view[side] * 0.45);
       const slack = view[side] - map[side] * view.scale - edge;
-      view[axis] = Math.min(Math.max(view[axis], Math.min(edge, slack)), Math.max(edge, slack));
+      view[axis] = clamp(Math.min(edge, slack), view[axis], Math.max(edge, slack));
     }
   }
   function moveTo(x, y, scale = view.scale) {
     const before = [view.x, view.y, view.scale].join();
     Object.assign(view, { x, y, scale });
-    clamp();
+    limit();
     if ([view.x, view.y, view.scale].join() === before) return false;
     hideTip();
     redraw();
-    onMove();
     return true;
   }
   const whole = () => Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height);
   const pan = (dx, dy) => moveTo(view.x + dx, view.y + dy);
   function zoom(by, px = view.width / 2, py = view.height / 2) {
-    const scale = Math.min(MOST, Math.max(Math.min(LEAST, whole()), view.scale * by));
+    const scale = clamp(Math.min(LEAST, whole()), view.scale * by, MOST);
     const k = scale / view.scale;
     return moveTo(px - (px - view.x) * k, py - (py - view.y) * k, scale);
   }
@@ -102,7 +98,7 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     const room = 16;
     const inside = scale === view.scale && left >= room && top >= room && left + row.w * scale <= view.width - room - 20 && top + SIZE.height * scale <= view.height - room;
     if (inside) return;
-    const near = (at, size, all) => Math.min(Math.max(at, room), Math.max(room, all - size - room - 20));
+    const near = (at, size, all) => clamp(room, at, all - size - room - 20);
     if (scale === view.scale && Math.abs(left - view.width / 2) < view.width && Math.abs(top - view.height / 2) < view.height)
       return void moveTo(view.x + near(left, row.w * scale, view.width) - left, view.y + near(top, SIZE.height * scale, view.height) - top);
     moveTo(view.width / 3 - row.x * scale, view.height / 2 - row.y * scale, scale);
@@ -116,7 +112,7 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     if (old && now) Object.assign(view, { x: view.x + (old.x - now.x) * view.scale, y: view.y + (old.y - now.y) * view.scale });
     if (!view.width) return;
     if (empty) home();
-    clamp();
+    limit();
     redraw();
   }
   function hit(px, py) {
@@ -127,16 +123,9 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
 
   // Drawing ----------------------------------------------------------------------------------------------------------
 
-  function redraw() {
-    asked ||= requestAnimationFrame(() => {
-      asked = 0;
-      draw();
-    });
-  }
   function draw() {
     if (!view.width) return;
-    const ratio = canvas.width / view.width;
-    cards.paint(context, view, ratio, { map, state });
+    cards.paint(canvas, view, { map, state });
     drawMini();
   }
   // The overview -----------------------------------------------------------------------------------------------------
@@ -171,17 +160,19 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     c.lineWidth = 1.5;
     const at = (p) => Math.max(1, 4 + (-p / view.scale) * k);
     const [x, y] = [at(view.x), at(view.y)];
-    c.strokeRect(x, y, Math.max(3, Math.min(mini.width - 1 - x, (view.width / view.scale) * k)), Math.max(3, Math.min(mini.height - 1 - y, (view.height / view.scale) * k)));
+    c.strokeRect(x, y, clamp(3, (view.width / view.scale) * k, mini.width - 1 - x), clamp(3, (view.height / view.scale) * k, mini.height - 1 - y));
   }
   function miniTo(event) {
     const k = miniScale() / view.scale;
     moveTo(view.width / 2 - (event.offsetX - 4) / k, view.height / 2 - (event.offsetY - 4) / k);
   }
-  mini.addEventListener("pointerdown", (event) => {
-    mini.setPointerCapture(event.pointerId);
-    miniTo(event);
+  listen(mini, {
+    pointerdown(event) {
+      mini.setPointerCapture(event.pointerId);
+      miniTo(event);
+    },
+    pointermove: (event) => event.buttons && miniTo(event),
   });
-  mini.addEventListener("pointermove", (event) => event.buttons && miniTo(event));
 
   // Pointer ----------------------------------------------------------------------------------------------------------
 
@@ -189,52 +180,55 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
   let dragged = false;
   // Where the picture was when the first of them came.
   let held;
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    if (!pointers.size) held = { ...view };
-    pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
-    dragged = pointers.size > 1;
-    hideTip();
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    const now = [event.offsetX, event.offsetY];
-    const last = pointers.get(event.pointerId);
-    if (!last) return hover(event);
-    if (!dragged && Math.hypot(now[0] - last[0], now[1] - last[1]) < 4) return;
-    if (!dragged) canvas.setPointerCapture(event.pointerId);
-    dragged = true;
-    const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
-    pointers.set(event.pointerId, now);
-    if (other) {
-      const apart = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
-      zoom(apart(now) / apart(last), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
-    } else pan(now[0] - last[0], now[1] - last[1]);
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    if (!pointers.delete(event.pointerId) || dragged) return;
-    const row = hit(event.offsetX, event.offsetY);
-    if (!row) return;
-    if (onTwisty(row, event.offsetX)) onToggle(row);
-    else onSelect(row);
-  });
-  // The finger scrolls the page after all.
-  canvas.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId) && moveTo(held.x, held.y, held.scale));
-  canvas.addEventListener("dblclick", (event) => {
-    const row = hit(event.offsetX, event.offsetY);
-    if (row && !row.node.leaf && !onTwisty(row, event.offsetX)) onToggle(row);
-  });
-  // The wheel is the page's, unless the tree has the focus or Ctrl says that it is meant; at the end it is the page's again.
-  canvas.addEventListener(
-    "wheel",
-    (event) => {
+  listen(canvas, {
+    pointerdown(event) {
+      if (event.button) return;
+      if (!pointers.size) held = { ...view };
+      pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+      dragged = pointers.size > 1;
+      hideTip();
+    },
+    pointermove(event) {
+      const now = [event.offsetX, event.offsetY];
+      const last = pointers.get(event.pointerId);
+      if (!last) return hover(event);
+      if (!dragged && Math.hypot(now[0] - last[0], now[1] - last[1]) < 4) return;
+      if (!dragged) canvas.setPointerCapture(event.pointerId);
+      dragged = true;
+      const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
+      pointers.set(event.pointerId, now);
+      if (other) {
+        const apart = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
+        zoom(apart(now) / apart(last), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+      } else pan(now[0] - last[0], now[1] - last[1]);
+    },
+    pointerup(event) {
+      if (!pointers.delete(event.pointerId) || dragged) return;
+      const row = hit(event.offsetX, event.offsetY);
+      if (!row) return;
+      if (onTwisty(row, event.offsetX)) onToggle(row);
+      else onSelect(row);
+    },
+    // The finger scrolls the page after all.
+    pointercancel: (event) => pointers.delete(event.pointerId) && moveTo(held.x, held.y, held.scale),
+    dblclick(event) {
+      const row = hit(event.offsetX, event.offsetY);
+      if (row && !row.node.leaf && !onTwisty(row, event.offsetX)) onToggle(row);
+    },
+    // The wheel is the page's, unless the tree has the focus or Ctrl says that it is meant; at the end it is the page's again.
+    wheel(event) {
       if (!event.ctrlKey && !state.hasFocus) return;
       const unit = event.deltaMode ? 24 : 1;
       const [dx, dy] = event.shiftKey && !event.deltaX ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
       const moved = event.ctrlKey ? zoom(Math.exp(-event.deltaY * unit * 0.004), event.offsetX, event.offsetY) : pan(-dx * unit, -dy * unit);
       if (moved || event.ctrlKey) event.preventDefault();
     },
-    { passive: false },
-  );
+    pointerleave() {
+      hideTip();
+      state.hovered = null;
+      redraw();
+    },
+  });
   function hover(event) {
     const row = hit(event.offsetX, event.offsetY);
     canvas.style.cursor = row ? "pointer" : "grab";
@@ -247,29 +241,23 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
   function showTip({ node }, x, y) {
     tip.textContent = [node.tooltip || node.label, node.reason].filter(Boolean).join("\n");
     tip.hidden = false;
-    tip.style.left = `${Math.max(4, Math.min(x + 12, view.width - tip.offsetWidth - 4))}px`;
+    tip.style.left = `${clamp(4, x + 12, view.width - tip.offsetWidth - 4)}px`;
     tip.style.top = `${y + 18 + tip.offsetHeight > view.height ? Math.max(4, y - tip.offsetHeight - 8) : y + 18}px`;
   }
   function hideTip() {
     clearTimeout(timer);
     tip.hidden = true;
   }
-  canvas.addEventListener("pointerleave", () => {
-    hideTip();
-    state.hovered = null;
-    redraw();
-  });
 
   // The whole picture as a file: in detail as far as a canvas may be large.
   function png() {
     const scale = Math.min(2, 12000 / (map.width + 2 * EDGE), 12000 / (map.height + 2 * EDGE));
     const file = el("canvas", { width: Math.ceil((map.width + 2 * EDGE) * scale), height: Math.ceil((map.height + 2 * EDGE) * scale) });
-    cards.paint(file.getContext("2d"), { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height }, 1, { map, state });
+    cards.paint(file, { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height }, { map, state });
     return new Promise((done) => file.toBlob(done, "image/png"));
   }
 
-  const sized = new ResizeObserver(resize);
-  sized.observe(box);
+  model.end(() => clearTimeout(timer));
   return {
     element: box,
     show,
@@ -288,12 +276,6 @@ export function canvasView({ styles, onSelect, onToggle, onMove }) {
     where(id) {
       const row = map.byId.get(id);
       return row && { x: row.x * view.scale + view.x, y: row.y * view.scale + view.y, width: row.w * view.scale, height: SIZE.height * view.scale, scale: view.scale };
-    },
-    end() {
-      cancelAnimationFrame(asked);
-      clearTimeout(timer);
-      sized.disconnect();
-      colours.end();
     },
   };
 }

@@ -1,6 +1,6 @@
 // A forest as a view of a canvas shows it: cards, joined by lines; in less detail from afar.
 
-import { tint } from "./dom.js";
+import { tint } from "./theme.js";
 import { SIZE } from "./layout.js";
 
 // From this scale on cards have words.
@@ -16,7 +16,9 @@ export function cardPainter(colours, styles) {
   const cut = new Map();
 
   // Paints what a view shows of the forest: of this canvas, or of one for a file.
-  function paint(c, { x, y, scale, width, height }, ratio, { map, state }) {
+  function paint(canvas, { x, y, scale, width, height }, { map, state }) {
+    const c = canvas.getContext("2d");
+    const ratio = canvas.width / width;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.direction = "ltr";
     c.fillStyle = colours.panel;

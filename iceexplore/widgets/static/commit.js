@@ -1,7 +1,8 @@
 // The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It knows no
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
-import { copyText, el, enable, fill, listen, ours, same, svg } from "./dom.js";
+import { chooseTab, tabRow } from "./controls.js";
+import { copyText, el, enable, fill, same, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -16,12 +17,8 @@ export function commitView(model) {
   const button = (text, onclick, extra = {}) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
   const problem = (title, ...parts) => el("div.ice-problem.ice-is-error", el("strong", title), ...parts.filter(Boolean).map((part) => el("div", part)));
 
-  function set(trait, value) {
-    model.set("commit_" + trait, value);
-    model.save_changes();
-  }
-  const keep = (change) => set("draft", { ...draft(), ...change });
-  const ask = (what, more = {}) => set("asked", { n: (get("asked").n ?? 0) + 1, do: what, ...more });
+  const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
+  const ask = (what, more) => model.ask("commit_asked", { do: what, ...more });
 
   // The form: `where` is an operation, "layout", or "" of the form itself -------------------------------------------
 
@@ -146,7 +143,7 @@ export function commitView(model) {
     const traits = Object.fromEntries(["nodes", "roots", "expanded"].map((name) => [name, `commit_${side}_${name}`]));
     const map = mapView(model, { ...traits, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
     const [title, said] = [el("figcaption"), el("div.ice-path")];
-    return { side, map, title, said, element: el("figure.ice-side", title, map.element, said) };
+    return { side, title, said, element: el("figure.ice-side", title, map, said) };
   });
   const trees = el("div.ice-sides", sides.map(({ element }) => element));
   const heading = el("h3");
@@ -178,28 +175,16 @@ export function commitView(model) {
   const panel = el("div.ice-commit-panel", { role: "tabpanel", id: `${id}-panel` }, trees, grid.element, costs, python, save);
   const keys = Object.keys(TABS);
   const buttons = keys.map((key) => el("button.ice-tab", { role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, TABS[key]));
-  const tabs = el("div.ice-tabs", { role: "tablist", ariaLabel: "About the step", onkeydown: walk }, buttons);
+  const tabs = tabRow("div.ice-tabs", "About the step", buttons);
   let asked = ""; // the step and table that the grid has asked for
 
-  function walk(event) {
-    const at = buttons.indexOf(event.target);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: keys.length - 1 }[event.key];
-    if (to === undefined || at < 0) return;
-    ours(event);
-    const next = (to + keys.length) % keys.length;
-    keep({ tab: keys[next] });
-    buttons[next].focus();
-  }
   function drawPanel() {
     const { id: step } = get("report");
     const now = step && keys.includes(draft().tab) ? draft().tab : "trees";
     tabs.hidden = !step;
-    buttons.forEach((tab) => {
-      const here = tab.dataset.key === now;
-      tab.ariaSelected = here;
-      tab.tabIndex = here ? 0 : -1;
-      if (here) panel.setAttribute("aria-labelledby", tab.id);
-    });
+    const tab = buttons[keys.indexOf(now)];
+    chooseTab(buttons, tab);
+    panel.setAttribute("aria-labelledby", tab.id);
     trees.hidden = now !== "trees";
     grid.element.hidden = !GRIDS.includes(now);
     costs.hidden = now !== "cost";
@@ -237,9 +222,12 @@ export function commitView(model) {
 
   const result = el("section.ice-commit-result", { ariaLabel: "Result" }, bar, el("div.ice-commit-what", heading, told), tabs, panel);
   const draws = [[drawForm, "form", "draft"], [drawRefused, "refused"], [drawLine, "line"], [drawSides, "report", "draft", "before_nodes", "after_nodes"], [drawPanel, "report", "draft"], [drawCosts, "report"], [drawSaved, "saved"]];
-  const ends = draws.map(([draw, ...names]) => (draw(), listen(model, names.map((name) => "commit_" + name), draw)));
-  ends.push(listen(model, ["busy"], drawBusy), grid.end, ...sides.map(({ map }) => map.end));
+  for (const [draw, ...names] of draws) {
+    draw();
+    model.listen(names.map((name) => "commit_" + name), draw);
+  }
+  model.listen(["busy"], drawBusy);
   drawBusy();
   if (!get("form").needs && !get("after_roots").length) ask("show");
-  return { element: el("div.ice-commit", form, result), end: () => ends.forEach((end) => end()) };
+  return el("div.ice-commit", form, result);
 }

@@ -1,6 +1,7 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { copyText, el, fill, icon, keepFocus, lines, listen, ours } from "./dom.js";
+import { tabRow } from "./controls.js";
+import { copyText, el, fill, icon, keepFocus, lines, plural } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
@@ -11,7 +12,7 @@ const COPIED = 1500;
 
 export function detailView(model) {
   const head = el("div.ice-head", { tabindex: -1 });
-  const tabs = el("div.ice-tabs", { role: "tablist", ariaLabel: "Tables" });
+  const tabs = tabRow("div.ice-tabs", "Tables");
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
   const box = el("section.ice-detail", { ariaLabel: "Details" }, head, tabs, tables.element);
   // The tab that was asked for last, until its page comes.
@@ -39,24 +40,22 @@ export function detailView(model) {
     const folded = text.length > LONG ? el("details.ice-fold", el("summary", text.slice(0, LONG - 20) + "…"), text) : text;
     const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
     const value = el("dd", folded, copies && copyButton(whole, name));
-    const item = el("div", { class: text.length > 48 ? "ice-wide" : text.length > 16 && "ice-two" });
-    if (!meaning) item.append(el("dt", name), value);
-    else {
-      const told = el("dd.ice-help", { hidden: true }, meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
-      const ask = el("button.ice-why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span.ice-what", { ariaHidden: true }, "?"));
-      const tell = (open) => {
-        told.hidden = !open;
-        if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
-        ask.ariaExpanded = open;
-        item.classList.toggle("ice-told", open);
-      };
-      item.append(el("dt", ask), value, told);
-      item.addEventListener("keydown", (event) => {
-        if (event.key !== "Escape" || told.hidden) return;
-        event.stopPropagation();
-        tell(false);
-        ask.focus();
-      });
+    const size = text.length > 48 ? "ice-wide" : text.length > 16 && "ice-two";
+    if (!meaning) return el("div", { class: size }, el("dt", name), value);
+    const told = el("dd.ice-help", { hidden: true }, meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
+    const ask = el("button.ice-why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span.ice-what", { ariaHidden: true }, "?"));
+    const item = el("div", { class: size, onkeydown: leave }, el("dt", ask), value, told);
+    function tell(open) {
+      told.hidden = !open;
+      if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
+      ask.ariaExpanded = open;
+      item.classList.toggle("ice-told", open);
+    }
+    function leave(event) {
+      if (event.key !== "Escape" || told.hidden) return;
+      event.stopPropagation();
+      tell(false);
+      ask.focus();
     }
     return item;
   }
@@ -88,7 +87,7 @@ export function detailView(model) {
       detail.path && el("div.ice-path", el("span", detail.path), copyButton(detail.copy ?? detail.path, "location")),
       problems,
       list(detail.facts ?? []),
-      more[0] && el("details.ice-rest", el("summary", `${more.length} more field${more.length > 1 ? "s" : ""}`), list(more)),
+      more[0] && el("details.ice-rest", el("summary", plural(more.length, "more field")), list(more)),
     );
   }
 
@@ -126,17 +125,10 @@ export function detailView(model) {
     if (held) tabs.querySelector("[aria-selected=true]")?.focus();
   }
 
-  tabs.addEventListener("keydown", (event) => {
-    const at = [...tabs.children].indexOf(event.target);
-    const last = tabs.children.length - 1;
-    const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at ? at - 1 : last, Home: 0, End: last }[event.key];
-    if (to === undefined || at < 0) return;
-    ours(event);
-    tabs.children[to].click();
-  });
-
-  const ends = [tables.end, listen(model, ["cancelled"], () => ((chosen = null), drawTabs())), listen(model, ["detail"], () => (keepFocus(head, drawHead), drawTabs())), listen(model, ["pages"], drawTabs)];
+  model.listen(["cancelled"], () => ((chosen = null), drawTabs()));
+  model.listen(["detail"], () => (keepFocus(head, drawHead), drawTabs()));
+  model.listen(["pages"], drawTabs);
   drawHead();
   drawTabs();
-  return { element: box, end: () => ends.forEach((end) => end()) };
+  return box;
 }

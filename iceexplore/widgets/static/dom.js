@@ -1,7 +1,6 @@
-// Elements, icons and themes. Text only ever becomes text nodes: nothing from a table is parsed as markup.
+// Elements and icons, focus, files. Text only ever becomes text nodes: nothing from a table is parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const DARK = "(prefers-color-scheme: dark)";
 
 // An element: `el("button.ice-button", { onclick }, "Undo")`. Properties can be left out; so are children that are
 // nothing (null, undefined, false, ""), and lists are taken apart.
@@ -72,16 +71,12 @@ export function keepFocus(box, draw, next = box) {
   (seen.find((one) => name(one) === name(held)) ?? (typeof next === "function" ? next() : next))?.focus();
 }
 
-// Calls `run` when one of the traits changes; returns what ends it.
-export function listen(model, names, run) {
-  for (const name of names) model.on("change:" + name, run);
-  return () => names.forEach((name) => model.off("change:" + name, run));
-}
-
 // Selects: a node, a snapshot, one to compare with. What is not given stays.
-export function choose(model, change) {
-  model.set("selection", { ...model.get("selection"), ...change });
-  model.save_changes();
+export const choose = (model, change) => model.put("selection", { ...model.get("selection"), ...change });
+
+// Has what happens to a node heard: `listen(box, { click: run })`.
+export function listen(node, heard) {
+  for (const [event, run] of Object.entries(heard)) node.addEventListener(event, run);
 }
 
 // A key that the widget has used is nobody else's.
@@ -91,6 +86,8 @@ export function ours(event) {
 }
 
 export const count = (n) => n.toLocaleString("en");
+export const plural = (n, word) => `${count(n)} ${word}${Number(n) === 1 ? "" : "s"}`;
+export const clamp = (low, n, high) => Math.max(low, Math.min(n, high));
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 // Characters that a cell shows of a location.
@@ -126,74 +123,4 @@ export function saveFile(blob, name) {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
-}
-
-// Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
-// a page need not do as the system would like.
-export function theme() {
-  const { body, documentElement: page } = document;
-  const { jpThemeLight: lab, vscodeThemeKind: code } = body.dataset;
-  const named = page.dataset.theme ?? page.getAttribute("theme");
-  const text = getComputedStyle(body).color;
-  let dark = matchMedia(DARK).matches;
-  if (lab) dark = lab === "false";
-  else if (code) dark = !/light/.test(code);
-  else if (/^(dark|light)$/.test(named)) dark = named === "dark";
-  else if (/^rgb/.test(text)) dark = Math.max(...text.match(/\d+/g).slice(0, 3)) > 127;
-  return dark ? "dark" : "light";
-}
-
-// What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, and `plain` where the system's
-// colours are forced, in which kinds are told by their icons alone. To be followed when the box is in the page: what is
-// there is read, and `run` called, then and with every change.
-export function inks(box, names, run) {
-  const probe = el("span", { hidden: true });
-  const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
-  let themed = null;
-  box.append(probe);
-  const found = { follow, end };
-  function read() {
-    for (const name of names) {
-      probe.style.color = `var(--ice-${name})`;
-      found[name] = getComputedStyle(probe).color;
-    }
-    const dark = box.closest("[data-ice-theme]")?.dataset.iceTheme === "dark";
-    Object.assign(found, { font: getComputedStyle(box).fontFamily, dark, plain: medias[0].matches });
-    run();
-  }
-  function follow() {
-    const host = box.closest("[data-ice-theme]");
-    if (!host || themed) return;
-    // A theme's style sheet may come later.
-    themed = new MutationObserver(() => (read(), setTimeout(read, 400)));
-    themed.observe(host, { attributes: true, attributeFilter: ["data-ice-theme"] });
-    for (const media of medias) media.addEventListener("change", read);
-    read();
-  }
-  function end() {
-    // Whoever draws once more, late, follows nothing.
-    found.follow = () => {};
-    if (!themed) return;
-    themed.disconnect();
-    for (const media of medias) media.removeEventListener("change", read);
-  }
-  return found;
-}
-
-// The colour of a kind of node, or of another thing that has a look of its own, in a theme's inks.
-export const tint = (inks, styles, name, otherwise = "muted") => (inks.plain ? inks.ink : (inks.dark ? styles[name]?.dark : styles[name]?.light) ?? inks[otherwise]);
-
-// Keeps data-ice-theme right while the page's theme changes; returns what ends it.
-export function followTheme(root) {
-  const apply = () => (root.dataset.iceTheme = theme());
-  apply();
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true });
-  observer.observe(document.documentElement, { attributes: true });
-  const media = matchMedia(DARK);
-  media.addEventListener("change", apply);
-  return () => {
-    observer.disconnect();
-    media.removeEventListener("change", apply);
-  };
 }

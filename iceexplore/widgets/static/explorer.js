@@ -1,8 +1,9 @@
 // The explorer: timeline above, its parts below, one tab each. Everything shown is in the model's traits, the tab too;
 // how the panes share the room and what is full screen is a view's own.
 
+import { chooseTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { el, fill, listen, ours } from "./dom.js";
+import { clamp, count, el, fill, listen, ours } from "./dom.js";
 import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
@@ -32,67 +33,58 @@ let made = 0;
 
 // The tree, and the details of what is selected beside it.
 function treeView(model) {
-  const views = [mapView(model), detailView(model)];
-  const [map, detail] = views.map((view) => view.element);
   const bar = el("div.ice-splitter", { role: "separator", tabindex: 0, ariaLabel: "Width of the tree", ariaOrientation: "vertical", ariaValueMin: LEAST, ariaValueMax: 100 - LEAST });
-  const panes = el("div.ice-panes", map, bar, detail);
+  const panes = el("div.ice-panes", mapView(model), bar, detailView(model));
   const first = 54;
   let share = first;
   function setShare(percent) {
-    share = Math.min(100 - LEAST, Math.max(LEAST, percent));
+    share = clamp(LEAST, percent, 100 - LEAST);
     panes.style.setProperty("--share", `${share}%`);
     bar.ariaValueNow = Math.round(share);
   }
-  bar.addEventListener("pointerdown", (event) => {
-    event.preventDefault();
-    bar.setPointerCapture(event.pointerId);
-    bar.focus();
-  });
-  bar.addEventListener("pointermove", (event) => {
-    if (!bar.hasPointerCapture(event.pointerId)) return;
-    const { left, width } = panes.getBoundingClientRect();
-    setShare(((event.clientX - left) / width) * 100);
-  });
-  bar.addEventListener("dblclick", () => setShare(first));
-  bar.addEventListener("keydown", (event) => {
-    const to = { ArrowLeft: share - 3, ArrowRight: share + 3, Home: LEAST, End: 100 - LEAST, Enter: first }[event.key];
-    if (to === undefined) return;
-    ours(event);
-    setShare(to);
+  listen(bar, {
+    pointerdown(event) {
+      event.preventDefault();
+      bar.setPointerCapture(event.pointerId);
+      bar.focus();
+    },
+    pointermove(event) {
+      if (!bar.hasPointerCapture(event.pointerId)) return;
+      const { left, width } = panes.getBoundingClientRect();
+      setShare(((event.clientX - left) / width) * 100);
+    },
+    dblclick: () => setShare(first),
+    keydown(event) {
+      const to = { ArrowLeft: share - 3, ArrowRight: share + 3, Home: LEAST, End: 100 - LEAST, Enter: first }[event.key];
+      if (to === undefined) return;
+      ours(event);
+      setShare(to);
+    },
   });
   setShare(first);
-  return { element: panes, end: () => views.forEach((view) => view.end()) };
+  return panes;
 }
 
 // A page without Python shows only some of the parts.
 export function explorerView(model, every = PARTS) {
   const parts = every.filter(({ trait }) => model.get(trait) !== undefined);
   const id = `ice-${Date.now().toString(36)}-${made++}`;
-  const timeline = timelineView(model);
   let ended = false;
-  // The parts that have been looked at: key -> { element, end }.
-  const shown = new Map();
-  const tabs = el("div.ice-parts", { role: "tablist", ariaLabel: "Parts of the explorer" });
-  const buttons = parts.map(({ key, title }) => el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => go(key) }, title));
+  // The keys of the parts that have been looked at.
+  const shown = new Set();
+  const buttons = parts.map(({ key, title }) => el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => model.put("tab", key) }, title));
   const panels = parts.map(({ key }) => el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
-  const full = el("button.ice-button.ice-end", { ariaPressed: false, onclick: fullScreen }, "Full screen");
-  tabs.append(...buttons);
-  full.hidden = !document.fullscreenEnabled;
-  const element = el("div.ice-explorer", timeline.element, el("div.ice-bar", tabs, full), ...panels);
+  const full = el("button.ice-button.ice-end", { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen }, "Full screen");
+  const element = el("div.ice-explorer", timelineView(model), el("div.ice-bar", tabRow("div.ice-parts", "Parts of the explorer", buttons), full), panels);
 
-  function go(key) {
-    model.set("tab", key);
-    model.save_changes();
-  }
   function draw() {
     const wanted = model.get("tab");
     const now = parts.some(({ key }) => key === wanted) ? wanted : parts[0].key;
     parts.forEach((part, i) => {
       const here = part.key === now;
-      const count = part.count?.(model.get(part.trait));
-      buttons[i].textContent = count ? `${part.title} (${count.toLocaleString("en")})` : part.title;
-      buttons[i].ariaSelected = here;
-      buttons[i].tabIndex = here ? 0 : -1;
+      const found = part.count?.(model.get(part.trait));
+      buttons[i].textContent = found ? `${part.title} (${count(found)})` : part.title;
+      if (here) chooseTab(buttons, buttons[i]);
       panels[i].hidden = !here;
       const script = model.get("scripts")?.[part.key];
       if (!here || shown.has(part.key)) return;
@@ -104,38 +96,25 @@ export function explorerView(model, every = PARTS) {
   function mount(key, panel, make) {
     if (ended || shown.has(key)) return;
     const view = make(model);
-    shown.set(key, view);
-    fill(panel, view.element);
+    shown.add(key);
+    fill(panel, view);
   }
-  tabs.addEventListener("keydown", (event) => {
-    const at = buttons.indexOf(event.target);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
-    if (to === undefined || at < 0) return;
-    ours(event);
-    const next = (to + buttons.length) % buttons.length;
-    go(parts[next].key);
-    buttons[next].focus();
-  });
   function fullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
     else element.closest(".ice-widget").requestFullscreen();
   }
   const screened = () => {
-    const yes = document.fullscreenElement === element.closest(".ice-widget") && document.fullscreenElement !== null;
+    const { fullscreenElement: screen } = document;
+    const yes = screen !== null && screen === element.closest(".ice-widget");
     full.ariaPressed = yes;
     full.textContent = yes ? "Leave full screen" : "Full screen";
   };
   document.addEventListener("fullscreenchange", screened);
-  const end = listen(model, ["tab", "problems", "scripts"], draw);
+  model.listen(["tab", "problems", "scripts"], draw);
+  model.end(() => {
+    ended = true;
+    document.removeEventListener("fullscreenchange", screened);
+  });
   draw();
-  return {
-    element,
-    end() {
-      ended = true;
-      end();
-      document.removeEventListener("fullscreenchange", screened);
-      timeline.end();
-      for (const view of shown.values()) view.end();
-    },
-  };
+  return element;
 }

@@ -12,7 +12,7 @@ const needsText = (op) => op !== "null" && op !== "not null";
 
 // `page` returns the page that is shown and `current` what is asked for, or shown; `ask` asks for another, and `say` tells
 // what is wrong with what is typed.
-export function filterBar({ label, page, current, ask, say }) {
+export function filterBar(model, { label, page, current, ask, say }) {
   const column = el("select.ice-select", { ariaLabel: "Column to filter", onchange: () => (drawInput(), text.focus(), typed()) });
   const operator = el("select.ice-select", { ariaLabel: "How to compare", onchange: () => (drawInput(), typed()) });
   const text = el("input.ice-input", { type: "search", ariaLabel: `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
@@ -135,5 +135,6 @@ export function filterBar({ label, page, current, ask, say }) {
     if (fault) tell(fault);
   }
 
-  return { bar, chips, focus, forget, begin, clear, drawColumns, drawChips, settle, miss, end: () => clearTimeout(timer) };
+  model.end(() => clearTimeout(timer));
+  return { bar, chips, focus, forget, begin, clear, drawColumns, drawChips, settle, miss };
 }

@@ -1,16 +1,15 @@
 // Search in a forest: what the browser has at once, the rest by Python, which reads manifests until it is told to stop.
 
-import { el, listen } from "./dom.js";
+import { count, el, listen, signButton } from "./dom.js";
 
 const DELAY = 250; // ms after the last letter
 
 // `on` has nodes(), go(id), back() (where the focus goes on Escape), found(set of ids), python.
 export function findBar(model, on) {
   const input = el("input.ice-find", { type: "search", placeholder: "Find path, id, partition", ariaLabel: "Find in the tree: path, id or partition value", spellcheck: "false", autocomplete: "off" });
-  const count = el("span.ice-count-found", { role: "status" });
-  const step = (text, label, by) => el("button.ice-button", { ariaLabel: label, title: label, hidden: true, onclick: () => move(by) }, text);
-  const steps = [step("‹", "Previous match", -1), step("›", "Next match", 1)];
-  const box = el("div.ice-finder", { role: "search", ariaLabel: on.label ? `Find: ${on.label}` : null }, input, count, ...steps);
+  const said = el("span.ice-count-found", { role: "status" });
+  const steps = [signButton("‹", "Previous match", () => move(-1)), signButton("›", "Next match", () => move(1))];
+  const box = el("div.ice-finder", { role: "search", ariaLabel: on.label && `Find: ${on.label}` }, input, said, steps);
   let own = ""; // what is searched where Python does not
   let hits = [];
   let at = -1;
@@ -29,8 +28,7 @@ export function findBar(model, on) {
     if (next === text()) return;
     own = next;
     if (!on.python) return look();
-    model.set("search", { n: (model.get("search").n ?? 0) + 1, text: next });
-    model.save_changes();
+    model.ask("search", { text: next });
     look();
   }
   // Finds anew in what is there; keeps the match that we stand on.
@@ -54,8 +52,8 @@ export function findBar(model, on) {
   function draw() {
     const { busy, more } = found();
     const asking = on.python && text() && model.get("found").n !== model.get("search").n;
-    const all = `${hits.length.toLocaleString("en")}${more ? "+" : ""}`;
-    count.textContent = !text().trim() ? "" : (hits.length ? (at < 0 ? `${all} found` : `${at + 1} of ${all}`) : busy || asking ? "" : "nothing found") + (busy || asking ? " …" : "");
+    const all = count(hits.length) + (more ? "+" : "");
+    said.textContent = !text().trim() ? "" : (hits.length ? (at < 0 ? `${all} found` : `${at + 1} of ${all}`) : busy || asking ? "" : "nothing found") + (busy || asking ? " …" : "");
     for (const button of steps) button.hidden = hits.length === 0;
     if (document.activeElement !== input && timer === null) input.value = text();
   }
@@ -66,31 +64,27 @@ export function findBar(model, on) {
     draw();
   }
 
-  input.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => send(input.value), DELAY);
-  });
-  input.addEventListener("keydown", (event) => {
-    event.stopPropagation();
-    if (event.key === "Enter") {
-      const changed = input.value !== text();
-      send(input.value);
-      if (!changed || hits.length) move(event.shiftKey ? -1 : 1);
-    } else if (event.key === "Escape") {
-      event.preventDefault();
-      input.value = "";
-      send("");
-      on.back();
-    }
-  });
-  const end = on.python ? listen(model, ["search", "found"], look) : () => {};
-  return {
-    element: box,
-    look,
-    focus: () => input.focus(),
-    end: () => {
+  listen(input, {
+    input() {
       clearTimeout(timer);
-      end();
+      timer = setTimeout(() => send(input.value), DELAY);
     },
-  };
+    keydown(event) {
+      event.stopPropagation();
+      if (event.key === "Enter") {
+        const changed = input.value !== text();
+        send(input.value);
+        if (!changed || hits.length) move(event.shiftKey ? -1 : 1);
+      } else if (event.key === "Escape") {
+        event.preventDefault();
+        input.value = "";
+        send("");
+        on.back();
+      }
+    },
+  });
+  if (on.python) model.listen(["search", "found"], look);
+  model.end(() => clearTimeout(timer));
+  draw();
+  return { element: box, look, focus: () => input.focus() };
 }

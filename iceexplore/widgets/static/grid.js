@@ -1,8 +1,10 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
-import { choose, count, el, enable, fill, keepFocus, lines, listen, ours, same, tail } from "./dom.js";
+import { menuOf } from "./controls.js";
+import { choose, clamp, count, el, enable, fill, keepFocus, lines, listen, ours, plural, same, tail } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
+import { resized } from "./theme.js";
 
 const FEW = 6; // columns that need no menu
 const LEAST = 20; // px that a row is high at least
@@ -14,12 +16,11 @@ const SHORT = 20; // letters that have room in a cell, whichever they are
 // Letters that stay where they are put, and take room each.
 const PLAIN = /^[ -~]*$/;
 
-// Shows the page of a grid. `of` and `table` say which table to ask for at first, where nothing is shown yet; without
-// them somebody else asks: `show(of, table, more)` of what is returned. `onRow(node, row)` is called for a row that stands
-// for a node and is opened; without it the node is selected.
-export function gridView(model, { grid, of, table, label, onRow = (node) => chooseNode(model, node) }) {
+// Shows the page of a grid; `show(of, table, more)` of what is returned asks for a table. `onRow(node, row)` is called for
+// a row that stands for a node and is opened; without it the node is selected.
+export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
   const summary = el("summary.ice-button");
-  const menu = el("details.ice-menu", { ontoggle: () => drawMenu(), onkeydown: (event) => event.key === "Escape" && ((menu.open = false), summary.focus(), event.stopPropagation()) }, summary);
+  const menu = menuOf(summary, { ontoggle: () => drawMenu() });
   const panel = el("div.ice-panel");
   const said = el("span.ice-said.ice-gap", { role: "status" });
   const pager = el("div.ice-pager");
@@ -27,7 +28,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   const current = () => asked ?? page();
   const drawSaid = () => (said.textContent = said.title = fault || note);
   const say = (words) => ((note = words), drawSaid());
-  const filters = filterBar({ label, page, current, ask, say: (words) => ((fault = words), drawSaid()) });
+  const filters = filterBar(model, { label, page, current, ask, say: (words) => ((fault = words), drawSaid()) });
   filters.bar.append(menu);
   const box = el("div.ice-grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
   let asked = null; // the query that is not answered yet
@@ -53,8 +54,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     const { of, table, sort = null, filters = [], columns } = now;
     const kept = columns && typeof columns[0] !== "number" ? page().shown : columns;
     asked = { of, table, page: 0, sort, filters, ...(kept ? { columns: kept } : {}), ...change, n: Math.max(queries[grid]?.n ?? 0, page().n ?? 0) + 1 };
-    model.set("query", { ...queries, [grid]: asked });
-    model.save_changes();
+    model.put("query", { ...queries, [grid]: asked });
     drawState();
   }
 
@@ -206,7 +206,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     if (now.text !== undefined) return fill(pager, said, button("Copy", "Copy", () => out.copied(now.text)));
     if (!now.rows) return;
     const first = now.page * now.size;
-    const all = now.total === 1 ? "1 row" : `${count(now.total)} rows`;
+    const all = plural(now.total, "row");
     const range = now.pages > 1 ? `${count(first + 1)}–${count(first + now.rows.length)} of ${all}` : all;
     const go = (to, words, name) => button(words, name, () => ask({ page: to }), to < 0 || to >= now.pages || to === now.page);
     const number = el("input.ice-input.ice-number", { inputmode: "numeric", ariaLabel: `Page, of ${count(now.pages)}`, value: count(now.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
@@ -283,7 +283,7 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   const line = (row) => (row < 0 ? [...panel.querySelectorAll("thead button")] : [...(rowAt(row)?.children ?? [])]);
   const at = ([row, place]) => {
     const cells = line(row);
-    return cells[Math.min(Math.max(place, 0), cells.length - 1)];
+    return cells[clamp(0, place, cells.length - 1)];
   };
   function stop(move) {
     for (const old of panel.querySelectorAll("[tabindex='0']")) old.tabIndex = -1;
@@ -293,10 +293,10 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
     if (move) cell.focus({ preventScroll: false });
   }
   function walk(row, place) {
-    const next = Math.min(Math.max(row, -1), body().length - 1);
+    const next = clamp(-1, row, body().length - 1);
     if (next < 0 && focus[0] >= 0) place *= 2; // the header has two buttons for a column
     if (next >= 0 && focus[0] < 0) place = Math.floor(place / 2);
-    focus = [next, Math.min(Math.max(place, 0), line(next).length - 1)];
+    focus = [next, clamp(0, place, line(next).length - 1)];
     stop(true);
   }
   function place(target) {
@@ -325,70 +325,65 @@ export function gridView(model, { grid, of, table, label, onRow = (node) => choo
   }
 
   // The header and the first column stay in sight beside what is scrolled to; until then they are like all others, to be drawn at once.
-  panel.addEventListener("scroll", scrolled, { passive: true });
   function scrolled() {
     [across, down] = [panel.scrollLeft, panel.scrollTop];
     panel.classList.toggle("ice-across", across > 0);
     panel.classList.toggle("ice-down", down > 0);
     if (down) finish();
   }
-  const sized = new ResizeObserver(([{ contentRect }]) => (tall = contentRect.height || tall));
-  sized.observe(panel);
-  panel.addEventListener("click", (event) => {
-    const found = place(event.target);
-    if (!found) return;
-    focus = found;
-    stop(found[0] >= 0);
-    if (event.target.closest(".ice-open")) open(found[0]);
-  });
-  panel.addEventListener("dblclick", (event) => {
-    const found = place(event.target);
-    if (found && found[0] >= 0) open(found[0]);
-  });
-  panel.addEventListener("focusin", (event) => (focus = place(event.target) ?? focus));
-  panel.addEventListener("keydown", (event) => {
-    if (page().rows === undefined || !panel.querySelector("table")?.contains(event.target)) return;
-    const [row, cell] = focus;
-    const far = event.ctrlKey || event.metaKey;
-    if (far && event.key === "c" && row >= 0 && getSelection().isCollapsed) {
+  resized(model, panel, ([{ contentRect }]) => (tall = contentRect.height || tall));
+  listen(panel, {
+    scroll: scrolled,
+    click(event) {
+      const found = place(event.target);
+      if (!found) return;
+      focus = found;
+      stop(found[0] >= 0);
+      if (event.target.closest(".ice-open")) open(found[0]);
+    },
+    dblclick(event) {
+      const found = place(event.target);
+      if (found && found[0] >= 0) open(found[0]);
+    },
+    focusin: (event) => (focus = place(event.target) ?? focus),
+    keydown(event) {
+      if (page().rows === undefined || !panel.querySelector("table")?.contains(event.target)) return;
+      const [row, cell] = focus;
+      const far = event.ctrlKey || event.metaKey;
+      if (far && event.key === "c" && row >= 0 && getSelection().isCollapsed) {
+        ours(event);
+        return out.copyCell();
+      }
+      if (event.altKey || event.shiftKey || (far && !["Home", "End"].includes(event.key))) return;
+      const leaf = (to) => to >= 0 && to < page().pages && ask({ page: to });
+      const act = {
+        ArrowDown: () => walk(row + 1, cell),
+        ArrowUp: () => walk(row - 1, cell),
+        ArrowRight: () => walk(row, cell + 1),
+        ArrowLeft: () => walk(row, cell - 1),
+        Home: () => walk(far ? 0 : row, 0),
+        End: () => walk(far ? body().length - 1 : row, Infinity),
+        PageDown: () => leaf(page().page + 1),
+        PageUp: () => leaf(page().page - 1),
+        Enter: row >= 0 ? () => open(row) : null,
+      }[event.key];
+      if (!act) return;
       ours(event);
-      return out.copyCell();
-    }
-    if (event.altKey || event.shiftKey || (far && !["Home", "End"].includes(event.key))) return;
-    const leaf = (to) => to >= 0 && to < page().pages && ask({ page: to });
-    const act = {
-      ArrowDown: () => walk(row + 1, cell),
-      ArrowUp: () => walk(row - 1, cell),
-      ArrowRight: () => walk(row, cell + 1),
-      ArrowLeft: () => walk(row, cell - 1),
-      Home: () => walk(far ? 0 : row, 0),
-      End: () => walk(far ? body().length - 1 : row, Infinity),
-      PageDown: () => leaf(page().page + 1),
-      PageUp: () => leaf(page().page - 1),
-      Enter: row >= 0 ? () => open(row) : null,
-    }[event.key];
-    if (!act) return;
-    ours(event);
-    act();
+      act();
+    },
   });
 
   for (const kind of ["pointerdown", "keydown", "focusin"]) box.addEventListener(kind, settle, true);
-  const ends = [listen(model, ["pages"], turn), listen(model, ["selection"], drawSelection), listen(model, ["error"], () => asked && model.get("error").text && missed("This could not be read.")), listen(model, ["cancelled"], () => asked && missed("Cancelled."))];
+  model.listen(["pages"], turn);
+  model.listen(["selection"], drawSelection);
+  model.listen(["error"], () => asked && model.get("error").text && missed("This could not be read."));
+  model.listen(["cancelled"], () => asked && missed("Cancelled."));
+  model.end(() => {
+    cancelAnimationFrame(turning);
+    later(null);
+  });
   draw();
-  if (table !== undefined && page().table === undefined) show(of ?? "", table);
-  return {
-    element: box,
-    ask,
-    show,
-    end: () => {
-      filters.end();
-      cancelAnimationFrame(turning);
-      later(null);
-      sized.disconnect();
-      out.end();
-      ends.forEach((end) => end());
-    },
-  };
+  return { element: box, ask, show };
 }
 
 // Selects a node, and the snapshot that it is of.

@@ -1,6 +1,7 @@
 // A history as the timeline's canvas shows it: snapshots in lanes, what each changed, and the names of refs.
 
-import { tint } from "./dom.js";
+import { clamp } from "./dom.js";
+import { tint } from "./theme.js";
 
 // Px: of changes that are drawn together.
 const BIN = 3;
@@ -115,7 +116,7 @@ export function paintHistory(c, colours, styles, { all, x, base, low, high, dens
       const px = x(i);
       // Beside a mark of a lane, not on it; above one of main.
       const beside = px + 11 + wide < width ? px + 11 : px - 11 - wide;
-      const left = Math.max(1, Math.min(lane ? beside : px - wide / 2, width - wide - 1));
+      const left = clamp(1, lane ? beside : px - wide / 2, width - wide - 1);
       const top = lane ? base(lane) - 8 : 0;
       if (px < 0 || px > width || taken.some(([l, r, t]) => t === top && left < r + 4 && l < left + wide + 4)) continue;
       taken.push([left, left + wide, top]);

@@ -2,7 +2,7 @@
 // search, the way to what is selected, a legend, and files of it.
 
 import { canvasView } from "./canvas.js";
-import { choose, colour, el, fill, keepFocus, listen, saveFile, signButton } from "./dom.js";
+import { choose, colour, el, fill, keepFocus, saveFile, signButton } from "./dom.js";
 import { findBar } from "./find.js";
 import { layout, seen } from "./layout.js";
 import { rowsView } from "./rows.js";
@@ -15,17 +15,14 @@ const TYPES = { svg: ["svg", "image/svg+xml"], mermaid: ["mmd", "text/plain"], d
 //                            leaf, children: [id] or null while it is not read, reason: why it is skipped}
 //   label                    what it is, for those who hear it
 //   selected()               the id of the selected node; watch: names of other traits that this depends on
-//   select(id), unfold(id, open)   what a click does
-//   legend()                 elements, or null
+//   select(id)               what a click does
 //   list                     whether the rows are shown at first, not the picture
-//   python                   whether Python searches (traits search, found) and writes files (traits wanted, written)
-// Gives { element, end, fit(), reveal(id), focus(id), where(id) }.
 export function mapView(model, options = {}) {
   const names = { nodes: "nodes", roots: "roots", expanded: "expanded", ...options };
-  const python = options.python ?? (names.nodes === "nodes" && model.get("search") !== undefined);
+  // Whether Python searches (traits search, found) and writes files (traits wanted, written).
+  const python = names.nodes === "nodes" && model.get("search") !== undefined;
   const selected = options.selected ?? (() => model.get("selection").node);
   const select = options.select ?? ((id) => choose(model, { node: id }));
-  const unfold = options.unfold ?? open;
   const styles = model.get("styles");
   const nodes = () => model.get(names.nodes);
   // The traits' values that were laid out last.
@@ -50,12 +47,11 @@ export function mapView(model, options = {}) {
     },
     key,
   };
-  const rows = rowsView({ styles, label: options.label ?? "Parts of the table", on });
-  const picture = canvasView({
+  const rows = rowsView(model, { styles, label: options.label ?? "Parts of the table", on });
+  const picture = canvasView(model, {
     styles,
     onSelect: (row) => (rows.focus(row.id), on.select(row)),
     onToggle: (row) => (rows.focus(row.id), toggle(row)),
-    onMove: () => {},
   });
   const nearer = () => picture.zoom(1.3);
   const farther = () => picture.zoom(1 / 1.3);
@@ -97,14 +93,10 @@ export function mapView(model, options = {}) {
     rows.reveal(selected());
   }
 
-  function open(id, yes) {
-    const others = model.get(names.expanded).filter((other) => other !== id);
-    model.set(names.expanded, yes ? [...others, id] : others);
-    model.save_changes();
-  }
   function toggle({ id, node, open, parent }) {
     toggled = node.kind === "more" ? parent : id;
-    unfold(id, !open);
+    const others = model.get(names.expanded).filter((other) => other !== id);
+    model.put(names.expanded, open ? others : [...others, id]);
   }
   // Shows a node, and selects it.
   function go(id) {
@@ -156,7 +148,7 @@ export function mapView(model, options = {}) {
   }
   const here = () => way.querySelector("[aria-current]");
   function drawLegend() {
-    const parts = options.legend ? options.legend() : python ? compared() : null;
+    const parts = python ? compared() : null;
     keepFocus(legend, () => ((legend.hidden = !parts), fill(legend, parts)), here);
   }
   // Of a comparison: with what, and how much of the tree differs.
@@ -179,9 +171,7 @@ export function mapView(model, options = {}) {
   async function save(format) {
     setSaving(false);
     if (format === "png") return hand(await picture.png(), "png");
-    asked = (model.get("wanted").n ?? 0) + 1;
-    model.set("wanted", { n: asked, format });
-    model.save_changes();
+    asked = model.ask("wanted", { format });
   }
   function saved() {
     const { n, format, text } = model.get("written");
@@ -189,8 +179,7 @@ export function mapView(model, options = {}) {
     asked = null;
     const [ending, type] = TYPES[format];
     hand(new Blob([text], { type }), ending);
-    model.set("written", {});
-    model.save_changes();
+    model.put("written", {});
   }
   function hand(blob, ending) {
     const name = (model.get("title") || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
@@ -203,11 +192,13 @@ export function mapView(model, options = {}) {
     if (!stage.contains(document.activeElement)) rows.focus();
   });
 
-  const traits = [names.nodes, names.roots, names.expanded, "selection", ...(options.watch ?? []), ...(python ? ["compared"] : [])];
-  const ends = [listen(model, traits, changed), rows.end, picture.end, find.end];
-  if (python) ends.push(listen(model, ["written"], saved));
+  model.listen([names.nodes, names.roots, names.expanded, "selection", ...(options.watch ?? [])], changed);
+  if (python) {
+    model.listen(["compared"], changed);
+    model.listen(["written"], saved);
+  }
   update();
   if (options.list) setList(true);
   box.where = picture.where;
-  return { element: box, fit: picture.fit, where: picture.where, reveal: go, focus: rows.focus, end: () => ends.forEach((end) => end()) };
+  return box;
 }

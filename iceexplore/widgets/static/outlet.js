@@ -1,6 +1,6 @@
 // What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
 
-import { copyText, count, saveFile } from "./dom.js";
+import { copyText, count, plural, saveFile } from "./dom.js";
 
 const LONGEST = 300; // characters after which Python shortens a cell
 const SIGNS = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
@@ -30,7 +30,7 @@ export function outlet(model, { grid, page, cell, say }) {
     else wait.resolve(message);
   }
   async function copied(value) {
-    say((await copyText(value)) ? `Copied ${count(value.length)} character${value.length === 1 ? "" : "s"}` : "The browser does not let us copy");
+    say((await copyText(value)) ? `Copied ${plural(value.length, "character")}` : "The browser does not let us copy");
   }
   const inTable = (row) => page().page * page().size + row;
   async function attempt(run) {
@@ -70,5 +70,5 @@ export function outlet(model, { grid, page, cell, say }) {
     });
 
   model.on("msg:custom", heard);
-  return { copied, copyCell, copyRow, download, end: () => model.off("msg:custom", heard) };
+  return { copied, copyCell, copyRow, download };
 }

@@ -1,32 +1,26 @@
 // What is wrong in what has been read: by severity and kind, each with the way to its node.
 
-import { choose, el, enable, fill, listen } from "./dom.js";
+import { choose, count, el, enable, fill, plural } from "./dom.js";
 
 const SIGNS = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
-const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 
 export function problemsView(model) {
   const sums = el("span.ice-group", { role: "group", ariaLabel: "Severities shown" });
   const covered = el("span.ice-covered", { role: "status" });
-  const all = el("button.ice-button.ice-wordy", { onclick: readAll });
+  const all = el("button.ice-button.ice-wordy", { onclick: () => model.put("read_all", model.get("read_all") + 1) });
   const list = el("div.ice-findings", { tabindex: -1 });
   const box = el("section.ice-problems", { ariaLabel: "Problems" }, el("div.ice-problem-bar", sums, covered, all), list);
   const folded = new Set(); // codes of the groups that are shut
 
   const said = () => model.get("problems");
   const bare = () => !model.get("selection").snapshot;
-  function readAll() {
-    model.set("read_all", model.get("read_all") + 1);
-    model.save_changes();
-  }
   function go({ snapshot, node }) {
     if (model.get("tab") !== undefined) model.set("tab", "tree"); // where the explorer shows nodes
     choose(model, snapshot ? { snapshot, node } : { node });
   }
   function toggle(severity) {
     const now = model.get("severities");
-    model.set("severities", now.includes(severity) ? now.filter((one) => one !== severity) : [...now, severity]);
-    model.save_changes();
+    model.put("severities", now.includes(severity) ? now.filter((one) => one !== severity) : [...now, severity]);
   }
   const sign = (severity) => el(`span.ice-sign.ice-is-${severity}`, { role: "img", ariaLabel: SIGNS[severity][1] }, SIGNS[severity][0]);
 
@@ -36,17 +30,17 @@ export function problemsView(model) {
     fill(
       sums,
       Object.entries(SIGNS).map(([severity, [, word]]) =>
-        enable(el("button.ice-button.ice-wordy", { ariaPressed: model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + count(counts[severity] ?? 0, word)), counts[severity]),
+        enable(el("button.ice-button.ice-wordy", { ariaPressed: model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + plural(counts[severity] ?? 0, word)), counts[severity]),
       ),
     );
     if (held >= 0) sums.children[held]?.focus();
     const left = manifests - read;
-    covered.textContent = read === undefined ? "" : bare() ? "the table has no snapshot" : manifests === null ? "which manifests this snapshot has cannot be read" : manifests ? `${read.toLocaleString("en")} of ${count(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
+    covered.textContent = read === undefined ? "" : bare() ? "the table has no snapshot" : manifests === null ? "which manifests this snapshot has cannot be read" : manifests ? `${count(read)} of ${plural(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
     const lost = document.activeElement === all && !(left > 0);
     all.hidden = !(left > 0);
     if (lost) list.focus();
     enable(all, model.get("busy") === "");
-    all.textContent = read ? `Read the other ${left === 1 ? "one" : left.toLocaleString("en")}` : `Read ${manifests === 1 ? "it" : "all"}`;
+    all.textContent = read ? `Read the other ${left === 1 ? "one" : count(left)}` : `Read ${manifests === 1 ? "it" : "all"}`;
   }
 
   function drawItem(item) {
@@ -78,20 +72,23 @@ export function problemsView(model) {
       const more = group.count - group.items.length;
       const details = el(
         "details.ice-finding-group",
-        { "data-id": group.code, open: !folded.has(group.code) },
-        el("summary", sign(group.severity), el("strong", group.title), el("span.ice-badge", group.count.toLocaleString("en"))),
+        { "data-id": group.code, open: !folded.has(group.code), ontoggle: () => (details.open ? folded.delete(group.code) : folded.add(group.code)) },
+        el("summary", sign(group.severity), el("strong", group.title), el("span.ice-badge", count(group.count))),
         el("div.ice-advice", group.advice),
         el("ul", items.map(drawItem)),
-        more > 0 && el("div.ice-advice", `and ${more.toLocaleString("en")} more: found_problems in Python has them all`),
+        more > 0 && el("div.ice-advice", `and ${count(more)} more: found_problems in Python has them all`),
       );
-      details.addEventListener("toggle", () => (details.open ? folded.delete(group.code) : folded.add(group.code)));
-      return [details];
+      return details;
     });
     const clean = bare() ? "Nothing is wrong in the table's metadata file: it has no snapshot to look into." : read < manifests ? (read ? "Nothing is wrong in what has been read." : "None of the manifests has been looked at yet.") : "Nothing is wrong: all of this snapshot's metadata has been read.";
     const nothing = !groups ? "Looking …" : groups.length ? "Nothing of these severities." : clean;
     fill(list, parts[0] ? parts : el("div.ice-empty", nothing));
     list.scrollTop = top;
     if (focus?.[0]) list.querySelector(`[data-id="${CSS.escape(focus[0])}"]`)?.querySelector(focus[1].toLowerCase())?.focus();
+  }
+  function draw() {
+    drawBar();
+    drawList();
   }
   function follow() {
     drawList();
@@ -100,8 +97,9 @@ export function problemsView(model) {
     if (here && (here.bottom > view.bottom || here.top < view.top)) list.scrollTop += here.top - view.top; // the list alone, not the page
   }
 
-  const ends = [listen(model, ["problems", "severities"], () => (drawBar(), drawList())), listen(model, ["busy"], drawBar), listen(model, ["selection"], follow)];
-  drawBar();
-  drawList();
-  return { element: box, end: () => ends.forEach((end) => end()) };
+  model.listen(["problems", "severities"], draw);
+  model.listen(["busy"], drawBar);
+  model.listen(["selection"], follow);
+  draw();
+  return box;
 }

@@ -1,7 +1,7 @@
 // The tree as rows, for the keyboard, for screen readers and as a list: one tab stop, arrows to walk (WAI-ARIA tree
 // pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
 
-import { colour, el, fill, icon } from "./dom.js";
+import { clamp, colour, el, fill, icon, listen } from "./dom.js";
 
 // Px, as in the style sheet.
 const ROW = 36;
@@ -12,7 +12,7 @@ const ALL = 200;
 const SPEAK = { added: "added", removed: "removed", carried: "carried over", problem: "problem", pruned: "skipped" };
 
 // `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
-export function rowsView({ styles, label, on }) {
+export function rowsView(model, { styles, label, on }) {
   const sheet = el("div.ice-sheet", { role: "none" });
   const box = el("div.ice-tree", { role: "tree", ariaLabel: label }, sheet);
   // Id -> { element, key }.
@@ -40,7 +40,7 @@ export function rowsView({ styles, label, on }) {
     if (rows.length > ALL) {
       // Asked before anything changes: the browser need not lay out twice.
       const tall = box.clientHeight || 400;
-      const top = Math.max(0, Math.min(box.scrollTop, rows.length * ROW - tall));
+      const top = clamp(0, box.scrollTop, rows.length * ROW - tall);
       first = Math.max(0, Math.floor(top / ROW) - BEYOND);
       last = Math.min(rows.length, Math.ceil((top + tall) / ROW) + BEYOND);
     }
@@ -118,7 +118,7 @@ export function rowsView({ styles, label, on }) {
     drawn.get(id).element.focus({ preventScroll: true });
     on.focus(id);
   }
-  const step = (by) => moveTo(rows[Math.min(rows.length - 1, Math.max(0, at.get(focus) + by))]?.id);
+  const step = (by) => moveTo(rows[clamp(0, at.get(focus) + by, rows.length - 1)]?.id);
 
   function type(letter) {
     clearTimeout(timer);
@@ -129,48 +129,51 @@ export function rowsView({ styles, label, on }) {
     if (found) moveTo(found.id);
   }
 
-  box.addEventListener("click", (event) => {
-    const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
-    if (!row) return;
-    moveTo(row.id);
-    if (event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
-    else on.select(row);
-  });
-  box.addEventListener("dblclick", (event) => {
-    const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
-    if (row && !event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
-  });
-  box.addEventListener("focusin", () => on.focus(focus));
-  box.addEventListener("focusout", () => on.focus(null));
-  box.addEventListener("scroll", () => rows.length > ALL && draw());
-  box.addEventListener("keydown", (event) => {
-    const row = rows[at.get(focus)];
-    if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { node, open, kids, parent } = row;
-    const page = Math.max(1, Math.floor(box.parentElement.clientHeight / ROW) - 1);
-    const acts = {
-      ArrowDown: () => step(1),
-      ArrowUp: () => step(-1),
-      PageDown: () => step(page),
-      PageUp: () => step(-page),
-      Home: () => step(-rows.length),
-      End: () => step(rows.length),
-      ArrowRight: () => (node.leaf ? null : open ? moveTo(kids[0]?.id) : on.toggle(row)),
-      ArrowLeft: () => (open ? on.toggle(row) : moveTo(parent ?? focus)),
-      Enter: () => on.select(row),
-      " ": () => on.select(row),
-    };
-    if (!on.key(event)) {
-      const act = event.shiftKey ? null : acts[event.key];
-      if (act) act();
-      else if (event.key.length === 1) type(event.key);
-      else return;
-    }
-    event.preventDefault();
-    // Or the notebook moves to another cell.
-    event.stopPropagation();
+  listen(box, {
+    click(event) {
+      const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
+      if (!row) return;
+      moveTo(row.id);
+      if (event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
+      else on.select(row);
+    },
+    dblclick(event) {
+      const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
+      if (row && !event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
+    },
+    focusin: () => on.focus(focus),
+    focusout: () => on.focus(null),
+    scroll: () => rows.length > ALL && draw(),
+    keydown(event) {
+      const row = rows[at.get(focus)];
+      if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+      const { node, open, kids, parent } = row;
+      const page = Math.max(1, Math.floor(box.parentElement.clientHeight / ROW) - 1);
+      const acts = {
+        ArrowDown: () => step(1),
+        ArrowUp: () => step(-1),
+        PageDown: () => step(page),
+        PageUp: () => step(-page),
+        Home: () => step(-rows.length),
+        End: () => step(rows.length),
+        ArrowRight: () => (node.leaf ? null : open ? moveTo(kids[0]?.id) : on.toggle(row)),
+        ArrowLeft: () => (open ? on.toggle(row) : moveTo(parent ?? focus)),
+        Enter: () => on.select(row),
+        " ": () => on.select(row),
+      };
+      if (!on.key(event)) {
+        const act = event.shiftKey ? null : acts[event.key];
+        if (act) act();
+        else if (event.key.length === 1) type(event.key);
+        else return;
+      }
+      event.preventDefault();
+      // Or the notebook moves to another cell.
+      event.stopPropagation();
+    },
   });
 
+  model.end(() => clearTimeout(timer));
   return {
     element: box,
     show,
@@ -181,6 +184,5 @@ export function rowsView({ styles, label, on }) {
       if (next.selected !== undefined && document.activeElement?.parentElement !== sheet && at.has(next.selected)) focus = next.selected;
       draw();
     },
-    end: () => clearTimeout(timer),
   };
 }

@@ -1,7 +1,8 @@
 // The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
 // and where a row is.
 
-import { choose, copyText, el, fill, keepFocus, listen, ours, svg } from "./dom.js";
+import { chooseTab, menuOf, tabRow } from "./controls.js";
+import { choose, clamp, copyText, el, fill, keepFocus, listen, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -13,11 +14,7 @@ let made = 0; // for ids: several labs may be in a page
 const button = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
 const check = (text, onchange, more = {}) => el("label.ice-check", { title: more.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
 
-function set(model, name, value) {
-  model.set(name, value);
-  model.save_changes();
-}
-const ask = (model, want, more = {}) => set(model, "scan_ask", { ...more, want, n: (model.get("scan_ask").n ?? 0) + 1 });
+const ask = (model, want, more) => model.ask("scan_ask", { ...more, want });
 
 // What Python says, in blocks: ["h" | "p" | "list" | "table" | "code", ...]. A text is made of parts: words, or
 // ["code" | "note" | "yes" | "no", words], ["go", words, selection].
@@ -58,7 +55,7 @@ function filterBox(model, id, submit) {
   const choices = () => (open && here() && model.get("scan_hint").at === input.selectionStart ? model.get("scan_hint").choices : []);
   function send() {
     clearTimeout(timer);
-    set(model, "scan_draft", { n: (model.get("scan_draft").n ?? 0) + 1, text: input.value, at: input.selectionStart });
+    model.ask("scan_draft", { text: input.value, at: input.selectionStart });
   }
   function show() {
     open = true;
@@ -80,7 +77,7 @@ function filterBox(model, id, submit) {
     input.ariaExpanded = found.length > 0;
     input.setAttribute("aria-activedescendant", at < 0 ? "" : `${id}-${at}`);
     const chosen = list.children[at];
-    if (chosen) list.scrollTop = Math.min(Math.max(list.scrollTop, chosen.offsetTop + chosen.offsetHeight - list.clientHeight), chosen.offsetTop);
+    if (chosen) list.scrollTop = clamp(chosen.offsetTop + chosen.offsetHeight - list.clientHeight, list.scrollTop, chosen.offsetTop);
     const { error, unfinished, start, end } = model.get("scan_hint");
     // not while a word is being completed, and not what is said below already
     const wrong = here() && input.value.trim() && !(found.length && (unfinished || start < end)) && model.get("scan_plan").filter !== input.value.trim() ? error : "";
@@ -109,32 +106,36 @@ function filterBox(model, id, submit) {
     at = ((at + 1 + by + count) % count) - 1;
     draw();
   }
-  input.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // or the notebook takes it
-    const act = {
-      ArrowDown: () => move(1),
-      ArrowUp: () => move(-1),
-      Enter: () => (at >= 0 && choices().length ? accept(at) : (close(), submit(input.value))),
-      Escape: choices().length ? close : null,
-      " ": event.ctrlKey ? show : null,
-    }[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
+  listen(input, {
+    keydown(event) {
+      event.stopPropagation(); // or the notebook takes it
+      const act = {
+        ArrowDown: () => move(1),
+        ArrowUp: () => move(-1),
+        Enter: () => (at >= 0 && choices().length ? accept(at) : (close(), submit(input.value))),
+        Escape: choices().length ? close : null,
+        " ": event.ctrlKey ? show : null,
+      }[event.key];
+      if (!act) return;
+      event.preventDefault();
+      act();
+    },
+    input() {
+      open = true;
+      at = -1;
+      pending = 0;
+      clearTimeout(timer);
+      timer = setTimeout(send, DELAY);
+      draw();
+    },
+    blur: close,
   });
-  input.addEventListener("input", () => {
-    open = true;
-    at = -1;
-    pending = 0;
-    clearTimeout(timer);
-    timer = setTimeout(send, DELAY);
-    draw();
-  });
-  input.addEventListener("blur", close);
   const take = () => (input.value.trim() === model.get("scan_filter") ? null : (input.value = model.get("scan_filter")), draw());
-  const ends = [listen(model, ["scan_hint", "scan_plan"], draw), listen(model, ["scan_filter"], take)];
+  model.listen(["scan_hint", "scan_plan"], draw);
+  model.listen(["scan_filter"], take);
+  model.end(() => clearTimeout(timer));
   take();
-  return { element: el("div.ice-combo", input, el("div.ice-scan-pop", fault, list)), value: () => input.value, end: () => (clearTimeout(timer), ends.forEach((end) => end())) };
+  return { element: el("div.ice-combo", input, el("div.ice-scan-pop", fault, list)), value: () => input.value };
 }
 
 // What each level leaves: the number and its bar, and below the level's name what took the rest away.
@@ -156,15 +157,15 @@ export function scanView(model) {
   const box = filterBox(model, id, submit);
   const summary = el("summary.ice-button");
   const names = el("div.ice-menu-list");
-  const columns = el("details.ice-menu.ice-scan-columns", { onkeydown: (event) => event.key === "Escape" && ((columns.open = false), summary.focus(), event.stopPropagation()) }, summary, names);
-  const groups = check("Row groups", (event) => set(model, "scan_row_groups", event.target.checked), { title: "Opens the footers of the files that are left" });
+  const columns = menuOf(summary, { class: "ice-scan-columns" }, names);
+  const groups = check("Row groups", (event) => model.put("scan_row_groups", event.target.checked), { title: "Opens the footers of the files that are left" });
   const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
   const planner = button("Plan", () => submit(box.value()), "ice-primary");
   const answer = el("div.ice-scan-answer");
   const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
   const empty = el("div.ice-scan-empty");
-  const tabs = el("div.ice-tabs", { role: "tablist", ariaLabel: "About the plan" });
   const pane = el("div.ice-scan-pane", { role: "tabpanel", id: `${id}-pane` });
+  const tabs = tabRow("div.ice-tabs", "About the plan", TABS.map(([key, title]) => el("button.ice-tab", { role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => model.put("scan_tab", key) }, title)));
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
   const root = el(
@@ -172,33 +173,21 @@ export function scanView(model) {
     { ariaLabel: "Scan lab" },
     el("div.ice-scan-top", el("div.ice-scan-line", box.element, planner), el("div.ice-scan-line.ice-scan-how", tries, columns, groups)),
     answer,
-    el("div.ice-scan-panes", el("div.ice-scan-left", map.element, empty), el("div.ice-scan-side", tabs, pane)),
+    el("div.ice-scan-panes", el("div.ice-scan-left", map, empty), el("div.ice-scan-side", tabs, pane)),
   );
   let asked = null; // what this view asked for last: the plan and the tab
 
   function submit(text) {
     if (text.trim() === model.get("scan_filter")) ask(model, "plan");
-    else set(model, "scan_filter", text.trim());
+    else model.put("scan_filter", text.trim());
   }
-  tabs.append(...TABS.map(([key, title]) => el("button.ice-tab", { role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => set(model, "scan_tab", key) }, title)));
-  tabs.addEventListener("keydown", (event) => {
-    const all = [...tabs.children];
-    const at = all.indexOf(event.target);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
-    if (to === undefined) return;
-    ours(event);
-    const next = all.at(to % all.length);
-    next.click();
-    next.focus();
-  });
-
   function drawTop() {
     const { names: known = [], filters = [] } = model.get("scan_examples");
     const chosen = model.get("scan_columns");
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
     const held = names.contains(document.activeElement) ? document.activeElement.value : null;
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
-    fill(names, every.map((name) => check(name, (event) => set(model, "scan_columns", every.filter((one) => (one === name ? event.target.checked : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
+    fill(names, every.map((name) => check(name, (event) => model.put("scan_columns", every.filter((one) => (one === name ? event.target.checked : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
     names.querySelector(`[value="${CSS.escape(held ?? "")}"]`)?.focus({ preventScroll: true });
     groups.firstChild.checked = model.get("scan_row_groups");
     const group = (label, texts) => el("optgroup", { label }, texts.map((text) => el("option", { value: text }, text)));
@@ -210,7 +199,7 @@ export function scanView(model) {
   function drawAnswer() {
     const { error, headline, took, python, notes, of } = plan();
     const count = model.get("scan_count");
-    map.element.hidden = !there();
+    map.hidden = !there();
     keepFocus(empty, () => (empty.hidden = there()), planner);
     answer.hidden = !there() && !error;
     if (!there()) return fill(answer, el("pre.ice-scan-fault", { role: "alert" }, error));
@@ -227,16 +216,13 @@ export function scanView(model) {
 
   function drawSide() {
     const now = TABS.some(([key]) => key === model.get("scan_tab")) ? model.get("scan_tab") : "why";
-    for (const tab of tabs.children) {
-      tab.ariaSelected = tab.dataset.key === now;
-      tab.tabIndex = tab.dataset.key === now ? 0 : -1;
-    }
+    chooseTab(tabs.children, tabs.children[TABS.findIndex(([key]) => key === now)]);
     const show = (element) => pane.firstChild === element || fill(pane, element);
     const say = (text) => show(el("div.ice-empty", text));
     const tell = (list) => show(el("div.ice-scan-why", { tabindex: 0 }, blocks(model, list)));
     const news = there() && asked !== `${plan().of} ${now}`;
     asked = `${plan().of} ${now}`;
-    if (now === "rows") return show(finder.element);
+    if (now === "rows") return show(finder);
     if (!there()) return say("There is no plan yet: type a filter.");
     const { of, table } = model.get("pages").scan ?? {};
     if (TABLES.includes(now)) {
@@ -253,16 +239,13 @@ export function scanView(model) {
     }
   }
 
-  const ends = [
-    listen(model, ["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop),
-    listen(model, ["scan_plan", "scan_count"], () => keepFocus(answer, drawAnswer, planner)),
-    listen(model, ["scan_plan", "scan_why", "scan_advice", "scan_tab"], () => keepFocus(pane, drawSide, tabs.querySelector("[tabindex='0']"))),
-    listen(model, ["scan_plan", "scan_filter", "selection"], drawStale),
-    ...[box, map, grid, finder].map(({ end }) => end),
-  ];
+  model.listen(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
+  model.listen(["scan_plan", "scan_count"], () => keepFocus(answer, drawAnswer, planner));
+  model.listen(["scan_plan", "scan_why", "scan_advice", "scan_tab"], () => keepFocus(pane, drawSide, tabs.querySelector("[tabindex='0']")));
+  model.listen(["scan_plan", "scan_filter", "selection"], drawStale);
   for (const draw of [drawTop, drawAnswer, drawSide, drawStale]) draw();
   if (!model.get("scan_examples").names) ask(model, "examples");
-  return { element: root, end: () => ends.forEach((end) => end()) };
+  return root;
 }
 
 // Where a row is, what deleted it, in which snapshot.
@@ -278,6 +261,7 @@ function rowFinder(model) {
     if (before) column.value = before;
     fill(found, blocks(model, model.get("scan_found").blocks ?? [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]));
   }
+  model.listen(["scan_examples", "scan_found"], draw);
   draw();
-  return { element: el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, button("Find", find, "ice-primary")), found), end: listen(model, ["scan_examples", "scan_found"], draw) };
+  return el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, button("Find", find, "ice-primary")), found);
 }

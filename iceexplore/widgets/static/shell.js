@@ -1,6 +1,7 @@
 // What every widget stands in: its theme, what it is busy with, errors, and a kernel that does not answer.
 
-import { el, fill, followTheme, keepFocus, listen } from "./dom.js";
+import { el, fill, keepFocus } from "./dom.js";
+import { followTheme } from "./theme.js";
 
 // ms without an answer until we ask whether somebody is there, and again until we say that nobody is.
 const PATIENCE = 3000;
@@ -29,16 +30,31 @@ export function shell({ model, el: host }, views) {
   let silent = null;
   // Of Python, the last.
   let sign = Date.now();
-  const asking = {
+  // What runs when the widget goes.
+  const ends = [];
+  // The model as views have it. What they hear of, and whatever they give to `end`, ends with the widget.
+  const shared = {
     get: (name) => model.get(name),
     set,
-    on: (name, run) => model.on(name, run),
-    off: (name, run) => model.off(name, run),
-    send: (...message) => (wait(), silent === LOST || model.send(...message)),
-    save_changes: () => (wait(), silent === LOST || model.save_changes()),
+    // Sets a trait, and tells Python.
+    put(name, value) {
+      set(name, value);
+      toPython("save_changes");
+    },
+    // Asks anew: what is asked has a number, which is given.
+    ask(name, what) {
+      const n = (model.get(name).n ?? 0) + 1;
+      shared.put(name, { ...what, n });
+      return n;
+    },
+    send: (message) => toPython("send", message),
+    on(event, run) {
+      model.on(event, run);
+      ends.push(() => model.off(event, run));
+    },
+    listen: (names, run) => names.forEach((name) => shared.on("change:" + name, run)),
+    end: (run) => ends.push(run),
   };
-  const shown = views.map((view) => view(asking));
-  root.append(...shown.map((view) => view.element));
   function drawTop() {
     title.textContent = model.get("title");
     fill(badges, model.get("badges").map((text) => el("span.ice-badge", text)));
@@ -56,8 +72,7 @@ export function shell({ model, el: host }, views) {
     fill(error, text && [el("strong", text), el("div", advice)]);
   }
   function cancel() {
-    model.set("cancelled", model.get("cancelled") + 1);
-    asking.save_changes();
+    shared.put("cancelled", model.get("cancelled") + 1);
   }
   // Nobody answers a selection once the kernel has ended: then all goes on to show what was read.
   function set(name, value) {
@@ -65,6 +80,10 @@ export function shell({ model, el: host }, views) {
     if (selects && silent === LOST) return;
     if (selects) before ??= model.get(name);
     model.set(name, value);
+  }
+  function toPython(how, ...what) {
+    wait();
+    if (silent !== LOST) model[how](...what);
   }
   function say(why) {
     if (silent === why) return;
@@ -102,25 +121,19 @@ export function shell({ model, el: host }, views) {
   }
   // Something happened to the line to Python: is somebody there?
   const gone = () => setTimeout(() => waiting === null && silent !== LOST && ping());
-  const ends = [
-    listen(model, ["title", "badges"], drawTop),
-    listen(model, ["busy"], () => (answered(), drawBusy())),
-    listen(model, ["error", "answered"], () => (answered(), drawError())),
-    ...shown.map((view) => view.end),
-    followTheme(root),
-  ];
-  for (const [name, run] of [["msg:custom", answered], ["comm_live_update", gone]]) {
-    model.on(name, run);
-    ends.push(() => model.off(name, run));
-  }
+  root.append(...views.map((view) => view(shared)));
+  shared.listen(["title", "badges"], drawTop);
+  shared.listen(["busy"], () => (answered(), drawBusy()));
+  shared.listen(["error", "answered"], () => (answered(), drawError()));
+  shared.on("msg:custom", answered);
+  shared.on("comm_live_update", gone);
+  shared.end(() => clearTimeout(waiting));
+  followTheme(shared, root);
   for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
   drawTop();
   drawBusy();
   drawError();
   host.classList.add("ice-host");
   host.append(root);
-  return () => {
-    clearTimeout(waiting);
-    for (const end of ends) end();
-  };
+  return () => ends.forEach((end) => end());
 }

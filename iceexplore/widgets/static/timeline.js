@@ -1,7 +1,8 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, count, el, enable, fill, inks, listen, ours, signButton, tint } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, listen, ours, signButton } from "./dom.js";
 import { paintHistory, SIGNS } from "./history.js";
+import { framed, inks, stretch, tint } from "./theme.js";
 
 // Px: the flags' row, lanes, room left and right.
 const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
@@ -34,8 +35,8 @@ export function timelineView(model) {
   const speed = select("Speed", SPEEDS, () => {});
   const said = el("div.ice-when");
   const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { ariaPressed: false });
-  const scale = select("Scale", SCALES, () => set("scale", scale.value));
-  const measure = select("Height", MEASURES, () => set("measure", measure.value));
+  const scale = select("Scale", SCALES, () => model.put("scale", scale.value));
+  const measure = select("Height", MEASURES, () => model.put("measure", measure.value));
   const zooms = el("span.ice-group", signButton("−", "Zoom out", () => zoom(2)), signButton("+", "Zoom in", () => zoom(0.5)), signButton("Fit", "Fit: show all of it", () => zoom(Infinity)));
   const legend = el("div.ice-line-legend");
   const result = el("div.ice-compared", { role: "status" });
@@ -44,7 +45,6 @@ export function timelineView(model) {
   const tools = el("div.ice-line-tools", back, player, next, speed, said, el("span.ice-group.ice-end", zooms, comparing, scale, measure));
   const none = el("div.ice-empty", "No snapshots yet: nothing has been committed.");
   const box = el("section.ice-timeline", { ariaLabel: "Timeline" }, none, tools, line, foot);
-  const context = canvas.getContext("2d");
   speed.value = 1200;
 
   let all = [];
@@ -63,10 +63,11 @@ export function timelineView(model) {
   let compare = false;
   let playing = null;
   let timer = null;
-  let frame = 0;
   // What was chosen when we looked last.
   let last;
-  const colours = inks(box, COLOURS, () => draw());
+  let context = null;
+  const redraw = framed(model, paint);
+  const colours = inks(model, line, COLOURS, draw, resize);
 
   const picked = (key) => places.get(model.get("selection")[key]) ?? -1;
   const at = () => moved ?? picked("snapshot");
@@ -74,11 +75,6 @@ export function timelineView(model) {
   const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
   const room = () => Math.max(1, width - LEFT - RIGHT);
   const x = (i) => LEFT + ((units[i] - shown[0]) / (shown[1] - shown[0])) * room();
-
-  function set(name, value) {
-    model.set(name, value);
-    model.save_changes();
-  }
 
   // Data and theme -----------------------------------------------------------------------------------------------------
 
@@ -106,30 +102,18 @@ export function timelineView(model) {
   function resize() {
     if (!line.clientWidth) return;
     width = line.clientWidth;
-    const ratio = Math.min(devicePixelRatio || 1, 3);
-    canvas.width = width * ratio;
-    canvas.height = height() * ratio;
-    colours.follow();
+    context = stretch(canvas, width, height());
     paint();
   }
 
   // Drawing ------------------------------------------------------------------------------------------------------------
 
-  function redraw() {
-    frame ||= requestAnimationFrame(() => {
-      frame = 0;
-      paint();
-    });
-  }
   function paint() {
     if (!width || !all.length || !colours.ink) return;
-    const c = context;
-    const ratio = canvas.width / width;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.clearRect(0, 0, width, height());
+    context.clearRect(0, 0, width, height());
     const [low, high] = [place(-LEFT), place(width + RIGHT)];
     const dense = room() / Math.max(1, high - low) < DENSE;
-    paintHistory(c, colours, styles, { all, x, base, low, high, dense, most, top: FLAGS, width, height: height(), measure: measure.value, now: at(), other: picked("against"), hovered });
+    paintHistory(context, colours, styles, { all, x, base, low, high, dense, most, top: FLAGS, width, height: height(), measure: measure.value, now: at(), other: picked("against"), hovered });
   }
   // The first snapshot that stands right of a place.
   function place(px) {
@@ -186,7 +170,7 @@ export function timelineView(model) {
       fill(result);
       const kinds = Object.entries(SIGNS).filter(([name]) => there.has(name));
       fill(
-      legend,
+        legend,
         kinds.map(([name, sign]) => item(sign, name, tint(colours, styles, "operation:" + name))),
         there.has("") && item("○", "other"),
         most > 0 && el("span", `height: ${WORDS[measure.value]}, log scale to ${amount(measure.value, most)}`),
@@ -209,7 +193,7 @@ export function timelineView(model) {
   // Where to -----------------------------------------------------------------------------------------------------------
 
   function go(to, now = false) {
-    to = Math.max(0, Math.min(all.length - 1, to));
+    to = clamp(0, to, all.length - 1);
     if (!all.length) return;
     // What could not be read is asked for again, as a node: it is selected already.
     if (to === at() && moved === null) return void (model.get("error").text && choose(model, { node: `snapshot:${all[to].id}` }));
@@ -229,7 +213,7 @@ export function timelineView(model) {
     draw();
   }
   function against(to) {
-    to = Math.max(0, Math.min(all.length - 1, to));
+    to = clamp(0, to, all.length - 1);
     setCompare(false);
     reveal(to);
     if (all[to].id !== model.get("selection").against) choose(model, { against: to === at() ? "" : all[to].id });
@@ -258,12 +242,12 @@ export function timelineView(model) {
     else playing = setTimeout(tick, Number(speed.value));
   }
   function zoom(by, px = null) {
-    const size = Math.min(1, Math.max(8 / Math.max(8, all.length), (shown[1] - shown[0]) * by));
-    const kept = px === null ? Math.max(0, Math.min(1, (units[at()] ?? 0.5) - shown[0]) / (shown[1] - shown[0])) : Math.max(0, Math.min(1, (px - LEFT) / room()));
+    const size = clamp(8 / Math.max(8, all.length), (shown[1] - shown[0]) * by, 1);
+    const kept = px === null ? clamp(0, (units[at()] ?? 0.5) - shown[0], 1) / (shown[1] - shown[0]) : clamp(0, (px - LEFT) / room(), 1);
     shift(shown[0] + kept * (shown[1] - shown[0] - size), size);
   }
   function shift(from, size = shown[1] - shown[0]) {
-    from = Math.max(0, Math.min(1 - size, from));
+    from = clamp(0, from, 1 - size);
     const other = from !== shown[0] || size !== shown[1] - shown[0];
     shown = [from, from + size];
     redraw();
@@ -301,65 +285,59 @@ export function timelineView(model) {
   }
   let held = null;
   let dragged = false;
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    // Two fingers pick nothing.
-    held = event.isPrimary ? event.offsetX : null;
-    dragged = false;
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    if (held !== null && (dragged || Math.abs(event.offsetX - held) > 4) && shown[1] - shown[0] < 1) {
-      if (!dragged) canvas.setPointerCapture(event.pointerId);
-      dragged = true;
-      shift(shown[0] + ((held - event.offsetX) / room()) * (shown[1] - shown[0]));
-      held = event.offsetX;
-      return;
-    }
-    const found = nearest(event);
-    canvas.style.cursor = found >= 0 ? "pointer" : "";
-    if (found === hovered) return;
-    hovered = found;
-    describe();
-    redraw();
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    const found = held !== null && !dragged ? nearest(event) : -1;
-    held = null;
-    if (found < 0) return;
-    play(false);
-    if (event.shiftKey || compare) against(found);
-    else go(found, true);
-  });
-  canvas.addEventListener("pointercancel", () => (held = null));
-  canvas.addEventListener("pointerleave", () => {
-    hovered = -1;
-    describe();
-    redraw();
-  });
-  // The wheel is the page's, unless Ctrl says that it is meant, or it goes sideways.
-  canvas.addEventListener(
-    "wheel",
-    (event) => {
+  listen(canvas, {
+    pointerdown(event) {
+      if (event.button) return;
+      // Two fingers pick nothing.
+      held = event.isPrimary ? event.offsetX : null;
+      dragged = false;
+    },
+    pointermove(event) {
+      if (held !== null && (dragged || Math.abs(event.offsetX - held) > 4) && shown[1] - shown[0] < 1) {
+        if (!dragged) canvas.setPointerCapture(event.pointerId);
+        dragged = true;
+        shift(shown[0] + ((held - event.offsetX) / room()) * (shown[1] - shown[0]));
+        held = event.offsetX;
+        return;
+      }
+      const found = nearest(event);
+      canvas.style.cursor = found >= 0 ? "pointer" : "";
+      if (found === hovered) return;
+      hovered = found;
+      describe();
+      redraw();
+    },
+    pointerup(event) {
+      const found = held !== null && !dragged ? nearest(event) : -1;
+      held = null;
+      if (found < 0) return;
+      play(false);
+      if (event.shiftKey || compare) against(found);
+      else go(found, true);
+    },
+    pointercancel: () => (held = null),
+    pointerleave() {
+      hovered = -1;
+      describe();
+      redraw();
+    },
+    // The wheel is the page's, unless Ctrl says that it is meant, or it goes sideways.
+    wheel(event) {
       if (event.ctrlKey) zoom(Math.exp(event.deltaY * 0.004), event.offsetX);
       else if (Math.abs(event.deltaX) <= Math.abs(event.deltaY) || !shift(shown[0] + (event.deltaX / room()) * (shown[1] - shown[0]))) return;
       event.preventDefault();
     },
-    { passive: false },
-  );
+  });
 
-  const sized = new ResizeObserver(resize);
-  sized.observe(line);
-  const ends = [listen(model, ["snapshots"], load), listen(model, ["scale", "measure"], scaled), listen(model, ["selection"], chosen), listen(model, ["comparison"], draw), listen(model, ["cancelled"], () => play(false))];
+  model.listen(["snapshots"], load);
+  model.listen(["scale", "measure"], scaled);
+  model.listen(["selection"], chosen);
+  model.listen(["comparison"], draw);
+  model.listen(["cancelled"], () => play(false));
+  model.end(() => {
+    clearTimeout(timer);
+    clearTimeout(playing);
+  });
   load();
-  return {
-    element: box,
-    end: () => {
-      clearTimeout(timer);
-      clearTimeout(playing);
-      cancelAnimationFrame(frame);
-      sized.disconnect();
-      colours.end();
-      for (const end of ends) end();
-    },
-  };
+  return box;
 }

@@ -1,12 +1,11 @@
 // Deleted positions: a picture of them, where row groups begin, how they are stored, bytes by encoding, and as tables.
 
-import { el, fill, icon, inks, keepFocus, listen } from "./dom.js";
+import { clamp, count, el, fill, icon, keepFocus, listen, plural } from "./dom.js";
 import { gridView } from "./grid.js";
+import { inks, stretch } from "./theme.js";
 
 const HEIGHT = 132; // px that the picture takes at most
 const TABLES = [["positions", "Positions"], ["runs", "Runs"], ["all", "All deletes of the snapshot"]];
-const count = (n) => (typeof n === "number" ? n.toLocaleString("en") : String(n));
-const plural = (n, word) => `${count(n)} ${word}${Number(n) === 1 ? "" : "s"}`;
 const share = (part, all) => {
   const percent = (100 * Number(part)) / Number(all);
   return `${percent > 0 && percent < 0.1 ? "< 0.1" : percent.toFixed(percent < 10 ? 1 : 0)} %`;
@@ -21,8 +20,7 @@ export function vectorsView(model) {
   const tabs = el("div.ice-group", { role: "group", ariaLabel: "Table" });
   const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
   const box = el("section.ice-vectors", { ariaLabel: "Deletes" }, head, picture, facts, el("div.ice-vector-tabs", tabs), tables.positions.element, tables.deletes.element);
-  const context = canvas.getContext("2d");
-  const colours = inks(box, ["line", "accent"], () => paint());
+  const colours = inks(model, picture, ["line", "accent"], paint, paint);
   let table = "positions";
   let layout = { columns: 1, cell: 1 };
   let seen = false;
@@ -34,13 +32,12 @@ export function vectorsView(model) {
 
   // What is asked ------------------------------------------------------------------------------------------------------
 
-  function ask(change = {}) {
-    model.set("vector_of", { node: model.get("selection").node, path: "", footer: false, ...change });
-    model.save_changes();
-  }
+  const ask = (change) => model.put("vector_of", { node: model.get("selection").node, path: "", footer: false, ...change });
   // Only what is looked at is read.
-  function follow() {
-    if (seen && model.get("vector_of").node !== model.get("selection").node) ask();
+  function look() {
+    if (!seen) return;
+    if (model.get("vector_of").node !== model.get("selection").node) ask();
+    showTable();
   }
   function chosen() {
     return has() && vector().cardinality ? table : "all";
@@ -71,7 +68,7 @@ export function vectorsView(model) {
       const of = v.rows === null ? "" : ` of ${plural(v.rows, v.kind === "manifest-dv" ? "entry" : "row").replace("entrys", "entries")} (${share(v.cardinality, v.rows || 1)})`;
       const span = v.cardinality ? ` · ${plural(v.runs, "run")} · positions ${count(Number(v.first))} to ${count(Number(v.last))}` : "";
       fill(
-      head,
+        head,
         el("div.ice-title", icon(model.get("styles"), v.kind, 20), el("div.ice-name", el("span.ice-kind", v.title), el("strong", v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
         v.of && el("div.ice-path", v.of),
         notes,
@@ -106,19 +103,15 @@ export function vectorsView(model) {
     if (!has() || !wide || !colours.line) return;
     const { cells, width, size } = vector().picture;
     canvas.hidden = cells.length === 0;
-    const cell = Math.max(3, Math.min(12, Math.floor(Math.sqrt((wide * HEIGHT) / Math.max(1, cells.length)))));
+    const cell = clamp(3, Math.floor(Math.sqrt((wide * HEIGHT) / Math.max(1, cells.length))), 12);
     const columns = Math.max(1, Math.floor(wide / cell));
     layout = { columns, cell };
     const high = Math.max(1, Math.ceil(cells.length / columns)) * cell;
-    const ratio = Math.min(devicePixelRatio || 1, 3);
-    canvas.width = columns * cell * ratio;
-    canvas.height = high * ratio;
+    const c = stretch(canvas, columns * cell, high);
     canvas.style.width = `${columns * cell}px`;
     canvas.style.height = `${high}px`;
     const { line, accent, dark, plain } = colours;
     const gone = plain ? accent : model.get("styles")["mark:removed"]?.[dark ? "dark" : "light"];
-    const c = context;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const gap = cell > 4 ? 1 : 0.5;
     cells.forEach((n, i) => {
       const [x, y] = [(i % columns) * cell, Math.floor(i / columns) * cell];
@@ -143,35 +136,27 @@ export function vectorsView(model) {
   }
   const say = (text) => (under.textContent = text);
 
-  canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
-    const { cells, width, size } = vector().picture;
-    const i = Math.floor(offsetY / layout.cell) * layout.columns + Math.floor(offsetX / layout.cell);
-    if (cells[i] === undefined) return;
-    const [first, last] = [i * Number(width), Math.min(Number(size), (i + 1) * Number(width)) - 1];
-    const group = vector().borders.filter((start) => Number(start) <= first).length;
-    const where = group ? `, row group ${group - 1}` : "";
-    say(first === last ? `Position ${count(first)}: ${cells[i] ? "deleted" : "not deleted"}${where}` : `Positions ${count(first)} to ${count(last)}: ${count(cells[i])} deleted (${share(cells[i], last - first + 1)})${where}`);
+  listen(canvas, {
+    pointermove({ offsetX, offsetY }) {
+      const { cells, width, size } = vector().picture;
+      const i = Math.floor(offsetY / layout.cell) * layout.columns + Math.floor(offsetX / layout.cell);
+      if (cells[i] === undefined) return;
+      const [first, last] = [i * Number(width), Math.min(Number(size), (i + 1) * Number(width)) - 1];
+      const group = vector().borders.filter((start) => Number(start) <= first).length;
+      const where = group ? `, row group ${group - 1}` : "";
+      say(first === last ? `Position ${count(first)}: ${cells[i] ? "deleted" : "not deleted"}${where}` : `Positions ${count(first)} to ${count(last)}: ${count(cells[i])} deleted (${share(cells[i], last - first + 1)})${where}`);
+    },
+    pointerleave: paint,
   });
-  canvas.addEventListener("pointerleave", paint);
 
-  const sized = new ResizeObserver(() => (colours.follow(), paint()));
-  sized.observe(picture);
   const sight = new IntersectionObserver((entries) => {
     seen = entries.at(-1).isIntersecting;
-    if (!seen) return;
-    follow();
-    showTable();
+    look();
   });
   sight.observe(box);
-  const ends = [listen(model, ["vector", "vector_of", "error"], draw), listen(model, ["selection"], () => (follow(), showTable()))];
+  model.end(() => sight.disconnect());
+  model.listen(["vector", "vector_of", "error"], draw);
+  model.listen(["selection"], look);
   draw();
-  return {
-    element: box,
-    end: () => {
-      sized.disconnect();
-      sight.disconnect();
-      colours.end();
-      for (const end of [...ends, ...Object.values(tables).map((one) => one.end)]) end();
-    },
-  };
+  return box;
 }

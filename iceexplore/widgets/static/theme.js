@@ -1,0 +1,99 @@
+// Light or dark, and what canvases paint with.
+
+import { el } from "./dom.js";
+
+const DARK = "(prefers-color-scheme: dark)";
+
+// Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
+// a page need not do as the system would like.
+function theme() {
+  const { body, documentElement: page } = document;
+  const { jpThemeLight: lab, vscodeThemeKind: code } = body.dataset;
+  const named = page.dataset.theme ?? page.getAttribute("theme");
+  const text = getComputedStyle(body).color;
+  let dark = matchMedia(DARK).matches;
+  if (lab) dark = lab === "false";
+  else if (code) dark = !/light/.test(code);
+  else if (/^(dark|light)$/.test(named)) dark = named === "dark";
+  else if (/^rgb/.test(text)) dark = Math.max(...text.match(/\d+/g).slice(0, 3)) > 127;
+  return dark ? "dark" : "light";
+}
+
+// Calls `run` when attributes of the nodes change, or what the system is asked, until the widget ends.
+function watch(model, nodes, attributes, medias, run) {
+  const observer = new MutationObserver(run);
+  for (const node of nodes) observer.observe(node, attributes);
+  for (const media of medias) media.addEventListener("change", run);
+  model.end(() => {
+    observer.disconnect();
+    for (const media of medias) media.removeEventListener("change", run);
+  });
+}
+
+// Keeps data-ice-theme right while the page's theme changes.
+export function followTheme(model, root) {
+  const apply = () => (root.dataset.iceTheme = theme());
+  apply();
+  watch(model, [document.body, document.documentElement], { attributes: true }, [matchMedia(DARK)], apply);
+}
+
+// Calls `run` when a box has another size, and when it comes into the page.
+export function resized(model, box, run) {
+  const observer = new ResizeObserver(run);
+  observer.observe(box);
+  model.end(() => observer.disconnect());
+}
+
+// What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, and `plain` where the system's
+// colours are forced, in which kinds are told by their icons alone. They are there when `resize` is called, as by
+// `resized`; with every change of them `run` is.
+export function inks(model, box, names, run, resize) {
+  const probe = el("span", { hidden: true });
+  const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
+  const found = {};
+  let host = null;
+  box.append(probe);
+  function read() {
+    for (const name of names) {
+      probe.style.color = `var(--ice-${name})`;
+      found[name] = getComputedStyle(probe).color;
+    }
+    Object.assign(found, { font: getComputedStyle(box).fontFamily, dark: host.dataset.iceTheme === "dark", plain: medias[0].matches });
+    run();
+  }
+  resized(model, box, () => {
+    if (!host) {
+      host = box.closest("[data-ice-theme]");
+      // A theme's style sheet may come later.
+      watch(model, [host], { attributeFilter: ["data-ice-theme"] }, medias, () => (read(), setTimeout(read, 400)));
+      read();
+    }
+    resize();
+  });
+  return found;
+}
+
+// The colour of a kind of node, or of another thing that has a look of its own, in a theme's inks.
+export const tint = (inks, styles, name, otherwise = "muted") => (inks.plain ? inks.ink : (inks.dark ? styles[name]?.dark : styles[name]?.light) ?? inks[otherwise]);
+
+// A canvas of so many px, and as many points as the screen has for them; returns what draws on it, in px.
+export function stretch(canvas, width, height) {
+  const ratio = Math.min(devicePixelRatio || 1, 3);
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  return context;
+}
+
+// What has `draw` called in the next frame, once however often it is asked for.
+export function framed(model, draw) {
+  let frame = 0;
+  model.end(() => cancelAnimationFrame(frame));
+  return () => {
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      draw();
+    });
+  };
+}
