@@ -2,16 +2,15 @@
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
 import { chooseTab, tabRow } from "./controls.js";
-import { copyText, el, enable, fill, same, svg } from "./dom.js";
+import { copyText, el, enable, fill, random, same, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
 const TABS = { trees: "Before and after", files: "Changed files", manifests: "Manifests", rules: "Rules", cost: "Cost", written: "Files written", python: "Python", save: "Save" };
 const GRIDS = ["files", "manifests", "rules", "written"];
-let made = 0; // for ids: several labs may be in a page
 
 export function commitView(model) {
-  const id = `ice-commit-${Date.now().toString(36)}-${made++}`;
+  const id = `ice-${random()}`;
   const get = (name) => model.get("commit_" + name);
   const draft = () => get("draft");
   const button = (text, onclick, extra = {}) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);

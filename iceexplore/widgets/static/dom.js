@@ -79,6 +79,9 @@ export function listen(node, heard) {
   for (const [event, run] of Object.entries(heard)) node.addEventListener(event, run);
 }
 
+// For ids and questions: several widgets may be in a page.
+export const random = () => crypto.getRandomValues(new Uint32Array(1))[0];
+
 // A key that the widget has used is nobody else's.
 export function ours(event) {
   event.preventDefault();

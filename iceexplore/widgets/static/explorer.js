@@ -3,7 +3,7 @@
 
 import { chooseTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, count, el, fill, listen, ours } from "./dom.js";
+import { clamp, count, el, fill, listen, ours, random } from "./dom.js";
 import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
@@ -28,8 +28,6 @@ function later(text) {
 }
 // Percent that either pane keeps.
 const LEAST = 25;
-// For ids: several explorers may be in a page.
-let made = 0;
 
 // The tree, and the details of what is selected beside it.
 function treeView(model) {
@@ -68,7 +66,7 @@ function treeView(model) {
 // A page without Python shows only some of the parts.
 export function explorerView(model, every = PARTS) {
   const parts = every.filter(({ trait }) => model.get(trait) !== undefined);
-  const id = `ice-${Date.now().toString(36)}-${made++}`;
+  const id = `ice-${random()}`;
   let ended = false;
   // The keys of the parts that have been looked at.
   const shown = new Set();

@@ -1,6 +1,6 @@
 // What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
 
-import { copyText, count, plural, saveFile } from "./dom.js";
+import { copyText, count, plural, random, saveFile } from "./dom.js";
 
 const LONGEST = 300; // characters after which Python shortens a cell
 const SIGNS = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
@@ -15,7 +15,7 @@ export function outlet(model, { grid, page, cell, say }) {
   // Asks Python for what no page has; the answer is a message.
   function whole(want, more) {
     const { of, table, sort, filters } = page();
-    const n = crypto.getRandomValues(new Uint32Array(1))[0];
+    const n = random();
     return new Promise((resolve, reject) => {
       wants.set(n, { resolve, reject });
       setTimeout(() => wants.delete(n) && reject(new Error("Python does not answer.")), PATIENCE);

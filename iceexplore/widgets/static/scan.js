@@ -2,14 +2,13 @@
 // and where a row is.
 
 import { chooseTab, menuOf, tabRow } from "./controls.js";
-import { choose, clamp, copyText, el, fill, keepFocus, listen, svg } from "./dom.js";
+import { choose, clamp, copyText, el, fill, keepFocus, listen, random, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
 const TABS = [["why", "Why"], ["tasks", "Read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "Rows"], ["advice", "What would help"], ["rows", "Find a row"]];
 const TABLES = ["tasks", "skipped", "deletes", "head"];
 const DELAY = 120; // ms without a key until what is typed is asked about
-let made = 0; // for ids: several labs may be in a page
 
 const button = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
 const check = (text, onchange, more = {}) => el("label.ice-check", { title: more.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
@@ -151,7 +150,7 @@ function levels({ heads, levels }) {
 }
 
 export function scanView(model) {
-  const id = `ice-scan-${Date.now().toString(36)}-${made++}`;
+  const id = `ice-${random()}`;
   const plan = () => model.get("scan_plan");
   const there = () => plan().of !== undefined;
   const box = filterBox(model, id, submit);
