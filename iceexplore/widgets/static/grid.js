@@ -20,6 +20,7 @@ const PLAIN = /^[ -~]*$/;
 // a row that stands for a node and is opened; without it the node is selected.
 export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
   const summary = el("summary.ice-button");
+  const list = el("div.ice-menu-list");
   const menu = menuOf(summary, { ontoggle: () => drawMenu() });
   const panel = el("div.ice-panel");
   const said = el("span.ice-said.ice-gap", { role: "status" });
@@ -46,6 +47,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   const out = outlet(model, { grid, page, cell: () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus), say });
 
   const body = () => page().rows ?? [];
+  const another = () => drawn.of !== page().of || drawn.table !== page().table;
   const chosen = () => model.get("selection").node;
 
   function ask(change) {
@@ -76,7 +78,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   function drawTable() {
     const now = page();
     const held = panel.contains(document.activeElement);
-    const moved = drawn.of !== now.of || drawn.table !== now.table;
+    const moved = another();
     const turned = moved || drawn.page !== now.page || !same(drawn.sort, now.sort) || !same(drawn.filters, now.filters);
     drawn = now;
     later(null);
@@ -112,7 +114,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       }
       let cell = line.firstChild;
       row.forEach((value, i) => {
-        const words = value === null ? "null" : tail(value);
+        const words = written(value);
         const long = spills(words, ROOM);
         if (value === null) cell.classList.add("ice-null");
         else if (words !== value || (long && words.length > SHORT)) cell.title = value;
@@ -156,11 +158,12 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     font ??= Object.assign(document.createElement("canvas").getContext("2d"), { font: `12px ${getComputedStyle(box).fontFamily}` });
     return font.measureText(words.slice(0, 100)).width;
   }
+  const written = (value) => (value === null ? "null" : tail(value));
   // Whether a text may leave its cell. Only such cells clip: a browser takes long over a thousand that do.
   const spills = (words, room) => !PLAIN.test(words) || widthOf(words) > room;
   // The value of a column that needs most room: columns have their width before the last row is drawn.
   function widest(rows, place) {
-    const widths = rows.map((row) => widthOf(row[place] === null ? "null" : tail(row[place])));
+    const widths = rows.map((row) => widthOf(written(row[place])));
     return rows[widths.indexOf(Math.max(...widths))]?.[place] ?? null;
   }
 
@@ -179,24 +182,20 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const { columns = [], shown = [] } = page();
     menu.hidden = columns.length <= FEW || page().text !== undefined;
     summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
-    const old = menu.querySelector(".ice-menu-list");
-    if (!menu.open) return old?.remove(); // it is made when it is looked at
+    if (!menu.open) return list.remove(); // it is made when it is looked at
     const toggle = (place, on) => {
       const columns = on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place);
       if (columns.length) ask({ columns, page: page().page });
     };
-    const list = el(
-      "div.ice-menu-list",
+    const held = list.contains(document.activeElement) ? document.activeElement.dataset.place : -1;
+    fill(
+      list,
       columns.map(({ name, doc }, place) =>
         el("label", { title: doc || null }, el("input", { type: "checkbox", checked: shown.includes(place), "data-place": place, disabled: shown.length === 1 && shown[0] === place, onchange: (event) => toggle(place, event.target.checked) }), el("span", name)),
       ),
     );
-    const held = menu.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
-    const { scrollTop = 0 } = old ?? {};
-    old?.remove();
-    menu.append(list);
-    if (scrollTop) list.scrollTop = scrollTop;
-    if (held !== undefined) list.querySelector(`[data-place="${held}"]`)?.focus({ preventScroll: true });
+    if (!list.isConnected) menu.append(list);
+    list.querySelector(`[data-place="${held}"]`)?.focus({ preventScroll: true });
   }
 
   function drawPager() {
@@ -206,8 +205,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     if (now.text !== undefined) return fill(pager, said, button("Copy", "Copy", () => out.copied(now.text)));
     if (!now.rows) return;
     const first = now.page * now.size;
-    const all = plural(now.total, "row");
-    const range = now.pages > 1 ? `${count(first + 1)}–${count(first + now.rows.length)} of ${all}` : all;
+    const range = (now.pages > 1 ? `${count(first + 1)}–${count(first + now.rows.length)} of ` : "") + plural(now.total, "row");
     const go = (to, words, name) => button(words, name, () => ask({ page: to }), to < 0 || to >= now.pages || to === now.page);
     const number = el("input.ice-input.ice-number", { inputmode: "numeric", ariaLabel: `Page, of ${count(now.pages)}`, value: count(now.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
       event.stopPropagation();
@@ -249,9 +247,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   // Another table is drawn a frame later than what else the same answer tells: two short frames, not a long one.
   function turn() {
-    const { of, table } = page();
-    const other = drawn.of !== undefined && (drawn.of !== of || drawn.table !== table);
-    if (!other) draw();
+    if (drawn.of === undefined || !another()) draw();
     else if (!turning) turning = requestAnimationFrame(draw);
   }
   const settle = () => turning && draw();
@@ -314,9 +310,8 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const row = rowAt(page().nodes?.indexOf(chosen()));
     if (!row) return;
     const top = row.offsetTop - panel.querySelector("thead").offsetHeight;
-    const bottom = row.offsetTop + row.offsetHeight + 6 - panel.clientHeight;
-    if (top < panel.scrollTop) panel.scrollTop = top;
-    else if (bottom > panel.scrollTop) panel.scrollTop = bottom;
+    const bottom = row.offsetTop + row.offsetHeight + 6;
+    panel.scrollTop = clamp(bottom - panel.clientHeight, panel.scrollTop, top);
   }
   function drawSelection() {
     if (turning) return;

@@ -106,8 +106,7 @@ export function rowsView(model, { styles, label, on }) {
   function reveal(id) {
     if (!at.has(id)) return;
     const top = at.get(id) * ROW;
-    if (top < box.scrollTop) box.scrollTop = top;
-    else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW - box.clientHeight;
+    box.scrollTop = clamp(top + ROW - box.clientHeight, box.scrollTop, top);
   }
   // Gives the tab stop and the focus to a row.
   function moveTo(id = focus) {
@@ -118,6 +117,7 @@ export function rowsView(model, { styles, label, on }) {
     drawn.get(id).element.focus({ preventScroll: true });
     on.focus(id);
   }
+  const rowOf = ({ target }) => rows[at.get(target.closest(".ice-row")?.dataset.id)];
   const step = (by) => moveTo(rows[clamp(0, at.get(focus) + by, rows.length - 1)]?.id);
 
   function type(letter) {
@@ -131,14 +131,14 @@ export function rowsView(model, { styles, label, on }) {
 
   listen(box, {
     click(event) {
-      const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
+      const row = rowOf(event);
       if (!row) return;
       moveTo(row.id);
       if (event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
       else on.select(row);
     },
     dblclick(event) {
-      const row = rows[at.get(event.target.closest?.(".ice-row")?.dataset.id)];
+      const row = rowOf(event);
       if (row && !event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
     },
     focusin: () => on.focus(focus),

@@ -27,7 +27,7 @@ const change = (measure, [more, less]) => [more ? "+" + amount(measure, more) : 
 export function timelineView(model) {
   const styles = model.get("styles");
   const canvas = el("canvas.ice-line-canvas", { ariaHidden: true });
-  const line = el("div.ice-axis", { role: "slider", tabindex: 0, ariaLabel: "Snapshot", ariaValueMin: 1 }, canvas);
+  const line = el("div.ice-axis", { role: "slider", tabindex: 0, ariaLabel: "Snapshot", ariaValueMin: 1, onkeydown: keys }, canvas);
   const select = (label, options, onchange) => el("select.ice-select", { ariaLabel: label, title: label, onchange }, options.map(([value, text]) => el("option", { value }, text)));
   const back = signButton("‹", "Earlier snapshot", () => go(at() - 1, true));
   const player = signButton("▶", "Play through the history", () => play(playing === null));
@@ -54,8 +54,8 @@ export function timelineView(model) {
   let lanes = 1;
   // Of the measure.
   let most = 0;
-  // The part of the units in view.
-  let shown = [0, 1];
+  // The part of the units in view: where it begins, and its size.
+  let [start, span] = [0, 1];
   let width = 0;
   // Where the keys have gone, until we travel there.
   let moved = null;
@@ -74,7 +74,7 @@ export function timelineView(model) {
   const height = () => FLAGS + MAIN + SIDE * (lanes - 1) + 4;
   const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
   const room = () => Math.max(1, width - LEFT - RIGHT);
-  const x = (i) => LEFT + ((units[i] - shown[0]) / (shown[1] - shown[0])) * room();
+  const x = (i) => LEFT + ((units[i] - start) / span) * room();
 
   // Data and theme -----------------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ export function timelineView(model) {
     const byTime = scale.value === "time" && last > first;
     units = all.map((s, i) => (byTime ? (s.ms - first) / (last - first) : all.length > 1 ? i / (all.length - 1) : 0.5));
     most = all.reduce((m, s) => Math.max(m, ...s[measure.value]), 0);
-    shown = [0, 1];
+    [start, span] = [0, 1];
     draw();
   }
   function resize() {
@@ -117,7 +117,7 @@ export function timelineView(model) {
   }
   // The first snapshot that stands right of a place.
   function place(px) {
-    const unit = shown[0] + ((px - LEFT) / room()) * (shown[1] - shown[0]);
+    const unit = start + ((px - LEFT) / room()) * span;
     let [low, high] = [0, units.length - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -205,8 +205,6 @@ export function timelineView(model) {
     else timer = setTimeout(send, DELAY);
   }
   function send() {
-    clearTimeout(timer);
-    timer = null;
     const to = moved;
     moved = null;
     if (all[to] && all[to].id !== model.get("selection").snapshot) choose(model, { snapshot: all[to].id });
@@ -242,25 +240,23 @@ export function timelineView(model) {
     else playing = setTimeout(tick, Number(speed.value));
   }
   function zoom(by, px = null) {
-    const size = clamp(8 / Math.max(8, all.length), (shown[1] - shown[0]) * by, 1);
-    const kept = px === null ? clamp(0, (units[at()] ?? 0.5) - shown[0], 1) / (shown[1] - shown[0]) : clamp(0, (px - LEFT) / room(), 1);
-    shift(shown[0] + kept * (shown[1] - shown[0] - size), size);
+    const size = clamp(8 / Math.max(8, all.length), span * by, 1);
+    const kept = px === null ? clamp(0, (units[at()] ?? 0.5) - start, 1) / span : clamp(0, (px - LEFT) / room(), 1);
+    shift(start + kept * (span - size), size);
   }
-  function shift(from, size = shown[1] - shown[0]) {
-    from = clamp(0, from, 1 - size);
-    const other = from !== shown[0] || size !== shown[1] - shown[0];
-    shown = [from, from + size];
+  function shift(to, size = span) {
+    const before = [start, span].join();
+    [start, span] = [clamp(0, to, 1 - size), size];
     redraw();
-    return other;
+    return [start, span].join() !== before;
   }
   function reveal(i) {
-    const size = shown[1] - shown[0];
-    if (units[i] < shown[0] || units[i] > shown[1]) shift(units[i] - size / 2);
+    if (units[i] < start || units[i] > start + span) shift(units[i] - span / 2);
   }
 
   // Keys and pointer ---------------------------------------------------------------------------------------------------
 
-  line.addEventListener("keydown", (event) => {
+  function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !all.length) return;
     const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity }[event.key];
     const other = picked("against");
@@ -269,7 +265,7 @@ export function timelineView(model) {
     if (!act) return;
     ours(event);
     act();
-  });
+  }
   function escape() {
     play(false);
     setCompare(false);
@@ -293,10 +289,10 @@ export function timelineView(model) {
       dragged = false;
     },
     pointermove(event) {
-      if (held !== null && (dragged || Math.abs(event.offsetX - held) > 4) && shown[1] - shown[0] < 1) {
+      if (held !== null && (dragged || Math.abs(event.offsetX - held) > 4) && span < 1) {
         if (!dragged) canvas.setPointerCapture(event.pointerId);
         dragged = true;
-        shift(shown[0] + ((held - event.offsetX) / room()) * (shown[1] - shown[0]));
+        shift(start + ((held - event.offsetX) / room()) * span);
         held = event.offsetX;
         return;
       }
@@ -324,7 +320,7 @@ export function timelineView(model) {
     // The wheel is the page's, unless Ctrl says that it is meant, or it goes sideways.
     wheel(event) {
       if (event.ctrlKey) zoom(Math.exp(event.deltaY * 0.004), event.offsetX);
-      else if (Math.abs(event.deltaX) <= Math.abs(event.deltaY) || !shift(shown[0] + (event.deltaX / room()) * (shown[1] - shown[0]))) return;
+      else if (Math.abs(event.deltaX) <= Math.abs(event.deltaY) || !shift(start + (event.deltaX / room()) * span)) return;
       event.preventDefault();
     },
   });
