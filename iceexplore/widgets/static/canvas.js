@@ -1,7 +1,7 @@
 // The picture of a forest: cards on a canvas that pans and zooms, beside an overview.
 
 import { cardPainter, ICONS, WORDS } from "./cards.js";
-import { clamp, el, listen } from "./dom.js";
+import { clamp, el, listen, timer } from "./dom.js";
 import { SIZE } from "./layout.js";
 import { framed, inks, stretch } from "./theme.js";
 
@@ -23,7 +23,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
   const state = { selected: null, focus: null, hasFocus: false, hits: new Set(), hovered: null };
-  let timer = null;
+  const wait = timer(model);
   // The minimap's cards.
   let dirty = true;
   let overview = null;
@@ -236,7 +236,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     hideTip();
     state.hovered = row?.id ?? null;
     redraw();
-    if (row) timer = setTimeout(() => showTip(row, event.offsetX, event.offsetY), SLOW);
+    if (row) wait(() => showTip(row, event.offsetX, event.offsetY), SLOW);
   }
   function showTip({ node }, x, y) {
     tip.textContent = [node.tooltip || node.label, node.reason].filter(Boolean).join("\n");
@@ -245,7 +245,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     tip.style.top = `${y + 18 + tip.offsetHeight > view.height ? Math.max(4, y - tip.offsetHeight - 8) : y + 18}px`;
   }
   function hideTip() {
-    clearTimeout(timer);
+    wait();
     tip.hidden = true;
   }
 
@@ -257,7 +257,6 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     return new Promise((done) => file.toBlob(done, "image/png"));
   }
 
-  model.end(() => clearTimeout(timer));
   return {
     element: box,
     show,

@@ -79,6 +79,18 @@ export function listen(node, heard) {
   for (const [event, run] of Object.entries(heard)) node.addEventListener(event, run);
 }
 
+// Runs what it is given after so many ms, in place of what was to run: `wait(run, ms)`; nothing after `wait()`, nor once
+// the widget has ended.
+export function timer(model) {
+  let running;
+  const wait = (run, ms) => {
+    clearTimeout(running);
+    running = run && setTimeout(run, ms);
+  };
+  model.end(wait);
+  return wait;
+}
+
 // For ids and questions: several widgets may be in a page.
 export const random = () => crypto.getRandomValues(new Uint32Array(1))[0];
 

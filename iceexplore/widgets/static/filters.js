@@ -1,6 +1,6 @@
 // The filters of a table: one that is typed, and those that are kept, each of a column or of all.
 
-import { el, fill, same } from "./dom.js";
+import { el, fill, same, timer } from "./dom.js";
 
 const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
 const DELAY = 300; // ms without a key until what is typed filters
@@ -22,7 +22,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
   let draft = null; // the filter that is being typed
   let answered = null; // the same in the page that is shown
-  let timer = null;
+  const wait = timer(model);
 
   const written = () => ({ column: column.value === "" ? null : Number(column.value), op: column.value === "" ? "contains" : operator.value, value: text.value });
   const kept = () => (current().filters ?? []).filter((filter) => !same(filter, draft));
@@ -53,11 +53,10 @@ export function filterBar(model, { label, page, current, ask, say }) {
     return !wrong;
   }
   function typed() {
-    clearTimeout(timer);
-    timer = setTimeout((page().whole ?? 0) <= MANY ? apply : sound, DELAY);
+    wait((page().whole ?? 0) <= MANY ? apply : sound, DELAY);
   }
   function apply(done) {
-    clearTimeout(timer);
+    wait();
     if (!sound(done)) return false;
     const others = kept();
     const now = written();
@@ -135,6 +134,5 @@ export function filterBar(model, { label, page, current, ask, say }) {
     if (fault) tell(fault);
   }
 
-  model.end(() => clearTimeout(timer));
   return { bar, chips, focus, forget, begin, clear, drawColumns, drawChips, settle, miss };
 }

@@ -1,7 +1,7 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
 import { menuOf } from "./controls.js";
-import { choose, clamp, count, el, enable, fill, keepFocus, lines, listen, ours, plural, same, tail } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, keepFocus, lines, listen, ours, plural, same, tail, timer } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
 import { resized } from "./theme.js";
@@ -40,7 +40,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   let tall = 400; // px that are in view; this and how far it is scrolled are heard of: to ask takes a layout
   let [across, down] = [0, 0];
   let rest = null; // draws rows that are not in view
-  let pause = null;
+  const wait = timer(model);
   let turning = 0; // the frame in which another table is drawn
   let font = null; // to measure text
 
@@ -148,10 +148,9 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   // What is in view is drawn at once; the rows below it when somebody goes there or pauses, so that no frame has all of a
   // page's cells to lay out, and who clicks through a tree never waits for what is out of sight.
   function later(more) {
-    clearTimeout(pause);
     rest = more;
     const next = () => rest && (rest(SOME), requestAnimationFrame(next));
-    if (more) pause = setTimeout(next, PAUSE);
+    wait(more && next, PAUSE);
   }
   const finish = () => rest?.(Infinity);
   function widthOf(words) {

@@ -1,7 +1,7 @@
 // The tree as rows, for the keyboard, for screen readers and as a list: one tab stop, arrows to walk (WAI-ARIA tree
 // pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
 
-import { clamp, colour, el, fill, icon, listen } from "./dom.js";
+import { clamp, colour, el, fill, icon, listen, timer } from "./dom.js";
 
 // Px, as in the style sheet.
 const ROW = 36;
@@ -24,7 +24,7 @@ export function rowsView(model, { styles, label, on }) {
   let focus = null;
   let state = { selected: null, hits: new Set() };
   let typed = "";
-  let timer = null;
+  const wait = timer(model);
 
   function show(next, marks) {
     Object.assign(state, marks);
@@ -121,8 +121,7 @@ export function rowsView(model, { styles, label, on }) {
   const step = (by) => moveTo(rows[clamp(0, at.get(focus) + by, rows.length - 1)]?.id);
 
   function type(letter) {
-    clearTimeout(timer);
-    timer = setTimeout(() => (typed = ""), 700);
+    wait(() => (typed = ""), 700);
     typed += letter.toLowerCase();
     const from = at.get(focus) + (typed.length > 1 ? 0 : 1);
     const found = [...rows.slice(from), ...rows.slice(0, from)].find(({ node }) => node.label.toLowerCase().startsWith(typed));
@@ -173,7 +172,6 @@ export function rowsView(model, { styles, label, on }) {
     },
   });
 
-  model.end(() => clearTimeout(timer));
   return {
     element: box,
     show,

@@ -2,7 +2,7 @@
 // and where a row is.
 
 import { chooseTab, menuOf, tabRow } from "./controls.js";
-import { choose, clamp, copyText, el, fill, keepFocus, listen, random, svg } from "./dom.js";
+import { choose, clamp, copyText, el, fill, keepFocus, listen, random, svg, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -24,13 +24,13 @@ function blocks(model, list) {
     if (kind === "go") return el("button.ice-link", { onclick: () => choose(model, to) }, words);
     return el(kind === "code" ? "code" : "span", { class: `ice-${kind}` }, words);
   };
-  const row = (tag, cells) => el("tr", cells.map((cell) => el(tag, { scope: tag === "th" ? "col" : null }, cell.map(part))));
+  const row = (tag, cells) => el("tr", cells.map((cell) => el(tag, { scope: tag === "th" && "col" }, cell.map(part))));
   const draw = {
     list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
     table: (heads, rows) => el("table.ice-terms", el("thead", row("th", heads)), el("tbody", rows.map((cells) => row("td", cells)))),
     code: (text) => el("div.ice-statement", el("pre", text), copier(text, "Copy")),
   };
-  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el(kind === "h" ? "h4" : "p", {}, rest[0].map(part)));
+  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el(kind === "h" ? "h4" : "p", rest[0].map(part)));
 }
 function copier(text, label) {
   const made = button(label, async () => {
@@ -48,24 +48,27 @@ function filterBox(model, id, submit) {
   let open = false;
   let at = -1; // the choice that Enter takes
   let pending = 0; // an arrow that waits for the choices
-  let timer = null;
+  const wait = timer(model);
 
-  const here = () => input.matches(":focus") && model.get("scan_hint").text === input.value;
-  const choices = () => (open && here() && model.get("scan_hint").at === input.selectionStart ? model.get("scan_hint").choices : []);
+  const hint = () => model.get("scan_hint");
+  const here = () => input.matches(":focus") && hint().text === input.value;
+  const choices = () => (open && here() && hint().at === input.selectionStart ? hint().choices : []);
   function send() {
-    clearTimeout(timer);
+    wait();
     model.ask("scan_draft", { text: input.value, at: input.selectionStart });
   }
   function show() {
     open = true;
     send();
   }
-  function close() {
-    open = false;
+  // Nothing is chosen of the list yet, or any more.
+  function reset(opened) {
+    open = opened;
     at = -1;
     pending = 0;
     draw();
   }
+  const close = () => reset(false);
   function draw() {
     const found = choices();
     if (found.length && pending) at = pending > 0 ? 0 : found.length - 1;
@@ -77,7 +80,7 @@ function filterBox(model, id, submit) {
     input.setAttribute("aria-activedescendant", at < 0 ? "" : `${id}-${at}`);
     const chosen = list.children[at];
     if (chosen) list.scrollTop = clamp(chosen.offsetTop + chosen.offsetHeight - list.clientHeight, list.scrollTop, chosen.offsetTop);
-    const { error, unfinished, start, end } = model.get("scan_hint");
+    const { error, unfinished, start, end } = hint();
     // not while a word is being completed, and not what is said below already
     const wrong = here() && input.value.trim() && !(found.length && (unfinished || start < end)) && model.get("scan_plan").filter !== input.value.trim() ? error : "";
     fault.hidden = !wrong;
@@ -86,7 +89,7 @@ function filterBox(model, id, submit) {
     input.ariaInvalid = Boolean(wrong) && !unfinished;
   }
   function accept(i) {
-    const { start, end } = model.get("scan_hint");
+    const { start, end } = hint();
     const text = choices()[i][0];
     const before = input.value.slice(0, start);
     const after = input.value.slice(end);
@@ -120,19 +123,14 @@ function filterBox(model, id, submit) {
       act();
     },
     input() {
-      open = true;
-      at = -1;
-      pending = 0;
-      clearTimeout(timer);
-      timer = setTimeout(send, DELAY);
-      draw();
+      wait(send, DELAY);
+      reset(true);
     },
     blur: close,
   });
   const take = () => (input.value.trim() === model.get("scan_filter") ? null : (input.value = model.get("scan_filter")), draw());
   model.listen(["scan_hint", "scan_plan"], draw);
   model.listen(["scan_filter"], take);
-  model.end(() => clearTimeout(timer));
   take();
   return { element: el("div.ice-combo", input, el("div.ice-scan-pop", fault, list)), value: () => input.value };
 }

@@ -1,6 +1,6 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, clamp, count, el, enable, fill, listen, ours, signButton } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, listen, ours, signButton, timer } from "./dom.js";
 import { paintHistory, SIGNS } from "./history.js";
 import { framed, inks, stretch, tint } from "./theme.js";
 
@@ -62,7 +62,7 @@ export function timelineView(model) {
   let hovered = -1;
   let compare = false;
   let playing = null;
-  let timer = null;
+  const wait = timer(model);
   // What was chosen when we looked last.
   let last;
   let context = null;
@@ -200,9 +200,8 @@ export function timelineView(model) {
     moved = to;
     reveal(to);
     draw();
-    clearTimeout(timer);
+    wait(!now && send, DELAY);
     if (now) send();
-    else timer = setTimeout(send, DELAY);
   }
   function send() {
     const to = moved;
@@ -330,10 +329,7 @@ export function timelineView(model) {
   model.listen(["selection"], chosen);
   model.listen(["comparison"], draw);
   model.listen(["cancelled"], () => play(false));
-  model.end(() => {
-    clearTimeout(timer);
-    clearTimeout(playing);
-  });
+  model.end(() => clearTimeout(playing));
   load();
   return box;
 }
