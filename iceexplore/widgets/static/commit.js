@@ -13,7 +13,7 @@ export function commitView(model) {
   const id = `ice-${random()}`;
   const get = (name) => model.get("commit_" + name);
   const draft = () => get("draft");
-  const button = (text, onclick, extra = {}) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
+  const button = (text, onclick, extra) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
   const problem = (title, ...parts) => el("div.ice-problem.ice-is-error", el("strong", title), ...parts.filter(Boolean).map((part) => el("div", part)));
 
   const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
@@ -43,9 +43,9 @@ export function commitView(model) {
     const input =
       kind === "choice"
         ? el("select.ice-select", props, choices.map(([known, title]) => el("option", { value: known }, title)))
-        : el("input", { ...props, class: kind === "flag" ? "ice-check" : "ice-input", type: kind === "flag" ? "checkbox" : number ? "number" : "text", placeholder: number ? first : null, min, max, step: number ? (kind === "int" ? 1 : "any") : null, spellcheck: "false", autocomplete: "off" });
-    const told = help && (more ? el("details", el("summary", { id: key + "-help" }, help), more) : el("span", { id: key + "-help" }, help));
-    const element = el(`div.ice-field.ice-is-${where ? kind : "text"}`, el("label", { for: key }, label), input, told && el("small", told));
+        : el("input", { ...props, class: kind === "flag" ? "ice-check" : "ice-input", type: kind === "flag" ? "checkbox" : number ? "number" : "text", placeholder: number && first, min, max, step: kind === "int" ? 1 : number && "any", spellcheck: "false", autocomplete: "off" });
+    const told = help && el(more ? "summary" : "span", { id: key + "-help" }, help);
+    const element = el(`div.ice-field.ice-is-${where ? kind : "text"}`, el("label", { for: key }, label), input, told && el("small", more ? el("details", told, more) : told));
     const show = (fields) => {
       const now = value(where, field);
       if (kind === "flag") input.checked = now;
@@ -126,7 +126,7 @@ export function commitView(model) {
   function drawLine() {
     const { lines: names = [], current = 0, steps: list = [], at = 0, ends = [], code: text = "" } = get("line");
     const titles = ["Start", ...list.map(({ title }, i) => `${i + 1} ${title}`)];
-    renew(steps, titles.map((title, i) => el("li", button(title, () => ask("go", { line: current, at: i }), { ariaCurrent: i === at ? "step" : null, ...(i > at ? { class: "ice-undone", ariaLabel: `${title}, undone` } : {}) }))));
+    renew(steps, titles.map((title, i) => el("li", button(title, () => ask("go", { line: current, at: i }), { ariaCurrent: i === at ? "step" : null, ...(i > at && { class: "ice-undone", ariaLabel: `${title}, undone` }) }))));
     lines.hidden = names.length < 2;
     renew(lines, names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })));
     enable(undo, at > 0);

@@ -31,7 +31,7 @@ const present = (children) => children.flat().filter((child) => child || child =
 export const fill = (box, ...children) => box.replaceChildren(...present(children));
 
 // A button with a sign or a short word, and what it says to who points at it or hears it.
-export const signButton = (text, label, onclick, extra = {}) => el("button.ice-button", { ariaLabel: label, title: label, onclick, ...extra }, text);
+export const signButton = (text, label, onclick, extra) => el("button.ice-button", { ariaLabel: label, title: label, onclick, ...extra }, text);
 
 // A drawing of lines in the colour of the text, 16 by 16.
 export const lines = (d, size = 14) => sign("svg", size, [svg("path", { d })]);

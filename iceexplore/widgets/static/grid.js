@@ -55,7 +55,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const queries = model.get("query");
     const { of, table, sort = null, filters = [], columns } = now;
     const kept = columns && typeof columns[0] !== "number" ? page().shown : columns;
-    asked = { of, table, page: 0, sort, filters, ...(kept ? { columns: kept } : {}), ...change, n: Math.max(queries[grid]?.n ?? 0, page().n ?? 0) + 1 };
+    asked = { of, table, page: 0, sort, filters, ...(kept && { columns: kept }), ...change, n: Math.max(queries[grid]?.n ?? 0, page().n ?? 0) + 1 };
     model.put("query", { ...queries, [grid]: asked });
     drawState();
   }
@@ -383,5 +383,5 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 // Selects a node, and the snapshot that it is of.
 export function chooseNode(model, node) {
   const snapshot = /^(?:snapshot|root|manifest|file|statistics):(-?\d+)/.exec(node)?.[1];
-  choose(model, { node, ...(snapshot ? { snapshot } : {}) });
+  choose(model, { node, ...(snapshot && { snapshot }) });
 }

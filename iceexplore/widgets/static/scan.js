@@ -11,7 +11,7 @@ const TABLES = ["tasks", "skipped", "deletes", "head"];
 const DELAY = 120; // ms without a key until what is typed is asked about
 
 const button = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
-const check = (text, onchange, more = {}) => el("label.ice-check", { title: more.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
+const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
 
 const ask = (model, want, more) => model.ask("scan_ask", { ...more, want });
 

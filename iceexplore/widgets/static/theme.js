@@ -64,6 +64,7 @@ export function inks(model, box, names, run, resize) {
   resized(model, box, () => {
     if (!host) {
       host = box.closest("[data-ice-theme]");
+      if (!host) return;
       // A theme's style sheet may come later.
       watch(model, [host], { attributeFilter: ["data-ice-theme"] }, medias, () => (read(), setTimeout(read, 400)));
       read();

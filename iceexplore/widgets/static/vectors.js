@@ -13,7 +13,7 @@ const share = (part, all) => {
 
 export function vectorsView(model) {
   const head = el("div.ice-vector-head");
-  const canvas = el("canvas.ice-cells");
+  const canvas = el("canvas.ice-cells", { role: "img" });
   const under = el("div.ice-cell-said");
   const picture = el("div.ice-vector-picture", { hidden: true }, canvas, under);
   const facts = el("div.ice-vector-facts", { hidden: true });
@@ -27,8 +27,6 @@ export function vectorsView(model) {
 
   const vector = () => (model.get("vector").node === model.get("vector_of").node ? model.get("vector") : {});
   const has = () => vector().picture !== undefined;
-  const key = () => `${vector().node}\n${vector().path}`;
-  const rows = () => vector().rows ?? vector().picture.size;
 
   // What is asked ------------------------------------------------------------------------------------------------------
 
@@ -39,19 +37,17 @@ export function vectorsView(model) {
     if (model.get("vector_of").node !== model.get("selection").node) ask();
     showTable();
   }
-  function chosen() {
-    return has() && vector().cardinality ? table : "all";
-  }
   function showTable() {
     if (!seen) return;
-    const now = chosen();
+    const some = has() && vector().cardinality;
+    const now = some ? table : "all";
     const { snapshot } = model.get("selection");
     tables.positions.element.hidden = now === "all";
     tables.deletes.element.hidden = now !== "all" || !snapshot;
-    const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", key(), now];
+    const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", `${vector().node}\n${vector().path}`, now];
     const page = model.get("pages")[grid] ?? {};
     if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
-    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : has() && vector().cardinality)).map(([one, title]) => el("button.ice-button.ice-wordy", { "data-key": one, ariaPressed: one === now, onclick: () => ((table = one), showTable()) }, title));
+    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : some)).map(([one, title]) => el("button.ice-button.ice-wordy", { "data-key": one, ariaPressed: one === now, onclick: () => ((table = one), showTable()) }, title));
     keepFocus(tabs, () => fill(tabs, buttons), tables.deletes.element.querySelector("[tabindex='0']"));
   }
 
@@ -86,10 +82,10 @@ export function vectorsView(model) {
       el("tr", el("th", { scope: "row" }, name), el("td.ice-right", bytes === null ? "–" : `${count(bytes)} B`), el("td.ice-bytes-cell", el("span.ice-bytes-bar", { style: { width: `${Math.max(bytes ? 1 : 0, (100 * Number(bytes)) / most)}%` } })), el("td.ice-evidence", note));
     const kinds = Object.entries(v.containers).map(([kind, n]) => `${count(n)} ${kind}`);
     const known = v.borders_from;
-    const groups = v.groups.length
-      ? el("details.ice-rest", el("summary", `${plural(v.groups.length, "row group")}`), el("table.ice-table", el("thead", el("tr", ...["Row group", "Rows", "Deleted", "Share"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", ...v.groups.map(([all, gone], i) => el("tr", ...[i, all, gone].map((n) => el("td.ice-right", count(n))), el("td.ice-right", share(gone, all || 1)))))))
-      : null;
-    const read = known !== "footer" && v.rows && v.kind !== "manifest-dv" ? el("button.ice-button.ice-wordy", { onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer") : null;
+    const groups =
+      v.groups[0] &&
+      el("details.ice-rest", el("summary", plural(v.groups.length, "row group")), el("table.ice-table", el("thead", el("tr", ["Row group", "Rows", "Deleted", "Share"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", v.groups.map(([all, gone], i) => el("tr", [i, all, gone].map((n) => el("td.ice-right", count(n))), el("td.ice-right", share(gone, all || 1)))))));
+    const read = known !== "footer" && v.rows > 0 && v.kind !== "manifest-dv" && el("button.ice-button.ice-wordy", { onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer");
     fill(
       facts,
       el("table.ice-bytes", el("caption", "Bytes by encoding"), el("tbody", v.encodings.map(line))),
@@ -101,7 +97,7 @@ export function vectorsView(model) {
   function paint() {
     const wide = picture.clientWidth;
     if (!has() || !wide || !colours.line) return;
-    const { cells, width, size } = vector().picture;
+    const { cardinality, borders, rows, picture: { cells, width, size } } = vector();
     canvas.hidden = cells.length === 0;
     const cell = clamp(3, Math.floor(Math.sqrt((wide * HEIGHT) / Math.max(1, cells.length))), 12);
     const columns = Math.max(1, Math.floor(wide / cell));
@@ -125,13 +121,11 @@ export function vectorsView(model) {
     });
     c.globalAlpha = 1;
     c.fillStyle = accent;
-    for (const start of vector().borders) {
+    for (const start of borders) {
       const i = Math.floor(Number(start) / Number(width));
       if (start > 0) c.fillRect((i % columns) * cell - gap, Math.floor(i / columns) * cell - gap, 2, cell + gap);
     }
-    const { cardinality, borders } = vector();
-    canvas.setAttribute("role", "img");
-    canvas.ariaLabel = `${count(cardinality)} of ${count(rows())} positions deleted; the table below has them`;
+    canvas.ariaLabel = `${count(cardinality)} of ${count(rows ?? size)} positions deleted; the table below has them`;
     say(`Each square is ${Number(width) === 1 ? "one position" : plural(Number(width), "position")}${Number(width) > 1 ? ", the stronger the more are deleted" : ""}; ${count(size)} in all${borders.length > 1 ? "; a line begins a row group" : ""}.`);
   }
   const say = (text) => (under.textContent = text);
