@@ -70,17 +70,9 @@ export function mapView(model, options = {}) {
   // The picture's own keys: Shift and arrows move it, + - 0 zoom, / goes to the search.
   function key(event) {
     const far = 60;
-    const acts = { "/": () => find.focus() };
-    if (!list())
-      Object.assign(acts, {
-        "+": nearer,
-        "=": nearer,
-        "-": farther,
-        0: picture.fit,
-        Escape: picture.hideTip,
-      });
-    const moves = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] };
-    const act = event.shiftKey && moves[event.key] && !list() ? () => picture.pan(...moves[event.key]) : acts[event.key];
+    const move = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] }[event.key];
+    const acts = { "+": nearer, "=": nearer, "-": farther, 0: picture.fit, Escape: picture.hideTip };
+    const act = event.key === "/" ? find.focus : list() ? null : event.shiftKey && move ? () => picture.pan(...move) : acts[event.key];
     act?.();
     return Boolean(act);
   }

@@ -1,6 +1,6 @@
 // What is wrong in what has been read: by severity and kind, each with the way to its node.
 
-import { choose, count, el, enable, fill, plural } from "./dom.js";
+import { choose, count, el, enable, fill, keepFocus, plural } from "./dom.js";
 
 const SIGNS = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
 
@@ -26,19 +26,17 @@ export function problemsView(model) {
 
   function drawBar() {
     const { counts = {}, read, manifests } = said();
-    const held = sums.contains(document.activeElement) ? [...sums.children].indexOf(document.activeElement) : -1;
+    const held = [...sums.children].indexOf(document.activeElement);
     fill(
       sums,
       Object.entries(SIGNS).map(([severity, [, word]]) =>
         enable(el("button.ice-button.ice-wordy", { ariaPressed: model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + plural(counts[severity] ?? 0, word)), counts[severity]),
       ),
     );
-    if (held >= 0) sums.children[held]?.focus();
+    sums.children[held]?.focus();
     const left = manifests - read;
     covered.textContent = read === undefined ? "" : bare() ? "the table has no snapshot" : manifests === null ? "which manifests this snapshot has cannot be read" : manifests ? `${count(read)} of ${plural(manifests, "manifest")} of this snapshot read` : "this snapshot has no manifests";
-    const lost = document.activeElement === all && !(left > 0);
-    all.hidden = !(left > 0);
-    if (lost) list.focus();
+    keepFocus(all, () => (all.hidden = !(left > 0)), list);
     enable(all, model.get("busy") === "");
     all.textContent = read ? `Read the other ${left === 1 ? "one" : count(left)}` : `Read ${manifests === 1 ? "it" : "all"}`;
   }

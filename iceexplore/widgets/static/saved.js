@@ -15,7 +15,7 @@ function staticModel(saved) {
     if (JSON.stringify(traits[name]) === JSON.stringify(value)) return;
     const before = traits[name];
     traits[name] = value;
-    for (const run of [...(heard.get("change:" + name) ?? [])]) run();
+    for (const run of heard.get("change:" + name) ?? []) run();
     answers[name]?.(value, before);
   };
 
@@ -61,14 +61,14 @@ function staticModel(saved) {
   };
   return {
     get: (name) => traits[name],
-    set: (name, value) => (typeof name === "string" ? set(name, value) : Object.entries(name).forEach(([key, v]) => set(key, v))),
+    set,
     save_changes() {},
     on: (name, run) => heard.set(name, [...(heard.get(name) ?? []), run]),
     off: (name, run) => heard.set(name, (heard.get(name) ?? []).filter((other) => other !== run)),
     send(message) {
       const found = tableOf(message);
       const said = found ? whole(found, message) : { grid: message.grid, n: message.n, error: "This table is not in this page." };
-      for (const run of [...(heard.get("msg:custom") ?? [])]) run(said);
+      for (const run of heard.get("msg:custom") ?? []) run(said);
     },
     start: () => answers.selection(traits.selection, traits.selection),
   };
