@@ -13,7 +13,6 @@ const EDGE = 40;
 const SLOW = 350;
 // px of width from which on a minimap covers no card that is looked at.
 const MINI = 450;
-const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen", "warning"];
 
 export function canvasView(model, { styles, onSelect, onToggle }) {
   const canvas = el("canvas.ice-canvas", { ariaHidden: true });
@@ -36,7 +35,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     cards.forget();
     redraw();
   };
-  const colours = inks(model, box, COLOURS, forget, resize);
+  const colours = inks(model, box, forget, resize);
   const cards = cardPainter(colours, styles);
 
   function resize() {
@@ -162,9 +161,9 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     const [x, y] = [at(view.x), at(view.y)];
     c.strokeRect(x, y, clamp(3, (view.width / view.scale) * k, mini.width - 1 - x), clamp(3, (view.height / view.scale) * k, mini.height - 1 - y));
   }
-  function miniTo(event) {
+  function miniTo({ offsetX, offsetY }) {
     const k = miniScale() / view.scale;
-    moveTo(view.width / 2 - (event.offsetX - 4) / k, view.height / 2 - (event.offsetY - 4) / k);
+    moveTo(view.width / 2 - (offsetX - 4) / k, view.height / 2 - (offsetY - 4) / k);
   }
   listen(mini, {
     pointerdown(event) {
@@ -181,10 +180,10 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   // Where the picture was when the first of them came.
   let held;
   listen(canvas, {
-    pointerdown(event) {
-      if (event.button) return;
+    pointerdown({ button, pointerId, offsetX, offsetY }) {
+      if (button) return;
       if (!pointers.size) held = { ...view };
-      pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+      pointers.set(pointerId, [offsetX, offsetY]);
       dragged = pointers.size > 1;
       hideTip();
     },
@@ -202,18 +201,18 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
         zoom(apart(now) / apart(last), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
       } else pan(now[0] - last[0], now[1] - last[1]);
     },
-    pointerup(event) {
-      if (!pointers.delete(event.pointerId) || dragged) return;
-      const row = hit(event.offsetX, event.offsetY);
+    pointerup({ pointerId, offsetX, offsetY }) {
+      if (!pointers.delete(pointerId) || dragged) return;
+      const row = hit(offsetX, offsetY);
       if (!row) return;
-      if (onTwisty(row, event.offsetX)) onToggle(row);
+      if (onTwisty(row, offsetX)) onToggle(row);
       else onSelect(row);
     },
     // The finger scrolls the page after all.
-    pointercancel: (event) => pointers.delete(event.pointerId) && moveTo(held.x, held.y, held.scale),
-    dblclick(event) {
-      const row = hit(event.offsetX, event.offsetY);
-      if (row && !row.node.leaf && !onTwisty(row, event.offsetX)) onToggle(row);
+    pointercancel: ({ pointerId }) => pointers.delete(pointerId) && moveTo(held.x, held.y, held.scale),
+    dblclick({ offsetX, offsetY }) {
+      const row = hit(offsetX, offsetY);
+      if (row && !row.node.leaf && !onTwisty(row, offsetX)) onToggle(row);
     },
     // The wheel is the page's, unless the tree has the focus or Ctrl says that it is meant; at the end it is the page's again.
     wheel(event) {
@@ -229,14 +228,14 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
       redraw();
     },
   });
-  function hover(event) {
-    const row = hit(event.offsetX, event.offsetY);
+  function hover({ offsetX, offsetY }) {
+    const row = hit(offsetX, offsetY);
     canvas.style.cursor = row ? "pointer" : "grab";
     if (row?.id === state.hovered) return;
     hideTip();
     state.hovered = row?.id ?? null;
     redraw();
-    if (row) wait(() => showTip(row, event.offsetX, event.offsetY), SLOW);
+    if (row) wait(() => showTip(row, offsetX, offsetY), SLOW);
   }
   function showTip({ node }, x, y) {
     tip.textContent = [node.tooltip || node.label, node.reason].filter(Boolean).join("\n");

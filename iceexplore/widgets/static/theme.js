@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 
 const DARK = "(prefers-color-scheme: dark)";
+const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen"];
 
 // Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
 // a page need not do as the system would like.
@@ -47,14 +48,14 @@ export function resized(model, box, run) {
 // What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, and `plain` where the system's
 // colours are forced, in which kinds are told by their icons alone. They are there when `resize` is called, as by
 // `resized`; with every change of them `run` is.
-export function inks(model, box, names, run, resize) {
+export function inks(model, box, run, resize) {
   const probe = el("span", { hidden: true });
   const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
   const found = {};
   let host = null;
   box.append(probe);
   function read() {
-    for (const name of names) {
+    for (const name of COLOURS) {
       probe.style.color = `var(--ice-${name})`;
       found[name] = getComputedStyle(probe).color;
     }
@@ -75,7 +76,7 @@ export function inks(model, box, names, run, resize) {
 }
 
 // The colour of a kind of node, or of another thing that has a look of its own, in a theme's inks.
-export const tint = (inks, styles, name, otherwise = "muted") => (inks.plain ? inks.ink : (inks.dark ? styles[name]?.dark : styles[name]?.light) ?? inks[otherwise]);
+export const tint = (inks, styles, name) => (inks.plain ? inks.ink : (inks.dark ? styles[name]?.dark : styles[name]?.light) ?? inks.muted);
 
 // A canvas of so many px, and as many points as the screen has for them; returns what draws on it, in px.
 export function stretch(canvas, width, height) {

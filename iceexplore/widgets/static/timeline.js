@@ -10,7 +10,6 @@ const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
 const DELAY = 150;
 // px apart: nearer ones are drawn together.
 const DENSE = 7;
-const COLOURS = ["paper", "ink", "muted", "accent", "chosen"];
 const SCALES = [["steps", "One step each"], ["time", "By time"]];
 const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
 const WORDS = { rows: "rows added ↑, deleted ↓", files: "files added ↑, removed ↓", bytes: "bytes added ↑, removed ↓" };
@@ -67,7 +66,7 @@ export function timelineView(model) {
   let last;
   let context = null;
   const redraw = framed(model, paint);
-  const colours = inks(model, line, COLOURS, draw, resize);
+  const colours = inks(model, line, draw, resize);
 
   const picked = (key) => places.get(model.get("selection")[key]) ?? -1;
   const at = () => moved ?? picked("snapshot");

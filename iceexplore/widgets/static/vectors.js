@@ -20,7 +20,7 @@ export function vectorsView(model) {
   const tabs = el("div.ice-group", { role: "group", ariaLabel: "Table" });
   const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
   const box = el("section.ice-vectors", { ariaLabel: "Deletes" }, head, picture, facts, el("div.ice-vector-tabs", tabs), tables.positions.element, tables.deletes.element);
-  const colours = inks(model, picture, ["line", "accent"], paint, paint);
+  const colours = inks(model, picture, paint, paint);
   let table = "positions";
   let layout = { columns: 1, cell: 1 };
   let seen = false;
