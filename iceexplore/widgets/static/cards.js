@@ -53,13 +53,7 @@ export function cardPainter(colours, styles) {
   function dots(c, outside, scale, map, state) {
     // Never thinner than three pixels.
     const least = 3 / scale;
-    const groups = new Map();
-    for (const row of map.rows) {
-      if (outside(row)) continue;
-      const colour = toneOf(row.node);
-      if (!groups.has(colour)) groups.set(colour, []);
-      groups.get(colour).push(row);
-    }
+    const groups = Map.groupBy(map.rows.filter((row) => !outside(row)), ({ node }) => toneOf(node));
     c.globalAlpha = 0.75;
     for (const [colour, rows] of groups) {
       c.fillStyle = colour;

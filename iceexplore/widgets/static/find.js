@@ -42,8 +42,7 @@ export function findBar(model, on) {
     if (words) {
       for (const [id, node] of Object.entries(on.nodes()))
         if (node.kind !== "more" && [node.label, node.note, node.tooltip, id].some((t) => t?.toLowerCase().includes(words))) hits.push(id);
-      const known = new Set(hits);
-      for (const id of found().hits ?? []) if (!known.has(id)) hits.push(id);
+      hits = [...new Set([...hits, ...(found().hits ?? [])])];
     }
     at = hits.indexOf(here);
     on.found(new Set(hits));
