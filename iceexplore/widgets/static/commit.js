@@ -2,7 +2,7 @@
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
 import { chooseTab, tabRow } from "./controls.js";
-import { copyText, el, enable, fill, random, same, svg } from "./dom.js";
+import { button, copyText, el, enable, fill, options, random, same, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -13,7 +13,6 @@ export function commitView(model) {
   const id = `ice-${random()}`;
   const get = (name) => model.get("commit_" + name);
   const draft = () => get("draft");
-  const button = (text, onclick, extra) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
   const problem = (title, ...parts) => el("div.ice-problem.ice-is-error", el("strong", title), ...parts.filter(Boolean).map((part) => el("div", part)));
 
   const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
@@ -42,7 +41,7 @@ export function commitView(model) {
     props.onchange = () => change(where, name, kind === "flag" ? input.checked : number ? typed() : input.value);
     const input =
       kind === "choice"
-        ? el("select.ice-select", props, choices.map(([known, title]) => el("option", { value: known }, title)))
+        ? el("select.ice-select", props, options(choices))
         : el("input", { ...props, class: kind === "flag" ? "ice-check" : "ice-input", type: kind === "flag" ? "checkbox" : number ? "number" : "text", placeholder: number && first, min, max, step: kind === "int" ? 1 : number && "any", spellcheck: "false", autocomplete: "off" });
     const told = help && el(more ? "summary" : "span", { id: key + "-help" }, help);
     const element = el(`div.ice-field.ice-is-${where ? kind : "text"}`, el("label", { for: key }, label), input, told && el("small", more ? el("details", told, more) : told));
@@ -77,8 +76,8 @@ export function commitView(model) {
     ask("apply", { operation: name, values: chosen(name, fields), layout: chosen("layout", get("form").layout), rival: value("", get("form").choose[1]) });
   }
 
-  const [version, options, what, own, rival] = ["", ".ice-options", "", "", ""].map((name) => el("div" + name));
-  const folded = el("details.ice-rest", el("summary", "Options of the layout"), options);
+  const [version, others, what, own, rival] = ["", ".ice-options", "", "", ""].map((name) => el("div" + name));
+  const folded = el("details.ice-rest", el("summary", "Options of the layout"), others);
   const help = el("p.ice-advice");
   const go = el("button.ice-go", { type: "submit" }, "Apply");
   const refused = el("div", { role: "alert" });
@@ -89,7 +88,7 @@ export function commitView(model) {
     el("fieldset", el("legend", "Commit"), what, help, own, rival, go),
     refused,
   );
-  const [drawLayout, drawOwn, drawChoose] = [fieldset(version, options), fieldset(own), fieldset(what, rival)];
+  const [drawLayout, drawOwn, drawChoose] = [fieldset(version, others), fieldset(own), fieldset(what, rival)];
 
   function drawForm() {
     const { needs, layout, choose } = get("form");

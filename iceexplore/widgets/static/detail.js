@@ -1,7 +1,7 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
 import { tabRow } from "./controls.js";
-import { copyText, el, fill, icon, keepFocus, lines, plural } from "./dom.js";
+import { copyText, el, fill, focusedIn, icon, keepFocus, lines, plural } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
@@ -102,7 +102,7 @@ export function detailView(model) {
     if (is(answered(), chosen)) chosen = null;
     const all = names();
     const now = all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, answered())) ?? all[0];
-    const held = tabs.contains(document.activeElement);
+    const held = focusedIn(tabs);
     tabs.hidden = tables.element.hidden = !now;
     if (now) tables.element.ariaLabel = now.title;
     const row = model.get("detail").id;

@@ -30,6 +30,9 @@ const present = (children) => children.flat().filter((child) => child || child =
 // Other children in a box; as with `el`.
 export const fill = (box, ...children) => box.replaceChildren(...present(children));
 
+// A button that says what it does.
+export const button = (text, onclick, extra) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
+
 // A button with a sign or a short word, and what it says to who points at it or hears it.
 export const signButton = (text, label, onclick, extra) => el("button.ice-button", { ariaLabel: label, title: label, onclick, ...extra }, text);
 
@@ -60,10 +63,13 @@ export function enable(button, on) {
   return button;
 }
 
+// What has the focus in a box, or is the box; or nothing.
+export const focusedIn = (box) => (box.contains(document.activeElement) ? document.activeElement : null);
+
 // Draws what is in a box anew. Where that takes away or hides what has the focus, it goes to what stands there now under
 // the same name, else to `next` (or what that gives), not to the page.
 export function keepFocus(box, draw, next = box) {
-  const held = box.contains(document.activeElement) ? document.activeElement : null;
+  const held = focusedIn(box);
   draw();
   if (!held || held.getClientRects().length) return;
   const name = (one) => one.ariaLabel ?? one.textContent;
@@ -129,6 +135,9 @@ export async function copyText(text) {
     return done;
   }
 }
+
+// What there is to choose: pairs of a value and its words.
+export const options = (pairs) => pairs.map(([value, words]) => el("option", { value }, words));
 
 // A file for the user. Clicked in the page: VS Code saves what it sees clicked there, and nothing else.
 export function saveFile(blob, name) {

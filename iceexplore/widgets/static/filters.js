@@ -1,6 +1,6 @@
 // The filters of a table: one that is typed, and those that are kept, each of a column or of all.
 
-import { el, fill, same, timer } from "./dom.js";
+import { el, fill, focusedIn, options, same, timer } from "./dom.js";
 
 const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
 const DELAY = 300; // ms without a key until what is typed filters
@@ -14,12 +14,11 @@ const needsText = (op) => op !== "null" && op !== "not null";
 // what is wrong with what is typed.
 export function filterBar(model, { label, page, current, ask, say }) {
   const column = el("select.ice-select", { ariaLabel: "Column to filter", onchange: () => (drawInput(), text.focus(), typed()) });
-  const operator = el("select.ice-select", { ariaLabel: "How to compare", onchange: () => (drawInput(), typed()) });
+  const operator = el("select.ice-select", { ariaLabel: "How to compare", onchange: () => (drawInput(), typed()) }, options(OPERATORS));
   const text = el("input.ice-input", { type: "search", ariaLabel: `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
   const add = el("button.ice-button", { ariaLabel: "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
   const chips = el("div.ice-chips");
   const bar = el("div.ice-grid-bar", column, operator, text, add);
-  operator.append(...OPERATORS.map(([value, words]) => el("option", { value }, words)));
   let draft = null; // the filter that is being typed
   let answered = null; // the same in the page that is shown
   const wait = timer(model);
@@ -99,7 +98,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   function drawColumns() {
     const names = page().columns ?? [];
     const before = column.value;
-    fill(column, el("option", { value: "" }, "any column"), names.map(({ name }, place) => el("option", { value: place }, name)));
+    fill(column, options([["", "any column"], ...names.map(({ name }, place) => [place, name])]));
     column.value = draft && before !== "" ? before : "";
     drawInput();
   }
@@ -120,7 +119,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   function settle(filters) {
     if (draft && !filters?.some((filter) => same(filter, draft))) {
       // another view took it away
-      if (bar.contains(document.activeElement)) draft = null;
+      if (focusedIn(bar)) draft = null;
       else forget();
     }
     answered = draft;

@@ -1,7 +1,7 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
 import { menuOf } from "./controls.js";
-import { choose, clamp, count, el, enable, fill, keepFocus, lines, listen, ours, plural, same, tail, timer } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, focusedIn, keepFocus, lines, listen, ours, plural, same, tail, timer } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
 import { resized } from "./theme.js";
@@ -77,7 +77,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   function drawTable() {
     const now = page();
-    const held = panel.contains(document.activeElement);
+    const held = focusedIn(panel);
     const moved = another();
     const turned = moved || drawn.page !== now.page || !same(drawn.sort, now.sort) || !same(drawn.filters, now.filters);
     drawn = now;
@@ -186,7 +186,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       const columns = on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place);
       if (columns.length) ask({ columns, page: page().page });
     };
-    const held = list.contains(document.activeElement) ? document.activeElement.dataset.place : -1;
+    const held = focusedIn(list)?.dataset.place;
     fill(
       list,
       columns.map(({ name, doc }, place) =>

@@ -2,7 +2,7 @@
 // search, the way to what is selected, a legend, and files of it.
 
 import { canvasView } from "./canvas.js";
-import { choose, colour, el, fill, keepFocus, saveFile, signButton } from "./dom.js";
+import { choose, colour, el, fill, focusedIn, keepFocus, saveFile, signButton } from "./dom.js";
 import { findBar } from "./find.js";
 import { layout, seen } from "./layout.js";
 import { rowsView } from "./rows.js";
@@ -181,7 +181,7 @@ export function mapView(model, options = {}) {
   // The page does not lose the focus when the picture is dragged: then the wheel is the picture's.
   picture.element.addEventListener("mousedown", (event) => {
     event.preventDefault();
-    if (!stage.contains(document.activeElement)) rows.focus();
+    if (!focusedIn(stage)) rows.focus();
   });
 
   model.listen([names.nodes, names.roots, names.expanded, "selection", ...(options.watch ?? [])], changed);

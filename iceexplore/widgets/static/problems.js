@@ -1,13 +1,13 @@
 // What is wrong in what has been read: by severity and kind, each with the way to its node.
 
-import { choose, count, el, enable, fill, keepFocus, plural } from "./dom.js";
+import { button, choose, count, el, enable, fill, focusedIn, keepFocus, plural } from "./dom.js";
 
 const SIGNS = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
 
 export function problemsView(model) {
   const sums = el("span.ice-group", { role: "group", ariaLabel: "Severities shown" });
   const covered = el("span.ice-covered", { role: "status" });
-  const all = el("button.ice-button.ice-wordy", { onclick: () => model.put("read_all", model.get("read_all") + 1) });
+  const all = button("", () => model.put("read_all", model.get("read_all") + 1));
   const list = el("div.ice-findings", { tabindex: -1 });
   const box = el("section.ice-problems", { ariaLabel: "Problems" }, el("div.ice-problem-bar", sums, covered, all), list);
   const folded = new Set(); // codes of the groups that are shut
@@ -30,7 +30,7 @@ export function problemsView(model) {
     fill(
       sums,
       Object.entries(SIGNS).map(([severity, [, word]]) =>
-        enable(el("button.ice-button.ice-wordy", { ariaPressed: model.get("severities").includes(severity), onclick: () => toggle(severity) }, sign(severity), " " + plural(counts[severity] ?? 0, word)), counts[severity]),
+        enable(button([sign(severity), " " + plural(counts[severity] ?? 0, word)], () => toggle(severity), { ariaPressed: model.get("severities").includes(severity) }), counts[severity]),
       ),
     );
     sums.children[held]?.focus();
@@ -52,17 +52,15 @@ export function problemsView(model) {
       item.since && el("div.ice-evidence", `since ${item.since}`),
       el(
         "div.ice-acts",
-        item.actions.map(({ title, selection }) =>
-          el("button.ice-button.ice-wordy", { ariaLabel: `${title}: ${item.where}`, onclick: () => go(selection) }, title),
-        ),
+        item.actions.map(({ title, selection }) => button(title, () => go(selection), { ariaLabel: `${title}: ${item.where}` })),
       ),
     );
   }
   function drawList() {
     const { groups, read, manifests } = said();
     const shown = model.get("severities");
-    const held = document.activeElement;
-    const focus = list.contains(held) ? [held.closest("li, details")?.dataset.id, held.tagName] : null;
+    const held = focusedIn(list);
+    const focus = held && [held.closest("li, details")?.dataset.id, held.tagName];
     const top = list.scrollTop;
     const parts = (groups ?? []).flatMap((group) => {
       const items = group.items.filter((item) => shown.includes(item.severity));

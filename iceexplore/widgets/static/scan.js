@@ -2,7 +2,7 @@
 // and where a row is.
 
 import { chooseTab, menuOf, tabRow } from "./controls.js";
-import { choose, clamp, copyText, el, fill, keepFocus, listen, random, svg, timer } from "./dom.js";
+import { choose, clamp, copyText, el, fill, focusedIn, keepFocus, listen, random, svg, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -182,10 +182,10 @@ export function scanView(model) {
     const { names: known = [], filters = [] } = model.get("scan_examples");
     const chosen = model.get("scan_columns");
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
-    const held = names.contains(document.activeElement) ? document.activeElement.value : null;
+    const held = focusedIn(names)?.value ?? "";
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
     fill(names, every.map((name) => check(name, (event) => model.put("scan_columns", every.filter((one) => (one === name ? event.target.checked : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
-    names.querySelector(`[value="${CSS.escape(held ?? "")}"]`)?.focus({ preventScroll: true });
+    names.querySelector(`[value="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
     groups.firstChild.checked = model.get("scan_row_groups");
     const group = (label, texts) => el("optgroup", { label }, texts.map((text) => el("option", { value: text }, text)));
     fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", [...filters, "true"]));

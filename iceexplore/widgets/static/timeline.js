@@ -1,6 +1,6 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, clamp, count, el, enable, fill, listen, ours, signButton, timer } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, listen, options, ours, signButton, timer } from "./dom.js";
 import { paintHistory, SIGNS } from "./history.js";
 import { framed, inks, stretch, tint } from "./theme.js";
 
@@ -27,7 +27,7 @@ export function timelineView(model) {
   const styles = model.get("styles");
   const canvas = el("canvas.ice-line-canvas", { ariaHidden: true });
   const line = el("div.ice-axis", { role: "slider", tabindex: 0, ariaLabel: "Snapshot", ariaValueMin: 1, onkeydown: keys }, canvas);
-  const select = (label, options, onchange) => el("select.ice-select", { ariaLabel: label, title: label, onchange }, options.map(([value, text]) => el("option", { value }, text)));
+  const select = (label, pairs, onchange) => el("select.ice-select", { ariaLabel: label, title: label, onchange }, options(pairs));
   const back = signButton("‹", "Earlier snapshot", () => go(at() - 1, true));
   const player = signButton("▶", "Play through the history", () => play(playing === null));
   const next = signButton("›", "Later snapshot", () => go(at() + 1, true));

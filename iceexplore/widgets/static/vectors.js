@@ -1,6 +1,6 @@
 // Deleted positions: a picture of them, where row groups begin, how they are stored, bytes by encoding, and as tables.
 
-import { clamp, count, el, fill, icon, keepFocus, listen, plural } from "./dom.js";
+import { button, clamp, count, el, fill, icon, keepFocus, listen, plural } from "./dom.js";
 import { gridView } from "./grid.js";
 import { inks, stretch } from "./theme.js";
 
@@ -47,7 +47,7 @@ export function vectorsView(model) {
     const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", `${vector().node}\n${vector().path}`, now];
     const page = model.get("pages")[grid] ?? {};
     if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
-    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : some)).map(([one, title]) => el("button.ice-button.ice-wordy", { "data-key": one, ariaPressed: one === now, onclick: () => ((table = one), showTable()) }, title));
+    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : some)).map(([one, title]) => button(title, () => ((table = one), showTable()), { "data-key": one, ariaPressed: one === now }));
     keepFocus(tabs, () => fill(tabs, buttons), tables.deletes.element.querySelector("[tabindex='0']"));
   }
 
@@ -68,7 +68,7 @@ export function vectorsView(model) {
         el("div.ice-title", icon(model.get("styles"), v.kind, 20), el("div.ice-name", el("span.ice-kind", v.title), el("strong", v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
         v.of && el("div.ice-path", v.of),
         notes,
-        v.paths[0] && el("label.ice-evidence", "Data file ", el("select.ice-select.ice-wide-select", { onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, v.paths.map(([path, n, shown], i) => el("option", { value: path, selected: v.path ? path === v.path : i === 0 }, `${count(n)} in ${shown}`)))),
+        v.paths[0] && el("label.ice-evidence", "Data file ", el("select.ice-select.ice-wide-select", { onchange: (event) => ask({ node: v.node, path: event.target.value, footer: false }) }, v.paths.map(([path, n, shown]) => el("option", { value: path, selected: path === (v.path || v.paths[0][0]) }, `${count(n)} in ${shown}`)))),
       );
       keepFocus(facts, drawFacts, tabs.firstChild);
       paint();
@@ -85,7 +85,7 @@ export function vectorsView(model) {
     const groups =
       v.groups[0] &&
       el("details.ice-rest", el("summary", plural(v.groups.length, "row group")), el("table.ice-table", el("thead", el("tr", ["Row group", "Rows", "Deleted", "Share"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", v.groups.map(([all, gone], i) => el("tr", [i, all, gone].map((n) => el("td.ice-right", count(n))), el("td.ice-right", share(gone, all || 1)))))));
-    const read = known !== "footer" && v.rows > 0 && v.kind !== "manifest-dv" && el("button.ice-button.ice-wordy", { onclick: () => ask({ node: v.node, path: v.path, footer: true }) }, "Read the row groups from the data file's footer");
+    const read = known !== "footer" && v.rows > 0 && v.kind !== "manifest-dv" && button("Read the row groups from the data file's footer", () => ask({ node: v.node, path: v.path, footer: true }));
     fill(
       facts,
       el("table.ice-bytes", el("caption", "Bytes by encoding"), el("tbody", v.encodings.map(line))),
