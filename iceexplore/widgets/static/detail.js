@@ -91,23 +91,21 @@ export function detailView(model) {
     );
   }
 
-  const names = () => (model.get("detail").tables ?? []).map((tab) => ({ of: model.get("detail").id, ...tab }));
   const is = (tab, other) => tab.key === other?.key && tab.of === other?.of;
-  const answered = () => {
-    const { table, of } = model.get("pages").detail ?? {};
-    return { key: table, of };
-  };
 
   function drawTabs() {
-    if (is(answered(), chosen)) chosen = null;
-    const all = names();
-    const now = all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, answered())) ?? all[0];
+    const { id: row, tables: list } = model.get("detail");
+    const { table: key, of } = model.get("pages").detail ?? {};
+    const answered = { key, of };
+    if (is(answered, chosen)) chosen = null;
+    const all = (list ?? []).map((tab) => ({ of: row, ...tab }));
+    const now = all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, answered)) ?? all[0];
     const held = focusedIn(tabs);
     tabs.hidden = tables.element.hidden = !now;
     if (now) tables.element.ariaLabel = now.title;
-    const row = model.get("detail").id;
-    const before = drawn;
-    if (before === (drawn = JSON.stringify([all, now, row]))) return;
+    const wanted = JSON.stringify([all, now, row]);
+    if (wanted === drawn) return;
+    drawn = wanted;
     fill(
       tabs,
       all.map((tab) =>

@@ -7,19 +7,19 @@ function number(text) {
 }
 const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-const tests = {
-  contains: (value, text) => value.toLowerCase().includes(text.toLowerCase()),
-  "=": (value, text, right) => (right ? number(value) == number(text) : value.toLowerCase() === text.toLowerCase()),
-  "<": (value, text, right) => (right ? number(value) < number(text) : value < text),
-  ">": (value, text, right) => (right ? number(value) > number(text) : value > text),
-};
+const tests = { "=": (a, b) => a == b, "<": (a, b) => a < b, ">": (a, b) => a > b };
 
 function passes(row, { column, op, value }, columns) {
-  if (column === null) return row.some((cell) => cell !== null && tests.contains(cell, value));
+  if (column === null) return row.some((cell) => contains(cell, value));
   const cell = row[column];
   if (op === "null" || op === "not null") return (cell === null) === (op === "null");
-  return cell !== null && tests[op](cell, value, columns[column]?.right);
+  if (op === "contains") return contains(cell, value);
+  if (cell === null) return false;
+  const read = columns[column]?.right ? number : op === "=" ? lower : String;
+  return tests[op](read(cell), read(value));
 }
+const lower = (text) => text.toLowerCase();
+const contains = (cell, text) => cell !== null && lower(cell).includes(lower(text));
 
 // The places of the rows that pass a query's filters, in its order; null comes last.
 function places({ columns, rows }, { sort = null, filters = [] }) {
