@@ -23,8 +23,12 @@ export function filterBar(model, { label, page, current, ask, say }) {
   let answered = null; // the same in the page that is shown
   const wait = timer(model);
 
-  const written = () => ({ column: column.value === "" ? null : Number(column.value), op: column.value === "" ? "contains" : operator.value, value: text.value });
-  const kept = () => (current().filters ?? []).filter((filter) => !same(filter, draft));
+  const everywhere = () => column.value === "";
+  const columns = () => page().columns ?? [];
+  const many = () => page().whole > MANY;
+  const asked = () => current().filters ?? [];
+  const written = () => ({ column: everywhere() ? null : Number(column.value), op: everywhere() ? "contains" : operator.value, value: text.value });
+  const kept = () => asked().filter((filter) => !same(filter, draft));
   const focus = () => text.focus();
 
   // What the boxes have: a filter, or none.
@@ -45,14 +49,14 @@ export function filterBar(model, { label, page, current, ask, say }) {
   function sound(done) {
     const { column, op, value } = written();
     const plain = value.replaceAll(",", "").trim();
-    const asked = plain && "<=>".includes(op) && page().columns?.[column]?.right;
+    const numeric = plain && "<=>".includes(op) && columns()[column]?.right;
     const half = NUMBER.test(plain);
-    const wrong = asked && (!half || isNaN(plain.replace(/[in].+/i, 0)));
+    const wrong = numeric && (!half || isNaN(plain.replace(/[in].+/i, 0)));
     tell(wrong && (done || !half) ? `“${value.slice(0, 20)}” is no number` : "");
     return !wrong;
   }
   function typed() {
-    wait((page().whole ?? 0) <= MANY ? apply : sound, DELAY);
+    wait(many() ? sound : apply, DELAY);
   }
   function apply(done) {
     wait();
@@ -61,7 +65,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     const now = written();
     draft = needsText(now.op) && now.value.trim() === "" ? null : now;
     const filters = draft ? [...others, draft] : others;
-    if (!same(filters, current().filters ?? [])) ask({ filters, page: 0 });
+    if (!same(filters, asked())) ask({ filters, page: 0 });
     return draft !== null;
   }
   function keep() {
@@ -89,28 +93,26 @@ export function filterBar(model, { label, page, current, ask, say }) {
   }
 
   function drawInput() {
-    operator.hidden = column.value === "";
+    operator.hidden = everywhere();
     if (operator.hidden) operator.value = "contains";
     text.hidden = !needsText(operator.value);
-    text.placeholder = (column.value === "" ? "Filter" : "Value") + ((page().whole ?? 0) > MANY ? ", then Enter" : "");
+    text.placeholder = (everywhere() ? "Filter" : "Value") + (many() ? ", then Enter" : "");
   }
   // The columns of another table.
   function drawColumns() {
-    const names = page().columns ?? [];
     const before = column.value;
-    fill(column, options([["", "any column"], ...names.map(({ name }, place) => [place, name])]));
+    fill(column, options([["", "any column"], ...columns().map(({ name }, place) => [place, name])]));
     column.value = draft && before !== "" ? before : "";
     drawInput();
   }
   function drawChips() {
-    const names = page().columns ?? [];
-    const words = ({ column, op, value }) => [column === null ? "any column" : names[column]?.name ?? `column ${column + 1}`, OPERATORS.find(([name]) => name === op)?.[1] ?? op, needsText(op) ? value : ""].filter(Boolean).join(" ");
+    const words = ({ column, op, value }) => [column === null ? "any column" : columns()[column]?.name ?? `column ${column + 1}`, OPERATORS.find(([name]) => name === op)?.[1] ?? op, needsText(op) ? value : ""].filter(Boolean).join(" ");
     const all = kept();
     chips.hidden = all.length === 0;
     fill(
       chips,
       all.map((filter) =>
-        el("button.ice-chip", { ariaLabel: `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: (current().filters ?? []).filter((other) => other !== filter), page: 0 }), focus()) }, el("span", words(filter)), el("span", { ariaHidden: true }, "×")),
+        el("button.ice-chip", { ariaLabel: `Remove filter: ${words(filter)}`, onclick: () => (ask({ filters: asked().filter((other) => other !== filter), page: 0 }), focus()) }, el("span", words(filter)), el("span", { ariaHidden: true }, "×")),
       ),
     );
   }

@@ -11,8 +11,8 @@ const DELAY = 150;
 // px apart: nearer ones are drawn together.
 const DENSE = 7;
 const SCALES = [["steps", "One step each"], ["time", "By time"]];
-const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
-const WORDS = { rows: "rows added ↑, deleted ↓", files: "files added ↑, removed ↓", bytes: "bytes added ↑, removed ↓" };
+// And how it is said of what went.
+const MEASURES = [["rows", "Rows", "deleted"], ["files", "Files", "removed"], ["bytes", "Bytes", "removed"]];
 const SPEEDS = [[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]];
 
 function amount(measure, n) {
@@ -167,12 +167,13 @@ export function timelineView(model) {
     result.hidden = clear.hidden = other < 0;
     if (other < 0) {
       fill(result);
+      const [key, , gone] = MEASURES[measure.selectedIndex];
       const kinds = Object.entries(SIGNS).filter(([name]) => there.has(name));
       fill(
         legend,
         kinds.map(([name, sign]) => item(sign, name, tint(colours, styles, "operation:" + name))),
         there.has("") && item("○", "other"),
-        most > 0 && el("span", `height: ${WORDS[measure.value]}, log scale to ${amount(measure.value, most)}`),
+        most > 0 && el("span", `height: ${key} added ↑, ${gone} ↓, log scale to ${amount(key, most)}`),
         all.some((s) => !s.reached) && el("span", "hollow: no ref reaches it"),
         left > 0 && el("span", left === 1 ? "1 earlier one is left out" : `${count(left)} earlier ones are left out`),
       );
@@ -225,7 +226,7 @@ export function timelineView(model) {
     playing = null;
     const last = all.length - 1;
     if (on && at() >= last) go(0, true);
-    if (on) playing = setTimeout(tick, Number(speed.value));
+    if (on) playing = setTimeout(tick, speed.value);
     player.textContent = on ? "❚❚" : "▶";
     player.title = player.ariaLabel = on ? "Pause" : "Play through the history";
   }
@@ -235,7 +236,7 @@ export function timelineView(model) {
     const from = at();
     go(from + 1, true);
     if (at() === from || at() >= all.length - 1) play(false);
-    else playing = setTimeout(tick, Number(speed.value));
+    else playing = setTimeout(tick, speed.value);
   }
   function zoom(by, px = null) {
     const size = clamp(8 / Math.max(8, all.length), span * by, 1);
