@@ -16,11 +16,11 @@ export function outlet(model, { grid, page, cell, say }) {
   function whole(want, more) {
     const { of, table, sort, filters } = page();
     const n = random();
-    const { promise, ...answer } = Promise.withResolvers();
-    wants.set(n, answer);
-    setTimeout(() => wants.delete(n) && answer.reject(new Error("Python does not answer.")), PATIENCE);
-    model.send({ grid, n, want, of, table, sort, filters, ...more });
-    return promise;
+    return new Promise((resolve, reject) => {
+      wants.set(n, { resolve, reject });
+      setTimeout(() => wants.delete(n) && reject(new Error("Python does not answer.")), PATIENCE);
+      model.send({ grid, n, want, of, table, sort, filters, ...more });
+    });
   }
   function heard(message) {
     const wait = message.grid === grid && wants.get(message.n);
