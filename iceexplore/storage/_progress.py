@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["progress"]
 
@@ -34,8 +35,40 @@ def progress(total: int, what: str) -> Iterator[Callable[[], object]]:
         return
     from tqdm.std import tqdm
 
-    with tqdm(total=total, desc=what, unit="", delay=DELAY, leave=False, dynamic_ncols=True) as bar:
+    file: Any = _Cell() if _has_cells() else None
+    with tqdm(total=total, desc=what, unit="", delay=DELAY, leave=False, dynamic_ncols=True, file=file) as bar:
         yield bar.update
+
+
+class _Cell:
+    """Takes the bar's line into the output of a notebook's cell, and out of it again: stderr would keep a red strip."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._shown: Any = None
+
+    def write(self, text: str) -> None:
+        """Show a line; an empty one ends it."""
+        from IPython.display import display
+
+        line = text.strip()
+        data = {"text/plain": line} if line else {}
+        if self._shown is not None:
+            self._shown.update(data, raw=True)
+        elif line:
+            self._shown = display(data, raw=True, display_id=True)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+def _has_cells() -> bool:
+    if "ipykernel" not in sys.modules:
+        return False
+    import IPython
+
+    return hasattr(IPython.get_ipython(), "kernel")
 
 
 def _somebody_looks() -> bool:

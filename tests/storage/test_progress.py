@@ -7,6 +7,8 @@ import sys
 import threading
 import types
 
+import IPython
+import IPython.display
 import pytest
 
 from iceexplore.storage import _progress, progress
@@ -43,6 +45,29 @@ def test_a_notebook_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     _run(100)
     assert "manifests" in cell.getvalue()
+
+
+def test_it_goes_from_a_cell_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written to stderr there keeps a line of its own, on red."""
+    shown: list[dict[str, str]] = []
+
+    class Handle:
+        def update(self, data: dict[str, str], *, raw: bool) -> None:
+            shown.append(data)
+
+    def display(data: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        shown.append(data)
+        return Handle()
+
+    cell = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", cell)
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    monkeypatch.setattr(IPython, "get_ipython", lambda: types.SimpleNamespace(kernel=None))
+    monkeypatch.setattr(IPython.display, "display", display)
+    _run(100)
+    assert "manifests" in shown[0]["text/plain"]
+    assert shown[-1] == {}
+    assert cell.getvalue() == ""
 
 
 def test_a_log_file_a_thread_and_short_work_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
