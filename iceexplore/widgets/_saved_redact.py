@@ -36,9 +36,10 @@ _MEASURE = re.compile(r"-?[\d,.]+(?: [KMGTPE]?i?B)?|[\d-]+ [\d:.]+ UTC|true|fals
 _SAID = frozenset({"operation", "engine-name", "engine-version", "iceberg-version", "manifest-list"})
 #: A path goes to the end of its line, or of the quotes around it: folders have spaces and apostrophes in their names.
 _NO_PATH = re.compile(
-    r"""(?i) (?: [a-z][a-z0-9+.-]*:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
+    r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
 )
-_FILE_NAME = re.compile(r"[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
+#: From the first character of a word on, or a long one would take the square of its length.
+_FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
 _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 

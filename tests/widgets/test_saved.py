@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from iceexplore.errors import StorageError
 from iceexplore.widgets import Explorer
 from iceexplore.widgets._forest import Forest, View
 from iceexplore.widgets._saved import Collected
-from iceexplore.widgets._saved_redact import PageRedactor
+from iceexplore.widgets._saved_redact import PAGE_REDACTIONS, PageRedactor
 from tests.full_disk import little_room
 
 SECRET = "hunter2zq"
@@ -208,6 +209,14 @@ def test_what_is_free_text_is_told_by_its_form(tmp_path: Path) -> None:
     assert shown["partitions.REDACTED"] == shown["user-name"] == "REDACTED"
     assert (shown["added-records"], shown["operation"]) == ("1", "append")
     assert snapshot["help"]["added-records"][2].startswith("https://iceberg.apache.org/spec/#"), "the spec is no secret"
+
+
+@pytest.mark.parametrize("text", ["a", "a.", ":", "/a", " /", "c:\\", '"/a', "\\"])
+def test_redacting_takes_time_by_the_length_of_a_text(text: str) -> None:
+    redactor = PageRedactor(frozenset(PAGE_REDACTIONS), ())
+    begin = time.process_time()
+    redactor.text(text * 100_000)
+    assert time.process_time() - begin < 10, "of a text of that length the square takes minutes"
 
 
 def test_secrets_of_a_summary_are_nowhere(tmp_path: Path) -> None:
