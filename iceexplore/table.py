@@ -64,9 +64,14 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError
         The storage or catalog refused or failed.
     """
-    allowed = (allow,) if isinstance(allow, str) else tuple(allow)
+    asked: Any = [allow] if isinstance(allow, str) else allow
+    given = list(asked) if isinstance(asked, Iterable) else [asked]
+    if not all(isinstance(place, str) for place in given):
+        raise OptionError(f"allow={allow!r}: give locations, as text")
+    if properties is not None and not isinstance(properties, Mapping):
+        raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
     state = graph.open_state(
-        source, catalog=catalog, moved=moved, version=version, allow=allowed, properties=properties, strict=strict
+        source, catalog=catalog, moved=moved, version=version, allow=given, properties=properties, strict=strict
     )
     return Table(state)
 

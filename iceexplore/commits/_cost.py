@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._reachable import MetadataFile, files_of_leaves, reachable_files, tree_files
 from iceexplore.commits._trial import CommitRecord
-from iceexplore.errors import OptionError
+from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.storage import Read, Write
@@ -164,8 +165,7 @@ def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
     OptionError
         The window is below 1.
     """
-    if window < 1:
-        raise OptionError(f"window={window}: at least 1 snapshot")
+    window = min(whole_number("window", window, least=1), sys.maxsize)
     metadata = state.metadata
     stay = {s.snapshot_id for _, s in zip(range(window), ancestors(state), strict=False)}
     stay |= {r.snapshot_id for r in metadata.refs.values()}

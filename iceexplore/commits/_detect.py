@@ -86,6 +86,8 @@ class Changes:
 
     def locations(self, change: Literal["added", "removed"]) -> list[str]:
         """The locations of files added, or removed; vectors that share a Puffin file have the same."""
+        if change not in ("added", "removed"):
+            raise OptionError(f"change={change!r}: choose 'added' or 'removed'")
         mine = self.files_arrow.filter(pc.equal(self.files_arrow["change"], change))
         return [str(x) for x in mine["location"].to_pylist()]
 

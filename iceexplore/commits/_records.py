@@ -93,8 +93,10 @@ def refuse_half_characters(text: str, what: str) -> None:
     Raises
     ------
     OptionError
-        It has a lone surrogate.
+        It has a lone surrogate, or is no text at all.
     """
+    if not isinstance(text, str):
+        raise OptionError(f"{what}={text!r}: give a text")
     try:
         text.encode()
     except UnicodeEncodeError:

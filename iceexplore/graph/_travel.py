@@ -155,6 +155,8 @@ def _showing(state: TableState, found: Snapshot, *, travel: str, ref: str | None
 
 
 def _at_ref(state: TableState, name: str) -> TableState:
+    if not isinstance(name, str):
+        raise OptionError(f"ref={name!r}: give the name of a branch or tag; for a snapshot's id use snapshot=")
     refs = state.metadata.refs
     ref = refs.get(name)
     if ref is None:

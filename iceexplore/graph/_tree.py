@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, whole_number
 from iceexplore.graph._nodes import TreeNode
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import snapshot_of
@@ -71,6 +71,7 @@ class Tree:
         OptionError
             The table has no such node.
         """
+        node_id = _id(node_id)
         found = self._shown.nodes.get(node_id) or self._source.find(node_id)
         if found is None:
             some = ", ".join(list(self._shown.nodes)[:6])
@@ -85,8 +86,8 @@ class Tree:
         OptionError
             The table has no such node, or a negative offset or limit.
         """
-        if offset < 0 or limit < 0:
-            raise OptionError(f"offset={offset}, limit={limit}: neither may be negative")
+        offset, limit = whole_number("offset", offset), whole_number("limit", limit)
+        node_id = _id(node_id)
         hidden = self._shown.hidden.get(node_id)
         if hidden is not None:
             return hidden(offset, limit)
@@ -101,8 +102,8 @@ class Tree:
         OptionError
             This tree does not show such a node, or the limit is less than 1.
         """
-        if limit < 1:
-            raise OptionError(f"limit={limit}: show at least one")
+        limit = whole_number("limit", limit, least=1)
+        node_id = _id(node_id)
         node = self._shown.nodes.get(node_id)
         if node is None:
             raise OptionError(f"this tree does not show a node {node_id!r}; .nodes lists those that it shows")
@@ -115,7 +116,7 @@ class Tree:
 
     def find(self, words: str) -> list[TreeNode]:
         """The shown nodes whose label, location, lines or field values contain the words, in any case."""
-        wanted = words.casefold()
+        wanted = str(words).casefold()
         return [
             node
             for node in self.nodes
@@ -197,8 +198,7 @@ def build_tree(
     """
     _check("depth", depth, get_args(Depth))
     _check("labels", labels, get_args(Labels))
-    if max_nodes < 1:
-        raise OptionError(f"max_nodes={max_nodes}: give a whole number from 1")
+    max_nodes = whole_number("max_nodes", max_nodes, least=1)
     source = NodeSource(state, labels)
     return Tree(source, TreeOptions(chosen_snapshots(source, snapshots), depth, max_nodes))
 
@@ -233,3 +233,9 @@ def chosen_snapshots(source: NodeSource, snapshots: object) -> tuple[int, ...]:
     raise OptionError(
         f"snapshots={snapshots!r}: give 'current', 'all', a snapshot id, several ids, or how many of the last"
     )
+
+
+def _id(given: Any) -> str:
+    if not isinstance(given, str):
+        raise OptionError(f"{given!r} is no node's id: give a text such as 'table'; .nodes lists the nodes shown")
+    return given

@@ -175,7 +175,12 @@ def open_loose_storage(
     FileMissingError
         No such local file.
     """
-    place = canonical(check_host(os.path.expanduser(os.fspath(source))))
+    asked: Any = source
+    if not isinstance(asked, (str, os.PathLike)) or not isinstance(given := os.fspath(asked), str):
+        raise OptionError(f"{source!r} is no path or URI of a file")
+    if properties is not None and not isinstance(properties, Mapping):
+        raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
+    place = canonical(check_host(os.path.expanduser(given)))
     if "://" not in place:
         # The user named this file: where a link leads is theirs to say.
         path = Path(os.path.realpath(place))

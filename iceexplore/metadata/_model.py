@@ -108,7 +108,7 @@ class Snapshot:
     timestamp_ms: int
     manifest_list: str | None
     manifests: tuple[str, ...] | None  # v1 may inline the manifests; a manifest list wins
-    summary: Mapping[str, str] | None
+    summary: Mapping[str, str] | None = field(hash=False)  # a mapping has no hash, and ids tell snapshots apart
     schema_id: int | None
     first_row_id: int | None = None
     added_rows: int | None = None

@@ -37,6 +37,8 @@ def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str,
     """
     if columns is None:
         return None
+    if not isinstance(columns, Iterable):
+        raise OptionError(f"columns={columns!r}: give names of columns")
     given = [columns] if isinstance(columns, str) else list(columns)
     if not given:
         raise OptionError("columns=[]: name at least one column, or leave columns out for all of them")

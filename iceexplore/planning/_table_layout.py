@@ -143,7 +143,7 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
     OptionError
         Another word.
     """
-    if by not in GROUPINGS:
+    if by not in list(GROUPINGS):  # a list, which asks for no hash
         raise OptionError(f"by={by!r}: choose one of {', '.join(map(repr, GROUPINGS))}")
     groups = GROUPINGS[by](state, tasks.files)
     count = groups.columns.num_rows

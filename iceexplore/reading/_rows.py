@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, whole_number
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, Snapshot, in_order
 from iceexplore.planning import make_filter
@@ -65,8 +65,7 @@ def find_rows(
     """
     if history not in (False, True, "branches"):
         raise OptionError(f"history={history!r}: give False, True or 'branches'")
-    if limit is not None and limit < 1:
-        raise OptionError(f"limit={limit}: give a whole number from 1, or None")
+    limit = None if limit is None else whole_number("limit", limit, least=1)
     wanted = make_filter(state.metadata, state.schema, where, partition)
     fields, names = _shown(state, columns, wanted.field_ids)
     lines = _lines(state, history)

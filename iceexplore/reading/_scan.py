@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from iceexplore.errors import FormatError, IceexploreError, OptionError, Problems, UnsupportedError
+from iceexplore.errors import FormatError, IceexploreError, OptionError, Problems, UnsupportedError, whole_number
 from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState, to_frame
 from iceexplore.planning import FileTasks, plan_scan
@@ -78,8 +79,8 @@ def to_arrow(
     max_bytes: int = MAX_TABLE_BYTES,
 ) -> pa.Table:
     """The rows of a table as Arrow; see `iceexplore.Table.to_arrow`."""
-    if limit is not None and (isinstance(limit, bool) or limit < 0):
-        raise OptionError(f"limit={limit!r}: a number of rows, from 0")
+    limit = None if limit is None else min(whole_number("limit", limit), sys.maxsize)
+    max_bytes = whole_number("max_bytes", max_bytes)
     skip = checked_on_error(on_error)
     outputs = outputs_of(state, columns)
     tasks = planned(state, where, partition, skip)

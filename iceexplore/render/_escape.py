@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["attribute", "dot", "html", "mermaid", "shorten", "svg", "text", "visible"]
+from iceexplore.errors import visible
 
-#: Characters that act instead of showing. ZWNJ and ZWJ (U+200C, U+200D) stay: scripts and emoji need them.
-_ACTING = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
-    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001fffe\U0001ffff\U000e0000-\U000e0fff]"
-)
+__all__ = ["attribute", "dot", "html", "mermaid", "shorten", "svg", "text", "visible"]
 
 #: What Mermaid takes literally inside a quoted label. Not `#` (entities), backtick (markdown), `%{}` (directives),
 #: `\` or `$` (KaTeX).
@@ -26,20 +22,6 @@ _MERMAID_LATE = re.compile("\\\\(?=n)|\\$(?=\\$)|\ufb02(?=\u00b0)|\u00b6(?=\u00d
 
 #: Mermaid's own placeholders for entities while it works: U+FB02, degree, pilcrow, sharp s.
 _MERMAID_MARKERS = frozenset("\ufb02\u00b0\u00b6\u00df")
-
-
-def _show(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
-    return f"\u27e8U+{code:04X}\u27e9"
-
-
-def visible(value: object) -> str:
-    """The text with every character that acts shown as a sign: ``␛`` for escape, ``⟨U+202E⟩`` for a bidi override."""
-    return _ACTING.sub(_show, str(value))
 
 
 def shorten(value: object, limit: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from iceexplore.errors import OptionError
 from iceexplore.storage._location import (
     basename,
     canonical,
@@ -51,6 +52,10 @@ class Moves:
         self._lock = threading.Lock()
         self._by_written: tuple[_Move, ...] = ()
         self._by_real: tuple[_Move, ...] = ()
+        asked: Any = given or {}
+        if not isinstance(asked, Mapping) or not all(isinstance(x, str) for pair in asked.items() for x in pair):
+            like = "{'s3://bucket/t': '/data/t'}"
+            raise OptionError(f"moved={given!r}: give prefixes as written, each with where it is now, as {like}")
         for written, real in (given or {}).items():
             place = canonical(check_host(real))
             self.add(written, place if is_absolute(place) else canonical(os.path.abspath(real)))

@@ -19,7 +19,7 @@ import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from iceexplore.errors import IceexploreError, OptionError, OutsideRootsError, StorageError
 from iceexplore.storage._backend import Backend, Entry
@@ -349,7 +349,9 @@ def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
     if folder is None:
         # The system's temporary folder may itself be a link (macOS).
         return _Files(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)), temporary=True)
-    given = os.fspath(folder)
+    asked: Any = folder
+    if not isinstance(asked, (str, os.PathLike)) or not isinstance(given := os.fspath(asked), str):
+        raise OptionError(f"overlay={folder!r}: give the path of a folder")
     if is_uri(given) and not is_local(canonical(check_host(given))):
         raise OptionError(f"overlay={given!r}: an overlay is a folder on the local disk")
     real = os.path.realpath(os.path.expanduser(canonical(path_here(given))))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from iceexplore.errors import OptionError
 from iceexplore.storage._location import basename
 
 __all__ = [
@@ -130,5 +131,7 @@ def match_version(
         version = int(version.lstrip("v"))
     if isinstance(version, int):
         return [f for f in files if f.number == version]
+    if not isinstance(version, str):
+        raise OptionError(f"version={version!r}: give the number, name or location of a metadata file")
     ends = ("", ".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
     return [f for f in files if any(f.name == version + end for end in ends) or same(f.location, version)]

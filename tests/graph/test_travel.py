@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import shutil
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -194,3 +196,50 @@ def test_commits_of_one_millisecond_stand_in_their_order(tmp_path: Path, log: bo
     assert then.snapshot is not None and then.snapshot.snapshot_id == last
     card = repr(t).partition("\nSnapshots")[2]
     assert card.index(f" {last} ") < card.index(f" {last + 1} ") < card.index(f" {last + 2} ")
+
+
+def test_arguments_of_another_type_are_refused_in_words(trips: ix.Table) -> None:
+    x: Any = ix
+    t: Any = trips
+    path, tree = sample_path("trips"), t.tree()
+    asked: list[Any] = [
+        lambda: x.open(path, moved="x"), lambda: x.open(path, moved={"a": 1}), lambda: x.open(path, allow=[1]),
+        lambda: x.open(path, allow=None), lambda: x.open(path, properties="x"), lambda: x.open(path, properties=1),
+        lambda: t.at(version=1.5), lambda: t.at(ref=1), lambda: t.at(ref=[]),
+        lambda: x.open_file(None), lambda: x.open_file(b"x"), lambda: t.simulate(overlay=1),
+        lambda: x.empty({"id": "long"}, location=None), lambda: t.retained(1.5),
+        lambda: t.tree(max_nodes=None), lambda: tree.node(None), lambda: tree.children([], limit=3),
+        lambda: tree.children("table", limit=None), lambda: tree.expand(b"x"), lambda: t.rows("km > 5", limit=""),
+        lambda: t.changes("2024-q1-audit", "main").locations("moved"), lambda: t.plan().layout(by=[]),
+    ]  # fmt: skip
+    for call in asked:
+        with pytest.raises(ix.OptionError, match=r"give|choose|is no|ids look like"):
+            call()
+    assert len(trips.head(10**30)) == trips.count()
+
+
+def test_what_a_process_sends_to_another(trips: ix.Table) -> None:
+    """A pool of processes broke on an error that could not be made again, and on a table."""
+    for error in (
+        ix.RuleError("one-dv", "No."), ix.CommitConflictError("one-dv", "No", ["f"]), ix.OptionError("No."),
+        ix.FormatError("No", location="f", offset=3), ix.FileMissingError("No."),
+    ):  # fmt: skip
+        again: Any = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+        assert str(copy.copy(error)) == str(error)
+    again = pickle.loads(pickle.dumps(trips))
+    assert (repr(again), again.count(), len(again.problems)) == (repr(trips), trips.count(), len(trips.problems))
+    assert len({*trips.snapshots, *again.snapshots}) == len(trips.snapshots)
+
+
+def test_names_in_errors_and_problems_cannot_drive_a_terminal(tmp_path: Path) -> None:
+    path = _copy(tmp_path)
+    newest = _newest(path)
+    document = json.loads(newest.read_bytes())
+    document["refs"]["x\x1b[2J\u202e"] = {"snapshot-id": 5, "type": "branch"}
+    newest.write_text(json.dumps(document))
+    t = ix.open(path)
+    with pytest.raises(SnapshotNotFoundError) as refused:
+        t.at(ref="x")
+    for said in (str(refused.value), repr(t.problems)):
+        assert "x␛[2J⟨U+202E⟩" in said and "\x1b" not in said

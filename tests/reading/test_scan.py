@@ -132,8 +132,11 @@ def test_nested_fields_by_their_names() -> None:
         ({"columns": [3]}, "no name of a column"),
         ({"columns": {"id": 1}}, "give names of columns"),
         ({"filter": "nope = 1"}, "nope"),
-        ({"limit": -1}, "a number of rows"),
-        ({"limit": True}, "a number of rows"),
+        ({"limit": -1}, "limit=-1: give a whole number from 0"),
+        ({"limit": True}, "limit=True: give a whole"),
+        ({"limit": 1.5}, "limit=1.5: give a whole"),
+        ({"max_bytes": None}, "max_bytes=None: give a whole"),
+        ({"columns": 3}, "columns=3: give names"),
         ({"on_error": "ignore"}, "'raise' or 'skip'"),
     ],
 )

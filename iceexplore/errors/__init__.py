@@ -7,10 +7,14 @@ and the built-in it resembles, and its message says what was wrong, where, and w
 
 from __future__ import annotations
 
+import operator
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
+
+from iceexplore.errors._kinds import PROBLEM_KINDS, ProblemKind, Severity
 
 __all__ = [
     "AccessDeniedError",
@@ -34,11 +38,45 @@ __all__ = [
     "TableChangedError",
     "UnsupportedError",
     "problem",
+    "visible",
+    "whole_number",
 ]
+
+#: Characters that act instead of showing. ZWNJ and ZWJ (U+200C, U+200D) stay: scripts and emoji need them.
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001fffe\U0001ffff\U000e0000-\U000e0fff]"
+)
+
+
+def _show(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return f"\u27e8U+{code:04X}\u27e9"
+
+
+def visible(value: object) -> str:
+    """The text with every character that acts shown as a sign: ``␛`` for escape, ``⟨U+202E⟩`` for a bidi override."""
+    return _ACTING.sub(_show, str(value))
 
 
 class IceexploreError(Exception):
-    """Base of every error that iceexplore raises."""
+    """Base of every error that iceexplore raises. Names of tables in it cannot drive a terminal."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(visible, super().__str__().split("\n")))
+
+    def __reduce__(self) -> Any:  # arguments of `__init__` are not the message that it made: a pool's worker sends this
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[IceexploreError], args: tuple[Any, ...], state: dict[str, Any]) -> IceexploreError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class MetadataNotFoundError(IceexploreError, FileNotFoundError):
@@ -75,6 +113,14 @@ class TableChangedError(IceexploreError, RuntimeError):
 
 class OptionError(IceexploreError, ValueError):
     """An argument that makes no sense; the message lists what is accepted."""
+
+
+def whole_number(name: str, value: Any, *, least: int = 0) -> int:
+    """An argument that counts something; `OptionError` says what it takes."""
+    number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
+    if number is None or number < least:
+        raise OptionError(f"{name}={repr(value)[:60]}: give a whole number from {least}")
+    return number
 
 
 class RuleError(IceexploreError, ValueError):
@@ -162,63 +208,6 @@ class FormatError(IceexploreError, ValueError):
         super().__init__(" · ".join(parts))
 
 
-Severity = Literal["error", "warning", "info"]
-
-
-@dataclass(frozen=True)
-class ProblemKind:
-    """One entry of the registry: what a code means, whoever reports it."""
-
-    code: str
-    severity: Severity
-    title: str
-    advice: str
-
-
-def _kinds(*kinds: ProblemKind) -> dict[str, ProblemKind]:
-    return {kind.code: kind for kind in sorted(kinds, key=lambda k: k.code)}
-
-
-#: Every problem code, sorted. A code never changes its meaning.
-PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
-    ProblemKind("access-denied", "error", "The storage refused access", "Check credentials and permissions (403)."),
-    ProblemKind("avro-no-field-ids", "warning", "Avro fields carry no field ids", "Read by name; the writer should set field-id."),
-    ProblemKind("bounds-untrue", "error", "A bound leaves out values of the column", "Readers that prune lose rows; rewrite the file or its entry."),
-    ProblemKind("count-mismatch", "warning", "A count does not match what it counts", "Readers may skip or misjudge the file."),
-    ProblemKind("data-no-field-ids", "warning", "A data file carries no field ids", "Set schema.name-mapping.default, or rewrite the file."),
-    ProblemKind("delete-dangling", "warning", "A delete is of a data file that is not there", "Rewrite the deletes; if paths changed, the deletes' too."),
-    ProblemKind("delete-path", "warning", "A delete spells its data file in another way", "Most engines would not apply it; rewrite the table's paths."),
-    ProblemKind("delete-position", "error", "A deleted position is outside its data file", "Readers may fail or delete other rows; rewrite the deletes."),
-    ProblemKind("delete-scope", "warning", "A delete cannot apply to the data file it names", "Engines may refuse the table; remove or rewrite the delete."),
-    ProblemKind("dv-twice", "error", "A data file has several deletion vectors", "Readers take one of them, or refuse the table; merge them."),
-    ProblemKind("equality-ids-invalid", "error", "An equality delete goes by columns that are not there", "Readers refuse the table; restore the column or rewrite the deletes."),
-    ProblemKind("field-id-twice", "error", "Columns of a data file share a field id", "Readers take one of them; rewrite the file."),
-    ProblemKind("field-id-unknown", "warning", "A data file has columns with ids that the table never gave out", "Look whether the file belongs to this table."),
-    ProblemKind("file-corrupt", "error", "A file is damaged or of another format", "Restore the file or go back to a snapshot without it."),
-    ProblemKind("file-missing", "error", "A file that the table names is missing", "Restore the file or go back to a snapshot without it."),
-    ProblemKind("file-truncated", "error", "A file ends too early", "Restore the file from a copy."),
-    ProblemKind("file-twice", "error", "A data file is live more than once", "Its rows are read as often; remove one of the entries."),
-    ProblemKind("location-invalid", "warning", "A location breaks the rules", "Readers may refuse the file or look elsewhere."),
-    ProblemKind("manifest-dv-invalid", "error", "A manifest deletion vector is wrong", "Readers may show entries that are removed, or refuse the table."),
-    ProblemKind("manifest-salvaged", "warning", "Only part of a manifest could be read", "Entries past the damage are not shown."),
-    ProblemKind("metadata-ambiguous", "warning", "Several metadata files could be the newest", "Pass version= to pick one."),
-    ProblemKind("metadata-invalid", "error", "Table metadata breaks the spec", "Compare with an older metadata file: version=."),
-    ProblemKind("null-in-required", "error", "A required column has nulls", "Readers may fail; make the column optional, or rewrite the file."),
-    ProblemKind("outside-roots", "error", "A location outside the table's roots was refused", "If you trust the table, pass allow=[...]."),
-    ProblemKind("partition-untrue", "error", "Rows are not in the partition that their file is in", "Readers that prune lose rows; rewrite the file."),
-    ProblemKind("puffin-bare-vector", "warning", "A deletion vector stands outside a Puffin file", "Most engines refuse the file; rewrite the deletes."),
-    ProblemKind("puffin-blob-invalid", "warning", "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
-    ProblemKind("row-ids-twice", "error", "Rows of two data files have the same ids", "Who follows rows by _row_id takes them for one; write one of the files anew."),
-    ProblemKind("sequence-number", "warning", "A sequence number cannot be", "Readers may apply deletes wrongly; rewrite the manifest."),
-    ProblemKind("sort-order-untrue", "warning", "Rows are not in the order that their file claims", "Engines that trust it may merge wrongly; rewrite the file."),
-    ProblemKind("split-offsets-invalid", "warning", "Split offsets are not where row groups begin", "Readers that split by them lose rows or fail; rewrite the entry."),
-    ProblemKind("storage-failed", "error", "The storage failed", "Try again; check endpoint and network."),
-    ProblemKind("stored-type", "error", "A column is stored in a type that is not the table's", "Engines fail or read other values; rewrite the file."),
-    ProblemKind("unsupported", "warning", "Something that is not supported was met", "The rest is shown."),
-    ProblemKind("value-undecodable", "warning", "A stored value does not fit its type", "Readers may fail or prune wrongly."),
-)
-
-
 @dataclass(frozen=True)
 class Problem:
     """One fault met while reading: data, not an exception.
@@ -261,7 +250,7 @@ class Problem:
             for name, value in (("found", self.found), ("expected", self.expected))
             if value is not None
         )
-        return f"{self.severity}: {self.text}{evidence} [{self.code}] {self.where}"
+        return visible(f"{self.severity}: {self.text}{evidence} [{self.code}] {self.where}")
 
 
 def problem(
@@ -318,13 +307,20 @@ class Problems:
         for item in items:
             self.add(item)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"strict": self.strict, "_items": dict.fromkeys(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def add(self, item: Problem) -> None:
         """Keep a problem (once)."""
         with self._lock:
             self._items.setdefault(item)
         if self.strict and item.severity == "error":
-            kind = _ERRORS_BY_CODE.get(item.code)
-            raise kind(str(item)) if kind else FormatError(item.text, location=item.where, field=item.field, code=item.code)
+            if item.code in _ERRORS_BY_CODE:
+                raise _ERRORS_BY_CODE[item.code](str(item))
+            raise FormatError(item.text, location=item.where, field=item.field, code=item.code)
 
     def add_error(self, error: IceexploreError, where: str) -> Problem:
         """Keep an error of ours as a problem on the node ``where``; return it."""
@@ -358,5 +354,7 @@ class Problems:
 
     def __repr__(self) -> str:
         found = list(self)
-        more = [f"… {len(found) - _SHOWN:,} more of {len(found):,}: list(...) has them all"] if len(found) > _SHOWN else []
-        return "\n".join([*map(str, found[:_SHOWN]), *more]) or "no problems"
+        lines = list(map(str, found[:_SHOWN]))
+        if len(found) > _SHOWN:
+            lines.append(f"… {len(found) - _SHOWN:,} more of {len(found):,}: list(...) has them all")
+        return "\n".join(lines) or "no problems"
