@@ -292,3 +292,20 @@ def test_manifests_are_carried_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     s.delete_files([s.inspect.data_files()["file_path"][0]])
     assert len(taken) < 12 and max(taken) >= 12
     assert (len(s.inspect.manifests()), len(s.inspect.files())) == (13, 12)
+
+
+def test_mistyped_arguments_of_operations_are_named_with_the_nearest() -> None:
+    s: Any = ix.empty({"id": "long"})
+    for call, near in (
+        (lambda: s.append(1, rwos=3), r"append has no argument 'rwos'; .*rows"),
+        (lambda: s.append(1, writer=3), "append has no argument 'writer'"),
+        (lambda: s.overwrite(1, isolatoin="x"), r"overwrite .*isolation"),
+        (lambda: s.row_delta(equalty=[]), r"row_delta .*equality"),
+        (lambda: s.row_delta(1, materialise=True), r"row_delta .*materialize"),
+        (lambda: s.compact(smal_than=1), r"compact .*small_than"),
+    ):
+        with pytest.raises(OptionError, match=near):
+            call()
+    s.append(1, rows=3, bytes_per_row=2.0)
+    with pytest.raises(OptionError, match="last='x': give a whole number"):
+        s.replay(4, last="x")

@@ -89,16 +89,21 @@ def version_of(given: Any) -> int:
 
 
 def known_arguments(
-    what: str, given: Iterable[str], function: Callable[..., Any], hidden: Collection[str] = ()
+    what: str,
+    given: Iterable[str],
+    function: Callable[..., Any],
+    hidden: Collection[str] = (),
+    *more: Callable[..., Any],
 ) -> None:
-    """Refuse names that a function does not take, where another passes on what it is given.
+    """Refuse names that a function (or another, ``more``) does not take, where another passes on what it is given.
 
     Parameters
     ----------
     hidden
         Arguments of the function that are not the user's to give.
     """
-    known = [name for name in inspect.signature(function).parameters if name not in hidden]
+    named = (name for taker in (function, *more) for name in inspect.signature(taker).parameters)
+    known = [name for name in dict.fromkeys(named) if name not in hidden]
     for name in given:
         if name not in known:
             raise OptionError(f"{what} has no argument {name!r}; {nearest(name, known)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from iceexplore.commits._replay_result import LEFT_OUT, NO_EFFECT, REWRITTEN, ST
 from iceexplore.commits._replay_step import Plan, Planner
 from iceexplore.commits._sandbox import Sandbox
 from iceexplore.commits._upgrade_document import with_lists
-from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.errors import IceexploreError, OptionError, whole_number
 from iceexplore.graph import TableState
 from iceexplore.metadata import Snapshot, schema_at
 from iceexplore.storage import progress
@@ -84,8 +85,7 @@ def replay(
     history = list(ancestors(state))
     if not history:
         raise OptionError("the table has no snapshot: there is nothing to replay")
-    if last is not None and last < 1:
-        raise OptionError(f"last={last}: at least 1 snapshot")
+    last = None if last is None else min(whole_number("last", last, least=1), sys.maxsize - 1)
     history = history[: None if last is None else last + 1][::-1]
     options = LayoutOptions.of(format_version, **layout)
     run = _Run.begin(state, history, options, overlay=overlay, seed=seed)
