@@ -8,7 +8,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import IceexploreError, Problem, Problems
+from iceexplore.errors import IceexploreError, Problem, Problems, problem
 from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA, ContentType
 from iceexplore.manifests._content_stats import TypedStats
@@ -19,7 +19,15 @@ from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._partition import typed_partition
 from iceexplore.manifests._partition_v4 import rebuilt_partition
 from iceexplore.manifests._source import Part
-from iceexplore.manifests._stats import ColumnStats, MapStats, field_ids, map_columns, pairs_of
+from iceexplore.manifests._stats import (
+    ColumnStats,
+    Contradiction,
+    MapStats,
+    contradictions,
+    field_ids,
+    map_columns,
+    pairs_of,
+)
 
 __all__ = ["Manifest"]
 
@@ -81,6 +89,7 @@ class Manifest:
         self._report = Problems() if report is None else report
         self.root_row = root_row
         self._stored = len(entries) if stored is None else stored  # rows of the file
+        self._contradicted: set[tuple[int, str]] = set()
 
     @classmethod
     def empty(
@@ -122,7 +131,10 @@ class Manifest:
     def stats_of(self, field_ids: Iterable[int]) -> Iterator[ColumnStats]:
         """The statistics of some columns as `stats` gives them, in any order: those of one type are decoded at once."""
         if self._typed is not None:
-            yield from map(self._typed.column, field_ids)
+            for s in map(self._typed.column, field_ids):
+                for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
+                    self._told(s.field_id, what, int(mask.argmax()))
+                yield s
         else:
             yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
 
@@ -206,7 +218,21 @@ class Manifest:
 
     @cached_property
     def _mapped(self) -> MapStats:
-        return MapStats(self._pairs())
+        return MapStats(self._pairs(), self._told)
+
+    def _told(self, field_id: int, what: Contradiction, entry: int) -> None:
+        """The first entry of a column with such a contradiction; a warning, for all entries are there."""
+        if (field_id, what) in self._contradicted:
+            return
+        self._contradicted.add((field_id, what))
+        place = f"{self.location}#entry {self.entries['ordinal'][entry].as_py()}"
+        if what == "nulls":
+            text = f"Of column {field_id} there are more nulls than values."
+            item = problem("count-mismatch", place, text, field="110 null_value_counts")
+        else:
+            text = f"Of column {field_id} the lower bound is above the upper one: readers that prune lose its rows."
+            item = problem("bounds-untrue", place, text, field="125 lower_bounds", severity="warning")
+        self._report.add(item)
 
     def _pairs(self) -> pa.Table:
         if self._typed is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,23 @@ import pyarrow.compute as pc
 
 from iceexplore.manifests._columns import as_pairs, offsets_of, whole
 from iceexplore.manifests._fields import MAP_IDS
-from iceexplore.metadata import Type, decode_values
+from iceexplore.metadata import Type, decode_values, type_base
 
-__all__ = ["ColumnStats", "MapStats", "field_ids", "map_columns", "pairs_of"]
+__all__ = [
+    "ColumnStats",
+    "Contradiction",
+    "MapStats",
+    "Told",
+    "contradictions",
+    "field_ids",
+    "map_columns",
+    "pairs_of",
+]
 
 _Numbers: TypeAlias = npt.NDArray[Any]
+Contradiction: TypeAlias = Literal["bounds", "nulls"]
+#: Who is told of a contradiction: column, what it is, and the entry.
+Told: TypeAlias = Callable[[int, Contradiction, int], None]
 
 #: Values that are decoded at once, of as many columns as have them: a call for each column costs far more than the
 #: few values that a manifest of a wide table has in each.
@@ -160,7 +172,8 @@ class _Keyed:
 class MapStats:
     """The statistics of v1 to v3, which are six maps by field id, column by column."""
 
-    def __init__(self, pairs: pa.Table) -> None:
+    def __init__(self, pairs: pa.Table, told: Told | None = None) -> None:
+        self._told = told
         self._keyed = {name: _Keyed(whole(pairs.column(name))) for name in MAP_IDS}
         self._rows = int(pairs.num_rows)
 
@@ -190,10 +203,32 @@ class MapStats:
         bounds = (lower, upper, low, high, lower_damaged, upper_damaged)
         counts = [one[name] for name in ("value_counts", "null_value_counts", "nan_value_counts", "column_sizes")]
         rows = self._rows
+        if self._told is not None:
+            for what, mask in contradictions(kind, lower, upper, counts[1], counts[0]):
+                places = np.flatnonzero(mask)
+                for at in np.unique(places // rows, return_index=True)[1].tolist():  # the first of each column
+                    self._told(ids[int(places[at]) // rows], what, int(places[at]) % rows)
         none, unsaid = pa.nulls(rows, pa.int64()), pa.nulls(rows, pa.bool_())
         for n, field_id in enumerate(ids):
             mine: list[Any] = [array.slice(n * rows, rows) for array in (*bounds, *counts)]
             yield ColumnStats(*[field_id, kind, *mine, none, none, unsaid])
+
+
+def contradictions(
+    kind: Type | None, lower: pa.Array, upper: pa.Array, nulls: pa.Array, values: pa.Array
+) -> Iterator[tuple[Contradiction, _Numbers]]:
+    """What statistics say that cannot be, and where: of all columns of one type at once."""
+    # Java's UUIDs have another order; of the rest the bounds are no values
+    ordered = kind is not None and type_base(kind) not in ("uuid", "geometry", "geography", "variant", "unknown")
+    pairs: list[tuple[Contradiction, pa.Array, pa.Array]] = [("nulls", nulls, values)]
+    if ordered:
+        pairs.append(("bounds", lower, upper))
+    for what, less, more in pairs:
+        if less.null_count == len(less) or more.null_count == len(more):
+            continue
+        above = pc.greater(less, more)
+        if above.true_count:
+            yield what, np.asarray(pc.fill_null(above, False))
 
 
 def field_ids(pairs: pa.Table) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Any
 
 from iceexplore.metadata._keys import Reporter
 from iceexplore.metadata._model import Snapshot, TableMetadata
@@ -49,14 +50,16 @@ def _cycles(by_id: Mapping[int, Snapshot]) -> Iterator[list[int]]:
 
 def _check_sequence_numbers(metadata: TableMetadata, by_id: Mapping[int, Snapshot], reporter: Reporter) -> None:
     last = metadata.last_sequence_number
+    later = [s for s in metadata.snapshots if s.sequence_number > last]
+    if later:
+        newest = max(later, key=lambda s: s.sequence_number)
+        reporter.at(f"snapshot {newest.snapshot_id}").error(
+            f"sequence-number of snapshot {newest.snapshot_id} is {newest.sequence_number}{_others(later)}, and "
+            f"last-sequence-number of the table {last}: Iceberg's Java refuses the table",
+            "sequence-number",
+        )
     for s in metadata.snapshots:
         part = reporter.at(f"snapshot {s.snapshot_id}")
-        if s.sequence_number > last:
-            part.error(
-                f"sequence-number of snapshot {s.snapshot_id} is {s.sequence_number}, and last-sequence-number of the "
-                f"table {last}: Iceberg's Java refuses the table",
-                "sequence-number",
-            )
         parent = None if s.parent_snapshot_id is None else by_id.get(s.parent_snapshot_id)
         if parent is not None and parent is not s and 0 < s.sequence_number <= parent.sequence_number:
             part.warning(
@@ -70,14 +73,20 @@ def _check_row_ids(metadata: TableMetadata, reporter: Reporter) -> None:
     following = metadata.next_row_id
     if following is None:  # which has been reported
         return
-    for s in metadata.snapshots:
-        end = None if s.first_row_id is None else s.first_row_id + (s.added_rows or 0)
-        if end is not None and end > following:
-            reporter.at(f"snapshot {s.snapshot_id}").error(
-                f"snapshot {s.snapshot_id} gave its rows the ids up to {end - 1}, and next-row-id of the table is "
-                f"{following}: ids will be given twice",
-                "next-row-id",
-            )
+    ends = [(s, s.first_row_id + (s.added_rows or 0)) for s in metadata.snapshots if s.first_row_id is not None]
+    later = [(s, end) for s, end in ends if end > following]
+    if later:
+        newest, end = max(later, key=lambda pair: pair[1])
+        reporter.at(f"snapshot {newest.snapshot_id}").error(
+            f"snapshot {newest.snapshot_id} gave its rows the ids up to {end - 1}{_others(later)}, and next-row-id of "
+            f"the table is {following}: ids will be given twice",
+            "next-row-id",
+        )
+
+
+def _others(found: list[Any]) -> str:
+    """One problem for all: a table may have a hundred thousand snapshots."""
+    return "" if len(found) == 1 else f" (it is one of {len(found)} such)"
 
 
 def _check_logs(metadata: TableMetadata, location: str, reporter: Reporter) -> None:

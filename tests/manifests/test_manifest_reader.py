@@ -351,6 +351,24 @@ def test_equality_deletes_without_columns(table: Any, make: Any) -> None:
     assert found_in(table, make, delete(status=DELETED, snapshot_id=77), content=1) == []
 
 
+def test_statistics_that_contradict_themselves(table: Any, make: Any) -> None:
+    def bounds(low: int, high: int) -> dict[str, Any]:
+        ends = {"lower_bounds": low, "upper_bounds": high}
+        return {name: [{"key": 1, "value": end.to_bytes(8, "little")}] for name, end in ends.items()}
+
+    nulls = {"null_value_counts": [{"key": 1, "value": 13}, {"key": 2, "value": 0}]}
+    entry = make("entry")
+    rows = [entry(0), entry(1, **bounds(7, 6)), entry(2, **nulls), entry(3, **nulls), entry(4, **bounds(9, 0))]
+    table.snapshot(make("listed")(table.manifest("a.avro", rows)))
+    reader = table.reader()
+    leaf = only_leaf(reader)
+    assert list(reader.problems) == []  # before anybody asks for them
+    for _ in range(2):
+        list(leaf.stats_of([1, 2]))
+    found = sorted((p.code, p.severity, p.where.rpartition("#")[2]) for p in reader.problems)
+    assert found == [("bounds-untrue", "warning", "entry 1"), ("count-mismatch", "warning", "entry 2")]
+
+
 def test_null_counts_mean_unknown(table: Any, make: Any) -> None:
     table.snapshot(make("listed")(table.manifest("a.avro", [make("entry")(0)])))
     reader = table.reader()

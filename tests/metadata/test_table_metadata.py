@@ -307,6 +307,17 @@ def test_sound_histories_are_no_problem() -> None:
     assert not parsed(old)[1]
 
 
+def test_numbers_of_many_snapshots_are_one_problem() -> None:
+    json = document() | {"last-sequence-number": 1, "next-row-id": 5}
+    later = {"snapshot-id": 33, "parent-snapshot-id": 22, "sequence-number": 3}
+    json["snapshots"].append(json["snapshots"][1] | later)
+    _, problems = parsed(json)
+    assert [(p.where.rpartition("#")[2], p.field) for p in problems] == [
+        ("snapshot 33", "sequence-number"), ("snapshot 22", "next-row-id")
+    ]  # fmt: skip
+    assert all("one of 2 such" in p.text for p in problems)
+
+
 def test_a_long_cycle_is_one_problem_and_soon_found() -> None:
     json = document() | {"last-sequence-number": 0}
     one = {"timestamp-ms": 1, "manifest-list": "x", "schema-id": 1, "summary": {}}
