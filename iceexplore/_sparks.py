@@ -113,8 +113,8 @@ class Sparks:
             ``"footers"``: whether each file is there, can be opened, has the size, format, row count, row groups and
             field ids that the table says; delete files and deletion vectors are read: CRC, counts, positions within
             their data file, the data files that they name, the columns of equality deletes. ``"data"``: besides, every
-            row is read: whether bounds and counts of columns hold, whether each row is in its file's partition, and
-            rows in the sort order that the file claims.
+            row is read, with all of its columns: whether pages fit their checksums, bounds and counts of columns hold,
+            each row is in its file's partition, and rows are in the sort order that the file claims.
 
         Returns
         -------

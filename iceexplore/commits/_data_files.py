@@ -171,6 +171,7 @@ def _parquet(table: pa.Table, codec: str, with_nan: Collection[str]) -> tuple[by
             store_schema=False,
             store_decimal_as_integer=True,
             write_statistics=bounded,
+            write_page_checksum=True,
         ) as writer:
             writer.write_table(table, row_group_size=1 << 20)
     except pa.ArrowNotImplementedError as error:

@@ -43,6 +43,7 @@ def read_data_file(
     batch_rows: int | None = None,
     kind: str = "data-file",
     required: bool = False,
+    checksums: bool = False,
 ) -> Iterator[pa.Table]:
     """The rows of a data file, in batches, positions ascending; no delete is applied.
 
@@ -70,6 +71,8 @@ def read_data_file(
         What the read log calls the reads.
     required
         The file must have the columns: an equality delete without its column says nothing.
+    checksums
+        Hold the pages of a Parquet file against their checksums, where it has any: a page that does not fit is damage.
 
     Returns
     -------
@@ -83,7 +86,7 @@ def read_data_file(
     """
     entry = file.entries.slice(0, 1).to_pylist()[0]
     made = _Columns(state, file, entry, fields, to, required=required)
-    for start, batch in _batches(state, entry, made, row_groups, batch_rows, kind):
+    for start, batch in _batches(state, entry, made, row_groups, batch_rows, kind, checksums):
         yield made.of(batch, start)
 
 
@@ -94,6 +97,7 @@ def _batches(
     row_groups: Sequence[int] | None,
     batch_rows: int | None,
     kind: str,
+    checksums: bool,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     location = entry["location"]
     try:
@@ -102,7 +106,7 @@ def _batches(
             opened.seek(0)
             if found == "parquet":
                 sparing = batch_rows is not None and batch_rows < BATCH_ROWS
-                rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds, sparing=sparing)
+                rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds, sparing=sparing, checksums=checksums)
                 _check_count(state, entry, rows.rows)
                 plain = made.identified(rows.schema)
                 leaves = rows.leaves(plain, made.fields)

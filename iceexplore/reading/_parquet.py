@@ -38,17 +38,22 @@ class ParquetRows:
         As Arrow reads it, in plain types (see `plain`), field ids under ``PARQUET:field_id``.
     sparing
         Only the first batches may be taken: large row groups are not fetched as wholes, but as far as batches need.
+    checksums
+        Pages are held against their checksums, where the writer has made some.
     """
 
-    def __init__(self, file: BinaryIO, location: str, *, nanoseconds: bool, sparing: bool = False) -> None:
+    def __init__(
+        self, file: BinaryIO, location: str, *, nanoseconds: bool, sparing: bool = False, checksums: bool = False
+    ) -> None:
         import pyarrow.parquet as pq
 
         self.location = location
         with foreign("the Parquet file", location):
             # INT96 has nanoseconds, whose range ends in 2262; Iceberg's timestamps of microseconds go further.
             unit = None if nanoseconds else "us"
-            self._reader = pq.ParquetFile(file, coerce_int96_timestamp_unit=unit)
-            self._file, self._unit, self._sparing = file, unit, sparing
+            how = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
+            self._reader = pq.ParquetFile(file, **how)
+            self._file, self._how, self._sparing = file, how, sparing
             self.rows = int(self._reader.metadata.num_rows)
             self._groups = self._reader.metadata.num_row_groups
             self.schema = plain(self._reader.schema_arrow)
@@ -154,7 +159,7 @@ class ParquetRows:
         return pq.ParquetFile(
             self._file,
             metadata=about,
-            coerce_int96_timestamp_unit=self._unit,
+            **self._how,
             buffer_size=_PIECE_BYTES,
             pre_buffer=False,
         )

@@ -182,6 +182,23 @@ def test_files_that_are_not_as_they_were(copied: Callable[[str], Path], content:
     assert found(folder) == expected
 
 
+@pytest.mark.parametrize("codec", ["uncompressed", "zstd"])
+def test_a_byte_of_a_column_of_which_nothing_is_said(tmp_path: Path, codec: str) -> None:
+    """Values in lists have no bounds: what is wrong with them is known by reading them, and by checksums alone."""
+    lab = ix.create(
+        tmp_path / "t", {"id": "long", "xs": "list<long>"}, properties={"write.parquet.compression-codec": codec}
+    )
+    lab.append({"id": [1, 2], "xs": [[10, 20], [30]]})
+    assert found(tmp_path / "t", "data") == []
+    file = real(tmp_path / "t", 0)
+    group = pq.read_metadata(file).row_group(0)
+    chunk = next(group.column(i) for i in range(2) if "xs" in group.column(i).path_in_schema)
+    data = bytearray(file.read_bytes())
+    data[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1] ^= 1
+    file.write_bytes(data)
+    assert found(tmp_path / "t", "data") == [("file-corrupt", None)]
+
+
 def test_one_files_fault_does_not_stop_the_others(copied: Callable[[str], Path]) -> None:
     folder = copied("v2")
     for content in (0, 1, 2):
