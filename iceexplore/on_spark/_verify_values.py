@@ -120,6 +120,8 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
     is_data = entry["content_type"] == 0
     columns = _partitions(state, file, entry) if is_data else []
     order = sort_columns(state.metadata, entry["sort_order_id"]) if is_data else []
+    if ids:
+        _check_lost(state, place, file, ids, {c.source.field_id for c in columns if c.source is not None}, out)
     wanted = {i for i in file.stats if i in ids or not ids}
     wanted |= {c.source.field_id for c in columns if c.source is not None} | {c.field.field_id for c in order}
     now = [leaf for f in state.metadata.schema().fields for leaf in _walk(f)] if is_data else []
@@ -254,6 +256,20 @@ def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, 
                 place, "bounds-untrue", text, field=f"{name}_bound of {where}",
                 found=_shown(bound), expected=_shown(_back(real, bound.type)),
             )  # fmt: skip
+
+
+def _check_lost(
+    state: TableState, place: Place, file: EntryBatch, ids: frozenset[int], partition: set[int], out: Checked
+) -> None:
+    """Columns of which the entry has values, and the file nothing: where a partition gives them, they are not lost."""
+    for leaf in _leaves(state, file.stats.keys() - ids - partition)[1]:
+        stats = file.stats[leaf.field.field_id]
+        said = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
+        values, nulls = said["value_count"].as_py(), said["null_count"].as_py()
+        if said["lower"].is_valid or said["upper"].is_valid or (nulls is not None and (values or 0) > nulls):
+            text = f"The entry has values of column {leaf.name!r}, which the file lacks: readers take them for null."
+            where = f"value_count of {leaf.name} ({leaf.field.field_id})"
+            out.say(place, "count-mismatch", text, field=where, found=values, expected=0)
 
 
 def _check_counts(place: Place, leaf: Leaf, said: Mapping[str, int | None], seen: _Seen, out: Checked) -> None:

@@ -199,6 +199,23 @@ def test_a_byte_of_a_column_of_which_nothing_is_said(tmp_path: Path, codec: str)
     assert found(tmp_path / "t", "data") == [("file-corrupt", None)]
 
 
+@pytest.mark.parametrize("lost", ["column", "id"])
+def test_a_column_that_the_file_lacks(tmp_path: Path, lost: str) -> None:
+    """Another file in its place, or one that was written anew without ids: every reader shows nulls."""
+    lab = ix.create(tmp_path / "t", {"id": "long", "x": "double", "city": "string"}, partition_by="city")
+    lab.append({"id": [1, 2], "x": [0.5, None], "city": ["a", "a"]})
+    file = real(tmp_path / "t", 0)
+    rows = pq.read_table(file).drop_columns(["city"])  # the partition says it
+    where = rows.schema.get_field_index("x")
+    if lost == "column":
+        rows = rows.drop_columns(["x"])
+    else:
+        rows = rows.set_column(where, pa.field("x", pa.float64()), rows["x"])
+    pq.write_table(rows, file)
+    assert ("count-mismatch", "value_count of x (2)") in found(tmp_path / "t", "data")
+    assert not any("city" in (field or "") for _, field in found(tmp_path / "t", "data"))
+
+
 def test_one_files_fault_does_not_stop_the_others(copied: Callable[[str], Path]) -> None:
     folder = copied("v2")
     for content in (0, 1, 2):
