@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -29,9 +30,9 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     source: Any,
     *,
     catalog: Any = None,
-    moved: Mapping[str, str] | None = None,
+    moved: Mapping[str, str | PathLike[str]] | None = None,
     version: int | str | None = None,
-    allow: str | Sequence[str] = (),
+    allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Table:
@@ -64,8 +65,8 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError
         The storage or catalog refused or failed.
     """
-    asked: Any = [allow] if isinstance(allow, str) else allow
-    given = list(asked) if isinstance(asked, Iterable) else [asked]
+    asked: Any = [allow] if isinstance(allow, (str, PathLike)) else allow
+    given = [fspath(x) if isinstance(x, PathLike) else x for x in asked] if isinstance(asked, Iterable) else [asked]
     if not all(isinstance(place, str) for place in given):
         raise OptionError(f"allow={allow!r}: give locations, as text")
     if properties is not None and not isinstance(properties, Mapping):

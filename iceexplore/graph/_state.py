@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -115,7 +116,7 @@ def open_state(
     source: Any,
     *,
     catalog: Any = None,
-    moved: Mapping[str, str] | None = None,
+    moved: Mapping[str, str | os.PathLike[str]] | None = None,
     version: int | str | None = None,
     allow: Iterable[str] = (),
     properties: Mapping[str, str] | None = None,

@@ -45,18 +45,23 @@ class _Move:
     shown: bool  # a real move, not just another spelling of the same place
 
 
+def _text(given: Any) -> Any:
+    return os.fspath(given) if isinstance(given, os.PathLike) else given
+
+
 class Moves:
     """Prefixes as written, each with the place where it is now; the longest prefix wins."""
 
-    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+    def __init__(self, given: Mapping[str, str | os.PathLike[str]] | None = None) -> None:
         self._lock = threading.Lock()
         self._by_written: tuple[_Move, ...] = ()
         self._by_real: tuple[_Move, ...] = ()
         asked: Any = given or {}
-        if not isinstance(asked, Mapping) or not all(isinstance(x, str) for pair in asked.items() for x in pair):
+        pairs = [tuple(map(_text, pair)) for pair in asked.items()] if isinstance(asked, Mapping) else [(None,)]
+        if not all(isinstance(x, str) for pair in pairs for x in pair):
             like = "{'s3://bucket/t': '/data/t'}"
             raise OptionError(f"moved={given!r}: give prefixes as written, each with where it is now, as {like}")
-        for written, real in (given or {}).items():
+        for written, real in pairs:
             place = canonical(check_host(real))
             self.add(written, place if is_absolute(place) else canonical(os.path.abspath(real)))
 

@@ -37,7 +37,7 @@ def open_source(
     source: Any,
     *,
     catalog: Any = None,
-    moved: Mapping[str, str] | None = None,
+    moved: Mapping[str, str | os.PathLike[str]] | None = None,
     version: int | str | None = None,
     allow: Iterable[str] = (),
     properties: Mapping[str, str] | None = None,

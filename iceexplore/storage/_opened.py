@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ class Source:
 
     source: Any
     catalog: Any = None
-    moved: Mapping[str, str] | None = None
+    moved: Mapping[str, str | os.PathLike[str]] | None = None
     version: int | str | None = None
     allow: tuple[str, ...] = ()
     properties: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets

@@ -216,6 +216,7 @@ def test_arguments_of_another_type_are_refused_in_words(trips: ix.Table) -> None
         with pytest.raises(ix.OptionError, match=r"give|choose|is no|ids look like"):
             call()
     assert len(trips.head(10**30)) == trips.count()
+    assert x.open(path, moved={"s3://a": Path(path)}, allow=Path(path)).count() == trips.count()
 
 
 def test_what_a_process_sends_to_another(trips: ix.Table) -> None:
