@@ -16,7 +16,7 @@ from iceexplore.commits._reachable import MetadataFile, files_of_leaves, reachab
 from iceexplore.commits._trial import CommitRecord
 from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
-from iceexplore.metadata import Snapshot, in_order
+from iceexplore.metadata import Snapshot, ancestry, in_order
 from iceexplore.storage import Read, Write
 
 if TYPE_CHECKING:
@@ -203,11 +203,7 @@ def _parent(state: TableState) -> TableState | None:
 
 def ancestors(state: TableState) -> Iterator[Snapshot]:
     """The snapshot shown, its parent, and so on, as far as the table has them."""
-    at, seen = state.snapshot, set[int]()
-    while at is not None and at.snapshot_id not in seen:
-        seen.add(at.snapshot_id)
-        yield at
-        at = None if at.parent_snapshot_id is None else state.metadata.snapshot(at.parent_snapshot_id)
+    return ancestry(state.metadata, state.snapshot)
 
 
 # What the commits of a sandbox cost -----------------------------------------------------------------------------------

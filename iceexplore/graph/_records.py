@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
-from iceexplore.metadata import Ref, Snapshot, in_order
+from iceexplore.metadata import Ref, Snapshot, ancestry, in_order
 from iceexplore.render import Card, CardTable, card_html, card_text
 
 if TYPE_CHECKING:
@@ -125,11 +125,7 @@ def history(state: TableState) -> pd.DataFrame:
 
     m = state.metadata
     by_id = {s.snapshot_id: s for s in reversed(m.snapshots)}
-    ancestors = set()
-    at = m.snapshot()
-    while at is not None and at.snapshot_id not in ancestors:
-        ancestors.add(at.snapshot_id)
-        at = None if at.parent_snapshot_id is None else by_id.get(at.parent_snapshot_id)
+    ancestors = {s.snapshot_id for s in ancestry(m, m.snapshot())}
     refs: dict[int, list[str]] = {}
     for r in m.refs.values():
         refs.setdefault(r.snapshot_id, []).append(r.name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from iceexplore.errors import OptionError, SnapshotNotFoundError
 from iceexplore.graph._state import TableState, state_of
-from iceexplore.metadata import Ref, Snapshot, TableMetadata, format_ms, in_order, schema_at
+from iceexplore.metadata import Ref, Snapshot, TableMetadata, ancestry, format_ms, in_order, schema_at
 from iceexplore.storage import open_version
 
 __all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
@@ -56,13 +56,8 @@ def clock(metadata: TableMetadata) -> tuple[list[tuple[int, int]], bool]:
     if metadata.snapshot_log:
         # of one millisecond the later entry counts, as in Java
         return sorted(((e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log), key=itemgetter(0)), True
-    by_id = {s.snapshot_id: s for s in reversed(metadata.snapshots)}
-    seen: dict[int, Snapshot] = {}
-    at = metadata.snapshot()
-    while at is not None and at.snapshot_id not in seen:
-        seen[at.snapshot_id] = at
-        at = None if at.parent_snapshot_id is None else by_id.get(at.parent_snapshot_id)
-    return [(s.timestamp_ms, s.snapshot_id) for s in in_order(seen.values())], False
+    known = in_order(ancestry(metadata, metadata.snapshot()))
+    return [(s.timestamp_ms, s.snapshot_id) for s in known], False
 
 
 def travel(

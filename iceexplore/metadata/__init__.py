@@ -25,7 +25,7 @@ from iceexplore.metadata._model import (
     TableMetadata,
 )
 from iceexplore.metadata._name_mapping import name_mapping, parse_name_mapping
-from iceexplore.metadata._order import in_order
+from iceexplore.metadata._order import ancestry, in_order
 from iceexplore.metadata._other_changes import PropertyChange, SpecChange, properties_changes, spec_changes
 from iceexplore.metadata._parts import parse_sort_order, parse_spec
 from iceexplore.metadata._schema_changes import SchemaChange, is_promotion, schema_changes
@@ -66,6 +66,7 @@ __all__ = [
     "StructType",
     "TableMetadata",
     "Type",
+    "ancestry",
     "arrow_type",
     "decimal_of",
     "decimal_parameters",

@@ -1,12 +1,23 @@
-"""Snapshots in the order in which they were made."""
+"""Snapshots in the order in which they were made, and from child to parent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from iceexplore.metadata._model import Snapshot
+from iceexplore.metadata._model import Snapshot, TableMetadata
 
-__all__ = ["in_order"]
+__all__ = ["ancestry", "in_order"]
+
+
+def ancestry(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Snapshot]:
+    """A snapshot, its parent, and so on, as far as the table has them; a loop of parents ends."""
+    by_id = {s.snapshot_id: s for s in reversed(metadata.snapshots)}  # of one id given twice the first, as everywhere
+    seen = set[int]()
+    while snapshot is not None and snapshot.snapshot_id not in seen:
+        seen.add(snapshot.snapshot_id)
+        yield snapshot
+        parent = snapshot.parent_snapshot_id
+        snapshot = None if parent is None else by_id.get(parent)
 
 
 def in_order(snapshots: Iterable[Snapshot], *, by_number: bool = False) -> list[Snapshot]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, live
-from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.metadata import Snapshot, TableMetadata, ancestry
 from iceexplore.storage import canonical
 
 __all__ = ["DATA", "DELETES", "LeafKey", "Step", "file_keys", "is_damaged", "lineage", "read_leaves", "step_of"]
@@ -76,12 +76,7 @@ class Step:
 
 def lineage(metadata: TableMetadata, snapshot: Snapshot | None) -> list[Snapshot]:
     """A snapshot and its ancestors, oldest first, as far back as the metadata has them."""
-    found: dict[int, Snapshot] = {}
-    at = snapshot
-    while at is not None and at.snapshot_id not in found:
-        found[at.snapshot_id] = at
-        at = None if at.parent_snapshot_id is None else metadata.snapshot(at.parent_snapshot_id)
-    return list(reversed(found.values()))
+    return list(ancestry(metadata, snapshot))[::-1]
 
 
 def step_of(state: TableState, snapshot: Snapshot) -> Step:

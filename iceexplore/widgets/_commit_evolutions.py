@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, format_ms
+from iceexplore.metadata import ancestry
 from iceexplore.widgets._commit_fields import Call, Field
 from iceexplore.widgets._commit_kinds import Calls, Operation, Values
 
@@ -128,14 +130,9 @@ def _expire(state: TableState, values: Values) -> Calls:
 def _ancestors(state: TableState) -> list[tuple[str, str]]:
     """The snapshots before the one shown, newest first."""
     out: list[tuple[str, str]] = []
-    at = state.snapshot
-    seen: set[int] = set()
-    while at is not None and at.parent_snapshot_id is not None and at.snapshot_id not in seen and len(out) < 50:
-        seen.add(at.snapshot_id)
-        at = state.metadata.snapshot(at.parent_snapshot_id)
-        if at is not None:
-            words = f"{format_ms(at.timestamp_ms)} {at.operation or ''}".replace(".000 UTC", " UTC")
-            out.append((str(at.snapshot_id), words))
+    for at in islice(ancestry(state.metadata, state.snapshot), 1, 51):
+        words = f"{format_ms(at.timestamp_ms)} {at.operation or ''}".replace(".000 UTC", " UTC")
+        out.append((str(at.snapshot_id), words))
     return out
 
 
