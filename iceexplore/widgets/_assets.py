@@ -1,77 +1,94 @@
 """The scripts and styles of the widgets: small ES modules, put together here.
 
 A widget's script is loaded from a blob, from which relative imports fail; so a module and those that it imports are
-joined into one, each a scope of its own, without its remarks and indents: the text is sent with every widget. There is
-no build step and nothing is fetched.
+joined into one, without their imports, remarks and spaces: the text is sent with every widget. All modules share a
+scope then, so each name at the top of one is its alone. There is no build step and nothing is fetched.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
+from rjsmin import jsmin
+
 __all__ = ["bare_script", "later_script", "script", "style_sheet"]
 
-_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([a-z_]+)\.js";\n', re.MULTILINE)
-#: What is for people: remarks, and indents. No string of ours goes over several lines, or has what begins a remark.
-_REMARK = re.compile(r"^[ \t]*(?://.*\n|\n)?|(?<=[;,{}()\[\]]) // .*$", re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([A-Za-z_$][\w$]*)", re.MULTILINE)
+_IMPORT = re.compile(r'^import \{ ([^}]*) \} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
 
+@cache
 def _read(name: str) -> str:
     return (files("iceexplore.widgets") / "static" / name).read_text(encoding="utf-8")
 
 
-def bare_script(*names: str) -> str:
-    """Modules and those that they import, as ``const $name = {what it exports}``: without an import or export."""
-    return "\n".join(_modules(*names).values())
-
-
 @cache
-def _modules(*names: str) -> dict[str, str]:
-    """By name, each after those that it imports."""
-    parts: dict[str, str] = {}
-
-    def add(name: str) -> None:
-        if name in parts:
-            return
-        source = _read(f"{name}.js")
-        for found in _IMPORT.finditer(source):
-            add(found[2])
-        body = _IMPORT.sub(lambda m: f"const {m[1].replace(' as ', ': ')} = ${m[2]};\n", source)
-        exported = ", ".join(m[2] for m in _EXPORT.finditer(source))
-        body = _EXPORT.sub(r"\1 \2", body)
-        body = _REMARK.sub("", body)
-        parts[name] = f"const ${name} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
-
+def _modules(*names: str) -> tuple[str, ...]:
+    """The names of modules and of those that they import, each after what it imports."""
+    found: dict[str, None] = {}
     for name in names:
-        add(name)
-    return parts
+        imported = (module for _, module in _IMPORT.findall(_read(f"{name}.js")))
+        found |= dict.fromkeys([*_modules(*imported), name])
+    return tuple(found)
 
 
-@cache
-def script(*views: str) -> str:
-    """The module of a widget that shows these views, one below the other, in the shell that all widgets share.
+def _joined(names: Iterable[str]) -> str:
+    source = "".join(_EXPORT.sub("", _IMPORT.sub("", _read(f"{name}.js"))) for name in names)
+    return str(jsmin(source))
+
+
+def _lacked(names: Iterable[str], there: Iterable[str]) -> str:
+    """What modules import of those that are there: ``{a,b}``."""
+    known = set(there)
+    found = {
+        name
+        for module in names
+        for imported, of in _IMPORT.findall(_read(f"{module}.js"))
+        if of in known
+        for name in imported.split(", ")
+    }
+    return f"{{{','.join(sorted(found))}}}"
+
+
+def bare_script(view: str) -> str:
+    """The module of a view and those that it imports, without an import or export, and a call of the view.
 
     Parameters
     ----------
-    views
-        ``"module.function"``; the function takes the model and returns an element.
+    view
+        ``"module.function"``; the function takes nothing.
     """
-    names = [view.split(".") for view in views]
-    called = ", ".join(f"${module}.{function}" for module, function in names)
-    modules = _modules("shell", *(module for module, _ in names))
-    given = f"const $given = {{ {', '.join(f'${name}' for name in modules)} }};"  # for what comes later
-    joined = "\n".join([*modules.values(), given])
-    return f"{joined}\nexport default {{ render: (context) => $shell.shell(context, [{called}]) }};\n"
+    module, function = view.split(".")
+    return f"{_joined(_modules(module))}\n{function}();\n"
+
+
+@cache
+def script(view: str, *later: str) -> str:
+    """The module of a widget that shows a view in the shell that all widgets share.
+
+    Parameters
+    ----------
+    view
+        ``"module.function"``; the function takes the model and returns an element.
+    later
+        The views that it may show besides, whose scripts `later_script` makes. They find what they import of this one
+        in ``$given``.
+    """
+    module, function = view.split(".")
+    there = _modules("shell", module)
+    lacking = [name for one in later for name in _modules(one.split(".")[0]) if name not in there]
+    given = f"const $given={_lacked(lacking, there)};\n" if later else ""
+    return f"{_joined(there)}\n{given}export default{{render:context=>shell(context,{function})}};\n"
 
 
 @cache
 def later_script(view: str, given: str) -> str:
     """The module of a view that a widget shows only when it is asked for: what the widget's own script lacks of it.
 
-    Its default export takes the modules that are there, ``$given``, and returns the view's function.
+    Its default export takes what the widget's script has, ``$given``, and returns the view's function.
 
     Parameters
     ----------
@@ -80,9 +97,8 @@ def later_script(view: str, given: str) -> str:
     """
     module, function = view.split(".")
     there = _modules("shell", given.split(".")[0])
-    lacking = [text for name, text in _modules(module).items() if name not in there]
-    names = ", ".join(f"${name}" for name in there)
-    return "\n".join([f"export default ({{ {names} }}) => {{", *lacking, f"return ${module}.{function};\n}};\n"])
+    lacking = [name for name in _modules(module) if name not in there]
+    return f"export default({_lacked(lacking, there)})=>{{{_joined(lacking)}\nreturn {function};}};\n"
 
 
 @cache

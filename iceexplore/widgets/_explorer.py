@@ -45,7 +45,7 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
     tab = traitlets.Unicode("tree").tag(sync=True)
     scripts = traitlets.Dict().tag(sync=True)
 
-    _esm = script(_VIEW)
+    _esm = script(_VIEW, *_LATER.values())
 
     def _begin(self) -> None:
         super()._begin()

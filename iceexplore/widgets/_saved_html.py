@@ -42,7 +42,7 @@ def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str
     notes
         Sentences at the end: when it was made, what is not in it.
     """
-    code = f"'use strict';\n{bare_script('saved')}\n$saved.start();\n"
+    code = f"'use strict';\n{bare_script('saved.savedPage')}"
     css = f"{style_sheet()}\n{_PAGE_CSS}"
     policy = (
         f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(css)}; img-src data: blob:; "

@@ -5,8 +5,8 @@ import { clamp, el, listen, timer } from "./dom.js";
 import { SIZE } from "./layout.js";
 import { framed, inks, stretch } from "./theme.js";
 
-const LEAST = 0.03;
-const MOST = 2.5;
+const FARTHEST = 0.03;
+const NEAREST = 2.5;
 // px of paper beyond the outermost cards.
 const EDGE = 40;
 // ms until the tooltip comes.
@@ -72,7 +72,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   const whole = () => Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height);
   const pan = (dx, dy) => moveTo(view.x + dx, view.y + dy);
   function zoom(by, px = view.width / 2, py = view.height / 2) {
-    const scale = clamp(Math.min(LEAST, whole()), view.scale * by, MOST);
+    const scale = clamp(Math.min(FARTHEST, whole()), view.scale * by, NEAREST);
     const k = scale / view.scale;
     return moveTo(px - (px - view.x) * k, py - (py - view.y) * k, scale);
   }

@@ -6,7 +6,7 @@ import { button, copyText, el, enable, fill, options, random, same, svg } from "
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
-const TABS = { trees: "Before and after", files: "Changed files", manifests: "Manifests", rules: "Rules", cost: "Cost", written: "Files written", python: "Python", save: "Save" };
+const ABOUT = { trees: "Before and after", files: "Changed files", manifests: "Manifests", rules: "Rules", cost: "Cost", written: "Files written", python: "Python", save: "Save" };
 const GRIDS = ["files", "manifests", "rules", "written"];
 
 export function commitView(model) {
@@ -171,8 +171,8 @@ export function commitView(model) {
   const onsubmit = (event) => (event.preventDefault(), ask("save", { path: path.value }));
   const save = el("form", { onsubmit, onkeydown: (event) => event.stopPropagation() }, el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p.ice-group", path, el("button.ice-go", { type: "submit" }, "Save")), answer);
   const panel = el("div.ice-commit-panel", { role: "tabpanel", id: `${id}-panel` }, trees, grid.element, costs, python, save);
-  const keys = Object.keys(TABS);
-  const buttons = keys.map((key) => el("button.ice-tab", { role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, TABS[key]));
+  const keys = Object.keys(ABOUT);
+  const buttons = keys.map((key) => el("button.ice-tab", { role: "tab", id: `${id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => keep({ tab: key }) }, ABOUT[key]));
   const tabs = tabRow("div.ice-tabs", "About the step", buttons);
   let asked = ""; // the step and table that the grid has asked for
 

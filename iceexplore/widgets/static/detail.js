@@ -5,7 +5,7 @@ import { copyText, el, fill, focusedIn, icon, keepFocus, lines, plural } from ".
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
-const LONG = 160;
+const UNFOLDED = 160;
 const COPY = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
 // ms that a button says so.
 const COPIED = 1500;
@@ -37,7 +37,7 @@ export function detailView(model) {
   // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
   // Where what is shown has signs for what would act, the third is what it is.
   function field([name, text, whole = text], [meaning, section, link] = []) {
-    const folded = text.length > LONG ? el("details.ice-fold", el("summary", text.slice(0, LONG - 20) + "…"), text) : text;
+    const folded = text.length > UNFOLDED ? el("details.ice-fold", el("summary", text.slice(0, UNFOLDED - 20) + "…"), text) : text;
     const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
     const value = el("dd", folded, copies && copyButton(whole, name));
     const size = text.length > 48 ? "ice-wide" : text.length > 16 && "ice-two";

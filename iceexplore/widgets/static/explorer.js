@@ -21,22 +21,22 @@ const loaded = new Map();
 function later(text) {
   if (!loaded.has(text)) {
     const at = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-    // $given: the modules of this script.
+    // $given: what this script has for them.
     loaded.set(text, import(at).then((module) => module.default($given)));
   }
   return loaded.get(text);
 }
 // Percent that either pane keeps.
-const LEAST = 25;
+const NARROWEST = 25;
 
 // The tree, and the details of what is selected beside it.
 function treeView(model) {
-  const bar = el("div.ice-splitter", { role: "separator", tabindex: 0, ariaLabel: "Width of the tree", ariaOrientation: "vertical", ariaValueMin: LEAST, ariaValueMax: 100 - LEAST });
+  const bar = el("div.ice-splitter", { role: "separator", tabindex: 0, ariaLabel: "Width of the tree", ariaOrientation: "vertical", ariaValueMin: NARROWEST, ariaValueMax: 100 - NARROWEST });
   const panes = el("div.ice-panes", mapView(model), bar, detailView(model));
   const first = 54;
   let share = first;
   function setShare(percent) {
-    share = clamp(LEAST, percent, 100 - LEAST);
+    share = clamp(NARROWEST, percent, 100 - NARROWEST);
     panes.style.setProperty("--share", `${share}%`);
     bar.ariaValueNow = Math.round(share);
   }
@@ -53,7 +53,7 @@ function treeView(model) {
     },
     dblclick: () => setShare(first),
     keydown(event) {
-      const to = { ArrowLeft: share - 3, ArrowRight: share + 3, Home: LEAST, End: 100 - LEAST, Enter: first }[event.key];
+      const to = { ArrowLeft: share - 3, ArrowRight: share + 3, Home: NARROWEST, End: 100 - NARROWEST, Enter: first }[event.key];
       if (to === undefined) return;
       ours(event);
       setShare(to);

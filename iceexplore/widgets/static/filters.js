@@ -3,7 +3,7 @@
 import { el, fill, focusedIn, options, same, timer } from "./dom.js";
 
 const OPERATORS = [["contains", "contains"], ["=", "="], ["<", "<"], [">", ">"], ["null", "is null"], ["not null", "is not null"]];
-const DELAY = 300; // ms without a key until what is typed filters
+const TYPED = 300; // ms without a key until what is typed filters
 const MANY = 200_000; // rows that are not filtered before Enter
 // A number, or the beginning of one; and what numbers without end are called.
 const NUMBER = /^[+-]?(\d*\.?\d*(e[+-]?\d*)?|inf|nan)$/i;
@@ -56,7 +56,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     return !wrong;
   }
   function typed() {
-    wait(many() ? sound : apply, DELAY);
+    wait(many() ? sound : apply, TYPED);
   }
   function apply(done) {
     wait();

@@ -2,7 +2,7 @@
 
 import { count, el, listen, signButton } from "./dom.js";
 
-const DELAY = 250; // ms after the last letter
+const SEARCHED = 250; // ms after the last letter
 
 // `on` has nodes(), go(id), back() (where the focus goes on Escape), found(set of ids), python.
 export function findBar(model, on) {
@@ -66,7 +66,7 @@ export function findBar(model, on) {
   listen(input, {
     input() {
       clearTimeout(timer);
-      timer = setTimeout(() => send(input.value), DELAY);
+      timer = setTimeout(() => send(input.value), SEARCHED);
     },
     keydown(event) {
       event.stopPropagation();

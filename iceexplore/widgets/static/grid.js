@@ -7,7 +7,7 @@ import { outlet } from "./outlet.js";
 import { resized } from "./theme.js";
 
 const FEW = 6; // columns that need no menu
-const LEAST = 20; // px that a row is high at least
+const LOWEST = 20; // px that a row is high at least
 const SOME = 20; // rows out of view that are drawn in a frame
 const PAUSE = 500; // ms after which they are
 const ROOM = 250; // px of text in a cell, which has 260
@@ -138,7 +138,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       if (rows.childElementCount === now.rows.length) later(null);
     };
     later(more);
-    more(turned ? Math.ceil(tall / LEAST) : Infinity);
+    more(turned ? Math.ceil(tall / LOWEST) : Infinity);
     fill(panel, content, !now.total && drawEmpty(now));
     if (across) panel.scrollLeft = moved ? 0 : across;
     if (down && turned) panel.scrollTop = 0;

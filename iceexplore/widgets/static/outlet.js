@@ -3,8 +3,8 @@
 import { copyText, count, plural, random, saveFile } from "./dom.js";
 
 const LONGEST = 300; // characters after which Python shortens a cell
-const SIGNS = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
-const PATIENCE = 120_000; // ms to wait for what is to be copied
+const SIGN = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
+const ANSWERED = 120_000; // ms to wait for what is to be copied
 // In CSV: a cell that Python put ' before, as a spreadsheet would calculate it.
 const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r]/;
 
@@ -18,7 +18,7 @@ export function outlet(model, { grid, page, cell, say }) {
     const n = random();
     return new Promise((resolve, reject) => {
       wants.set(n, { resolve, reject });
-      setTimeout(() => wants.delete(n) && reject(new Error("Python does not answer.")), PATIENCE);
+      setTimeout(() => wants.delete(n) && reject(new Error("Python does not answer.")), ANSWERED);
       model.send({ grid, n, want, of, table, sort, filters, ...more });
     });
   }
@@ -44,7 +44,7 @@ export function outlet(model, { grid, page, cell, say }) {
     attempt(async () => {
       const [row, i] = cell();
       const value = page().rows[row]?.[i] ?? "";
-      if (value.length < LONGEST && !SIGNS.test(value)) return copied(value);
+      if (value.length < LONGEST && !SIGN.test(value)) return copied(value);
       await copied((await whole("cell", { row: inTable(row), column: page().shown[i] })).text);
     });
   const copyRow = () => attempt(async () => copied((await whole("row", { row: inTable(cell()[0]) })).text));

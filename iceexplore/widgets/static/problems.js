@@ -2,7 +2,7 @@
 
 import { button, choose, count, el, enable, fill, focusedIn, keepFocus, plural } from "./dom.js";
 
-const SIGNS = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
+const SEVERITIES = { error: ["✕", "error"], warning: ["▲", "warning"], info: ["●", "note"] };
 
 export function problemsView(model) {
   const sums = el("span.ice-group", { role: "group", ariaLabel: "Severities shown" });
@@ -22,14 +22,14 @@ export function problemsView(model) {
     const now = model.get("severities");
     model.put("severities", now.includes(severity) ? now.filter((one) => one !== severity) : [...now, severity]);
   }
-  const sign = (severity) => el(`span.ice-sign.ice-is-${severity}`, { role: "img", ariaLabel: SIGNS[severity][1] }, SIGNS[severity][0]);
+  const sign = (severity) => el(`span.ice-sign.ice-is-${severity}`, { role: "img", ariaLabel: SEVERITIES[severity][1] }, SEVERITIES[severity][0]);
 
   function drawBar() {
     const { counts = {}, read, manifests } = said();
     const held = [...sums.children].indexOf(document.activeElement);
     fill(
       sums,
-      Object.entries(SIGNS).map(([severity, [, word]]) =>
+      Object.entries(SEVERITIES).map(([severity, [, word]]) =>
         enable(button([sign(severity), " " + plural(counts[severity] ?? 0, word)], () => toggle(severity), { ariaPressed: model.get("severities").includes(severity) }), counts[severity]),
       ),
     );

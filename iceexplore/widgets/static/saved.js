@@ -74,9 +74,9 @@ function staticModel(saved) {
   };
 }
 
-export function start() {
+export function savedPage() {
   const saved = JSON.parse(document.getElementById("ice-data").textContent);
   const model = staticModel(saved);
-  shell({ model, el: document.getElementById("ice-host") }, [(m) => explorerView(m, PARTS.filter(({ key }) => HERE.includes(key)))]);
+  shell({ model, el: document.getElementById("ice-host") }, (m) => explorerView(m, PARTS.filter(({ key }) => HERE.includes(key))));
   model.start();
 }

@@ -6,11 +6,11 @@ import { choose, clamp, copyText, el, fill, focusedIn, keepFocus, listen, random
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
-const TABS = [["why", "Why"], ["tasks", "Read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "Rows"], ["advice", "What would help"], ["rows", "Find a row"]];
-const TABLES = ["tasks", "skipped", "deletes", "head"];
-const DELAY = 120; // ms without a key until what is typed is asked about
+const VIEWS = [["why", "Why"], ["tasks", "Read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "Rows"], ["advice", "What would help"], ["rows", "Find a row"]];
+const TABULAR = ["tasks", "skipped", "deletes", "head"];
+const HINTED = 120; // ms without a key until what is typed is asked about
 
-const button = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
+const action = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
 const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
 
 const ask = (model, want, more) => model.ask("scan_ask", { ...more, want });
@@ -33,7 +33,7 @@ function blocks(model, list) {
   return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el(kind === "h" ? "h4" : "p", rest[0].map(part)));
 }
 function copier(text, label) {
-  const made = button(label, async () => {
+  const made = action(label, async () => {
     made.textContent = (await copyText(text)) ? "Copied" : "Not allowed";
     setTimeout(() => (made.textContent = label), 1500);
   });
@@ -123,7 +123,7 @@ function filterBox(model, id, submit) {
       act();
     },
     input() {
-      wait(send, DELAY);
+      wait(send, HINTED);
       reset(true);
     },
     blur: close,
@@ -157,12 +157,12 @@ export function scanView(model) {
   const columns = menuOf(summary, { class: "ice-scan-columns" }, names);
   const groups = check("Row groups", (event) => model.put("scan_row_groups", event.target.checked), { title: "Opens the footers of the files that are left" });
   const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
-  const planner = button("Plan", () => submit(box.value()), "ice-primary");
+  const planner = action("Plan", () => submit(box.value()), "ice-primary");
   const answer = el("div.ice-scan-answer");
   const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
   const empty = el("div.ice-scan-empty");
   const pane = el("div.ice-scan-pane", { role: "tabpanel", id: `${id}-pane` });
-  const tabs = tabRow("div.ice-tabs", "About the plan", TABS.map(([key, title]) => el("button.ice-tab", { role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => model.put("scan_tab", key) }, title)));
+  const tabs = tabRow("div.ice-tabs", "About the plan", VIEWS.map(([key, title]) => el("button.ice-tab", { role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => model.put("scan_tab", key) }, title)));
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
   const root = el(
@@ -202,7 +202,7 @@ export function scanView(model) {
     if (!there()) return fill(answer, el("pre.ice-scan-fault", { role: "alert" }, error));
     fill(
       answer,
-      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", button("Count rows", () => ask(model, "count")), copier(python, "Copy as Python"))),
+      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", action("Count rows", () => ask(model, "count")), copier(python, "Copy as Python"))),
       el("div", { role: "status" }, count.of === of ? count.text : ""),
       notes.map((note) => el("div.ice-problem", note)),
       levels(plan()),
@@ -212,8 +212,8 @@ export function scanView(model) {
   const drawStale = () => root.classList.toggle("ice-stale", there() && (plan().filter !== model.get("scan_filter") || plan().snapshot !== model.get("selection").snapshot));
 
   function drawSide() {
-    const now = TABS.some(([key]) => key === model.get("scan_tab")) ? model.get("scan_tab") : "why";
-    chooseTab(tabs.children, tabs.children[TABS.findIndex(([key]) => key === now)]);
+    const now = VIEWS.some(([key]) => key === model.get("scan_tab")) ? model.get("scan_tab") : "why";
+    chooseTab(tabs.children, tabs.children[VIEWS.findIndex(([key]) => key === now)]);
     const show = (element) => pane.firstChild === element || fill(pane, element);
     const say = (text) => show(el("div.ice-empty", text));
     const tell = (list) => show(el("div.ice-scan-why", { tabindex: 0 }, blocks(model, list)));
@@ -222,7 +222,7 @@ export function scanView(model) {
     if (now === "rows") return show(finder);
     if (!there()) return say("There is no plan yet: type a filter.");
     const { of, table } = model.get("pages").scan ?? {};
-    if (TABLES.includes(now)) {
+    if (TABULAR.includes(now)) {
       show(grid.element);
       if (news && (of !== plan().of || table !== now)) grid.show(plan().of, now);
     } else if (now === "why") {
@@ -260,5 +260,5 @@ function rowFinder(model) {
   }
   model.listen(["scan_examples", "scan_found"], draw);
   draw();
-  return el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, button("Find", find, "ice-primary")), found);
+  return el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, action("Find", find, "ice-primary")), found);
 }

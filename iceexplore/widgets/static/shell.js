@@ -10,7 +10,7 @@ const REST = 20000;
 const LOST = { text: "The kernel has ended, or was restarted.", advice: "What has been read stays here to look at. Run the cell again to go on." };
 const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
 
-export function shell({ model, el: host }, views) {
+export function shell({ model, el: host }, view) {
   const title = el("h2.ice-table-name", { tabindex: -1 });
   const badges = el("span.ice-badges");
   const busy = el("span.ice-busy-text", { role: "status", ariaLive: "polite" });
@@ -32,7 +32,7 @@ export function shell({ model, el: host }, views) {
   let sign = Date.now();
   // What runs when the widget goes.
   const ends = [];
-  // The model as views have it. What they hear of, and whatever they give to `end`, ends with the widget.
+  // The model as a view has it. What it hears of, and whatever it gives to `end`, ends with the widget.
   const shared = {
     get: (name) => model.get(name),
     set,
@@ -121,7 +121,7 @@ export function shell({ model, el: host }, views) {
   }
   // Something happened to the line to Python: is somebody there?
   const gone = () => setTimeout(() => waiting === null && silent !== LOST && ping());
-  root.append(...views.map((view) => view(shared)));
+  root.append(view(shared));
   shared.listen(["title", "badges"], drawTop);
   shared.listen(["busy"], () => (answered(), drawBusy()));
   shared.listen(["error", "answered"], () => (answered(), drawError()));

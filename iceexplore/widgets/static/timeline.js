@@ -7,7 +7,7 @@ import { framed, inks, stretch, tint } from "./theme.js";
 // Px: the flags' row, lanes, room left and right.
 const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
 // ms without a key until we travel.
-const DELAY = 150;
+const TRAVEL = 150;
 // px apart: nearer ones are drawn together.
 const DENSE = 7;
 const SCALES = [["steps", "One step each"], ["time", "By time"]];
@@ -200,7 +200,7 @@ export function timelineView(model) {
     moved = to;
     reveal(to);
     draw();
-    wait(!now && send, DELAY);
+    wait(!now && send, TRAVEL);
     if (now) send();
   }
   function send() {

@@ -5,7 +5,7 @@ import { gridView } from "./grid.js";
 import { inks, stretch } from "./theme.js";
 
 const HEIGHT = 132; // px that the picture takes at most
-const TABLES = [["positions", "Positions"], ["runs", "Runs"], ["all", "All deletes of the snapshot"]];
+const LISTS = [["positions", "Positions"], ["runs", "Runs"], ["all", "All deletes of the snapshot"]];
 const share = (part, all) => {
   const percent = (100 * Number(part)) / Number(all);
   return `${percent > 0 && percent < 0.1 ? "< 0.1" : percent.toFixed(percent < 10 ? 1 : 0)} %`;
@@ -47,7 +47,7 @@ export function vectorsView(model) {
     const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", `${vector().node}\n${vector().path}`, now];
     const page = model.get("pages")[grid] ?? {};
     if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
-    const buttons = TABLES.filter(([one]) => (one === "all" ? snapshot : some)).map(([one, title]) => button(title, () => ((table = one), showTable()), { "data-key": one, ariaPressed: one === now }));
+    const buttons = LISTS.filter(([one]) => (one === "all" ? snapshot : some)).map(([one, title]) => button(title, () => ((table = one), showTable()), { "data-key": one, ariaPressed: one === now }));
     keepFocus(tabs, () => fill(tabs, buttons), tables.deletes.element.querySelector("[tabindex='0']"));
   }
 
