@@ -20,7 +20,7 @@ _THREE_DAYS_MS = 3 * 24 * 60 * 60 * 1000
 
 def create(
     path: str | PathLike[str],
-    schema: Mapping[str, Any],
+    schema: Any,
     *,
     partition_by: str | Iterable[str] | None = (),
     sort_by: str | Iterable[str] | None = (),
@@ -37,7 +37,9 @@ def create(
     path
         A local folder, empty or not there yet; with ``catalog`` the table's name, ``"db.table"``.
     schema
-        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``.
+        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``. Or a schema: of a table
+        (``t.schema``), of PyIceberg, of PyArrow, or of what has one: a data frame, an Arrow table. Columns get new ids;
+        what is required, identifiers, docs and defaults stay.
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     sort_by

@@ -30,7 +30,7 @@ def simulate(
 
 
 def empty(
-    schema: Mapping[str, Any],
+    schema: Any,
     *,
     partition_by: str | Iterable[str] | None = (),
     format_version: int = 4,
@@ -44,7 +44,9 @@ def empty(
     Parameters
     ----------
     schema
-        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``.
+        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``. Or a schema: of a table
+        (``t.schema``), of PyIceberg, of PyArrow, or of what has one: a data frame, an Arrow table. Columns get new ids;
+        what is required, identifiers, docs and defaults stay.
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location

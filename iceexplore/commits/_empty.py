@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from iceexplore.commits._arguments import items_of, mapping_of, texts_of, version_of
+from iceexplore.commits._given_types import given_schema
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._records import refuse_half_characters
-from iceexplore.commits._schema_evolution import evolve_schema
+from iceexplore.commits._schema_evolution import evolve_schema, first_schema
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, open_state
-from iceexplore.metadata import Type
 
 __all__ = ["empty_state", "new_table"]
 
@@ -27,7 +27,7 @@ _CREATED_MS = 1_767_225_600_000
 
 
 def empty_state(
-    schema: Mapping[str, str | Mapping[str, Any] | Type],
+    schema: Any,
     *,
     partition_by: str | Iterable[str] | None = (),
     format_version: int = 4,
@@ -40,7 +40,8 @@ def empty_state(
     Parameters
     ----------
     schema
-        Types by column name: ``{"id": "long", "tags": "list<string>"}``; columns are optional.
+        Types by column name: ``{"id": "long", "tags": "list<string>"}``; columns are optional. Or a schema of ours, of
+        PyIceberg or of PyArrow, or a data frame or Arrow table that has one (`given_schema`).
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
@@ -73,7 +74,7 @@ def empty_state(
 
 
 def new_table(
-    schema: Mapping[str, str | Mapping[str, Any] | Type],
+    schema: Any,
     *,
     partition_by: str | Iterable[str] | None = (),
     sort_by: str | Iterable[str] | None = (),
@@ -100,15 +101,20 @@ def new_table(
     OptionError, RuleError
         The schema, the spec or the order makes no sense.
     """
-    schema = mapping_of("schema", schema, "{'id': 'long', 'ts': 'timestamp'}")
-    if not schema:
-        raise OptionError("schema={}: a table has a column at least")
     format_version = version_of(format_version)
+    given = given_schema(schema, format_version)
+    added = {} if given else mapping_of("schema", schema, "{'id': 'long', 'ts': 'timestamp'}, or a schema of PyArrow")
+    if not (given.fields if given else added):
+        raise OptionError("schema: a table has a column at least")
     bare: Any = {"format_version": format_version, "location": location, "timestamp_ms": timestamp_ms}
     fields = items_of("partition_by", () if partition_by is None else partition_by, "['day(ts)', 'bucket(16, id)']")
     order = texts_of("sort_by", () if sort_by is None else sort_by, "['ts desc', 'id']")
-    made = evolve_schema(new_table_document(schema={"fields": []}, **bare, expressions=False), add=schema)
-    columns = next(s for s in made["schemas"] if s["schema-id"] == made["current-schema-id"])
+    made = new_table_document(schema={"fields": []}, **bare, expressions=False)
+    if given:
+        columns = first_schema(made, given)
+    else:
+        made = evolve_schema(made, add=added)
+        columns = next(s for s in made["schemas"] if s["schema-id"] == made["current-schema-id"])
     spec: list[Any] = []
     if fields:
         plain = new_table_document(schema=columns, **bare, expressions=False)

@@ -12,19 +12,20 @@ from iceexplore.commits._document import Json, entries, read_properties, whole_n
 from iceexplore.commits._name_mapping_update import updated_properties
 from iceexplore.commits._schema_draft import SchemaDraft
 from iceexplore.commits._schema_rules import check_promotion, check_schema, default_value, promoted_default
-from iceexplore.commits._type_notation import type_of
+from iceexplore.commits._type_notation import checked_type, type_of
 from iceexplore.commits._unknown_keys import unknown_keys, with_unknown_keys
 from iceexplore.commits._upgrade_document import with_lists
 from iceexplore.errors import FormatError, Problems, RuleError
 from iceexplore.metadata import (
     Schema,
+    StructType,
     TableMetadata,
     Type,
     parse_table_metadata,
     schema_to_json,
 )
 
-__all__ = ["evolve_schema", "without_history"]
+__all__ = ["evolve_schema", "first_schema", "without_history"]
 
 #: What arguments look like.
 _TYPES, _VALUES, _NAMES = "{'id': 'long', 'tags': 'list<string>'}", "{'a': 0}", "['a', 'b.c']"
@@ -138,6 +139,25 @@ def evolve_schema(
         new = replace(new, identifier_field_ids=_identifiers(new, identifiers, case_sensitive))
     check_schema(new, metadata, case_sensitive=case_sensitive)
     return _with_schema(document, metadata, old, new, draft)
+
+
+def first_schema(document: Mapping[str, Any], given: Schema) -> Json:
+    """The JSON of a new table's schema: the one given, with new ids.
+
+    Raises
+    ------
+    OptionError, RuleError
+        As `evolve_schema`.
+    """
+    draft = SchemaDraft(Schema(0, ()), 0, case_sensitive=True)
+    columns = draft.fresh(checked_type(StructType(given.fields)))
+    assert isinstance(columns, StructType)
+    names = {field.field_id: name for name, field in given.walk()}
+    new = Schema(0, columns.fields)
+    identifiers = (names.get(i, str(i)) for i in given.identifier_field_ids)
+    new = replace(new, identifier_field_ids=_identifiers(new, identifiers, case_sensitive=True))
+    check_schema(new, without_history(document), case_sensitive=True)
+    return schema_to_json(new)
 
 
 def _update(draft: SchemaDraft, name: str, given: Type, metadata: TableMetadata) -> None:

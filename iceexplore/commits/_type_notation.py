@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from iceexplore.commits._given_types import foreign_type
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.metadata import (
     PLAIN_TYPES,
@@ -25,7 +26,7 @@ from iceexplore.metadata import (
     type_base,
 )
 
-__all__ = ["type_of"]
+__all__ = ["checked_type", "type_of"]
 
 #: Nesting beyond which a text is refused: as deep as schemas are read.
 _MAX_DEPTH = 100
@@ -49,8 +50,8 @@ _PARAMETERS = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\])")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s:`<>,()\[\]]+))")
 
 
-def type_of(given: str | Mapping[str, Any] | Type) -> Type:
-    """The type that a text, a type's JSON, or a type means. Ids inside are of no account: new ones are given.
+def type_of(given: Any) -> Type:
+    """The type that a text, a type's JSON, or a type (PyArrow's, PyIceberg's too) means. Ids in it are of no account.
 
     In a text every field, element and value is optional; the JSON can say otherwise.
 
@@ -63,11 +64,14 @@ def type_of(given: str | Mapping[str, Any] | Type) -> Type:
         return given
     try:
         if isinstance(given, Mapping):
-            return _checked(parse_type(dict(given)))
+            return checked_type(parse_type(dict(given)))
+        foreign = foreign_type(given)
+        if foreign is not None:
+            return checked_type(foreign)
         parser = _Parser(given)
         found = parser.type(0)
         parser.end()
-        return _checked(found)
+        return checked_type(found)
     except FormatError as error:
         raise OptionError(f"{given!r} is no type: {error.reason}") from None
 
@@ -142,19 +146,25 @@ class _Parser:
         return OptionError(f"{self.text!r} is no type: {what} was expected at character {self.at + 1}")
 
 
-def _checked(type_: Type) -> Type:
-    """The type, if every primitive in it is one that the spec knows, and data files can hold it."""
+def checked_type(type_: Type) -> Type:
+    """The type, if every primitive in it is one that the spec knows, and data files can hold it.
+
+    Raises
+    ------
+    OptionError
+        It is not.
+    """
     match type_:
         case StructType(()):
             raise OptionError("a struct needs a field: Parquet has no empty groups")
         case StructType(fields):
             for field in fields:
-                _checked(field.type)
+                checked_type(field.type)
         case ListType(element):
-            _checked(element.type)
+            checked_type(element.type)
         case MapType(key, value):
-            _checked(key.type)
-            _checked(value.type)
+            checked_type(key.type)
+            checked_type(value.type)
         case PrimitiveType(name):
             match type_base(type_):
                 case "decimal":

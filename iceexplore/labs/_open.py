@@ -21,7 +21,7 @@ __all__ = ["create_lab", "open_lab"]
 
 def create_lab(
     path: str | os.PathLike[str],
-    schema: Mapping[str, Any],
+    schema: Any,
     *,
     partition_by: str | Iterable[str] | None = (),
     sort_by: str | Iterable[str] | None = (),

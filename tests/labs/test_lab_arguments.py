@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -225,7 +226,7 @@ def test_a_name_alone_is_not_its_letters(tmp_path: Path) -> None:
 CREATE: list[tuple[dict[str, Any], str]] = [
     ({"schema": ["id long"]}, "schema is given as list: a dictionary is wanted, such as {'id': 'long'"),
     ({"schema": "id long"}, "schema is given as str"),
-    ({"schema": pa.schema([("id", pa.int64())])}, "schema is given as pyarrow.lib.Schema"),
+    ({"schema": pa.array([1])}, "schema is given as pyarrow.lib.Int64Array"),
     ({"schema": {1: "long"}}, "schema: {1: 'long'} is not"),
     ({"partition_by": 5}, "partition_by=5: give such as ['day(ts)'"),
     ({"partition_by": [5]}, "5 is no partition field: give a text such as 'day(ts)'"),
@@ -249,6 +250,92 @@ def test_arguments_of_create(tmp_path: Path, given: dict[str, Any], said: str) -
     with pytest.raises(ix.OptionError, match=re.escape(said)):
         ix.create(**(wanted | given))
     assert not any(tmp_path.iterdir())
+
+
+def columns_of(schema: Any) -> list[Any]:
+    return [(f.field_id, name, str(f.type), f.required, f.doc) for name, f in schema.walk()]
+
+
+def test_schemas_of_other_libraries(tmp_path: Path) -> None:
+    from pyiceberg import types as py
+    from pyiceberg.schema import Schema
+
+    inside = py.StructType(py.NestedField(1, "x", py.DecimalType(9, 2), required=True))
+    given = Schema(
+        py.NestedField(5, "id", py.LongType(), required=True, doc="the id"),
+        py.NestedField(7, "tags", py.ListType(8, py.StringType(), element_required=True)),
+        py.NestedField(9, "a.b", inside, required=True),
+        identifier_field_ids=[5, 1],
+    )
+    made = ix.create(tmp_path / "py", given, partition_by="bucket(4, id)").schema
+    assert made is not None
+    expected = [
+        (1, "id", "long", True, "the id"), (2, "tags", "list<string>", False, None),
+        (4, "tags.element", "string", True, None), (3, "a.b", "struct<x: decimal(9,2)>", True, None),
+        (5, "a.b.x", "decimal(9,2)", True, None),
+    ]  # fmt: skip
+    assert columns_of(made) == expected
+    assert made.identifier_field_ids == (1, 5)
+    assert columns_of(ix.empty(made).table.schema) == expected
+
+    coded = pa.dictionary(pa.int32(), pa.large_string())
+    arrow = pa.schema(
+        [
+            pa.field("id", pa.int64(), nullable=False, metadata={"doc": "the id", "PARQUET:field_id": "77"}),
+            ("m", pa.map_(pa.string(), pa.decimal128(5, 2))),
+            ("s", pa.struct([("x", pa.uint32()), ("y", coded)])),
+            ("u", pa.uuid()),
+            ("f", pa.binary(4)),
+            ("ts", pa.timestamp("us", "UTC")),
+        ]
+    )
+    of_arrow = [
+        (1, "id", "long", True, "the id"), (2, "m", "map<string, decimal(5,2)>", False, None),
+        (7, "m.key", "string", True, None), (8, "m.value", "decimal(5,2)", False, None),
+        (3, "s", "struct<x: long, y: string>", False, None), (9, "s.x", "long", False, None),
+        (10, "s.y", "string", False, None), (4, "u", "uuid", False, None), (5, "f", "fixed[4]", False, None),
+        (6, "ts", "timestamptz", False, None),
+    ]  # fmt: skip
+    lab = ix.create(tmp_path / "arrow", arrow)
+    assert columns_of(lab.schema) == of_arrow
+    rows = {"id": [1], "m": [[]], "s": [{"x": 2**32 - 1, "y": "y"}], "u": [bytes(16)], "f": [b"abcd"], "ts": [None]}
+    lab.append(pa.table(rows, schema=arrow))
+    assert rows_of(lab) == [(1, [], {"x": 2**32 - 1, "y": "y"}, bytes(16), b"abcd", None)]
+    assert columns_of(ix.empty({"a": py.ListType(3, py.LongType()), "b": pa.list_(pa.int8())}).table.schema) == [
+        (1, "a", "list<long>", False, None), (2, "a.element", "long", True, None),
+        (3, "b", "list<int>", False, None), (4, "b.element", "int", False, None),
+    ]  # fmt: skip
+
+
+def test_schemas_of_data_frames(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1], "ts": np.array(["2024-01-01"], "datetime64[ns]"), "c": pd.Categorical(["x"])})
+    for version, ts in ((2, "timestamp"), (3, "timestamp_ns")):
+        lab = ix.create(tmp_path / str(version), frame, format_version=version)
+        assert [str(f.type) for _, f in lab.schema.walk()] == ["long", ts, "string"]
+        lab.append(frame)
+        assert lab.to_pandas().values.tolist() == frame.values.tolist()
+    with pytest.raises(ix.OptionError, match=r"'a' is in the data frame's index.*reset_index"):
+        ix.empty(frame.set_index("a"))
+    with pytest.raises(ix.OptionError, match=r"Arrow has no types"):
+        ix.empty(pd.DataFrame({"a": [1, "x"]}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (pa.uint64(), r"'s\.a': Iceberg has no type for Arrow's uint64; .*'long' or 'decimal\(20, 0\)'"),
+        (pa.list_(pa.duration("s")), r"'s\.a\.element': Iceberg has no type for Arrow's duration\[s\]"),
+        (pa.time64("ns"), r"time64\[ns\].*microseconds"),
+        (pa.decimal256(50, 2), r"decimal256\(50, 2\)"),
+        (pa.struct([]), r"a struct needs a field"),
+        (pa.timestamp("ns"), r"timestamp_ns exists from format version 3 on"),
+        (pa.null(), r"unknown exists from format version 3 on"),
+    ],
+    ids=str,
+)
+def test_types_that_iceberg_has_not(kind: pa.DataType, said: str) -> None:
+    with pytest.raises(ix.IceexploreError, match=said):
+        ix.empty(pa.schema([("s", pa.struct([("a", kind)]))]), format_version=2)
 
 
 def test_places_in_a_catalog(tmp_path: Path) -> None:
