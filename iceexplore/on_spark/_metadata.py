@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,11 +20,15 @@ from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["leaf_frame", "metadata_frame"]
+__all__ = ["leaf_frame", "metadata_frame", "parts_of"]
 
 OnError = Literal["raise", "skip"]
-#: Bytes of manifests that one Spark task reads, about: some 10,000 entries with statistics of ten columns.
-_BUNDLE_BYTES = 4 << 20
+#: Bytes of manifests that one Spark task reads, at most and at least, about (Iceberg's runtime: 32 MiB, too): a task
+#: costs as much processor time before it begins, here and in Java, as reading 2 MiB.
+_BUNDLE_BYTES = 32 << 20
+_LEAST_BYTES = 4 << 20
+#: Tasks for each worker where they do not get smaller than that: a slow one is not waited for long.
+_ROUNDS = 3
 #: Tasks at most: each is sent the list of all.
 _MOST_BUNDLES = 20_000
 
@@ -167,10 +171,9 @@ def leaf_frame(
     how, _ = _recipe(state, table)
     check_reach(state, info)
     places = how.places(state)
-    total = sum(p.size for p in places)
-    parts = min(len(places), _MOST_BUNDLES, max(parallelism(session, info), -(-total // _BUNDLE_BYTES)))
+    sizes = [p.size for p in places]
     bundles = []
-    for hand in deal([p.size for p in places], parts):
+    for hand in deal(sizes, parts_of(sizes, parallelism(session, info))):
         mine = [places[i] for i in hand]
         bundles.append(_Bundle(tuple(p.snapshot.snapshot_id for p in mine), tuple(p.row for p in mine), tuple(hand)))
     snapshots: Iterable[Snapshot] = (p.snapshot for p in places)
@@ -179,6 +182,13 @@ def leaf_frame(
     return frame_of(
         session, bundles, _Work(ship(state, snapshots=snapshots), table, tuple(schema.names), on_error), schema
     )
+
+
+def parts_of(sizes: Sequence[int], workers: int) -> int:
+    """Into how many tasks manifests of these sizes are dealt for so many workers."""
+    total = sum(sizes)
+    rounds = min(_ROUNDS * workers, -(-total // _LEAST_BYTES))
+    return min(len(sizes), _MOST_BUNDLES, max(workers, rounds, -(-total // _BUNDLE_BYTES)))
 
 
 def _flat(frame: DataFrame) -> DataFrame:
