@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore import commits, labs
 from iceexplore._committed import CommittedTable
+from iceexplore.errors import OptionError
 from iceexplore.metadata import Snapshot
 
 if TYPE_CHECKING:
@@ -268,14 +269,19 @@ class Lab(CommittedTable):
         ------
         OptionError
             Nothing to do, or an argument makes no sense; or, without ``spark``, more than 2 GiB to be read.
+        FileMissingError, FormatError
+            A data file is gone or damaged; nothing is committed.
         UnsupportedError, StorageError
             As `delete`.
         """
         commits.known_arguments("compact", how, commits.compact, ("state", "writer", "where", "rewrite"))
+        if how.pop("read", None) is False:
+            raise OptionError("read=False makes files without rows, which is for simulations: a lab has rows")
         if spark is not None:
             labs.engine_of(spark)
             return self._files(lambda w: labs.compact_on_spark(spark, w.base, w, where=where, **how), ref)
-        return self._files(lambda w: commits.compact(w.base, w, where=where, **how), ref)
+        # Of a simulation files are put together without their rows where some are missing: here these would be lost.
+        return self._files(lambda w: commits.compact(w.base, w, where=where, read=True, **how), ref)
 
     # Files that are needed no more ------------------------------------------------------------------------------------
 

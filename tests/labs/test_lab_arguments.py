@@ -150,6 +150,7 @@ LAB: list[tuple[Use, str]] = [
     (lambda t: t.merge({"id": [1]}, 5), "on=5: give such as 'id'"),
     (lambda t: t.merge({"id": [1]}, [5]), "on: 5 is no text"),
     (lambda t: t.compact(bogus=1), "compact has no argument 'bogus'; there are paths, partition, small_than"),
+    (lambda t: t.compact(read=False), "read=False makes files without rows"),
     (lambda t: t.compact(writer=1), "compact has no argument 'writer'"),
     (lambda t: t.compact(small_than="5"), "small_than='5': a whole number is wanted"),
     (lambda t: t.compact(files=True), "files=True: a whole number from 1"),

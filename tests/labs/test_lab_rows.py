@@ -490,6 +490,20 @@ def test_compressed_metadata(tmp_path: Path) -> None:
 # Files ----------------------------------------------------------------------------------------------------------------
 
 
+def test_a_file_that_is_gone_costs_no_other_rows(tmp_path: Path) -> None:
+    """A simulation would make files up for all of them."""
+    lab = new(tmp_path / "t")
+    for i in range(3):
+        lab.append(some(i, 1))
+    rows, before = rows_of(lab), lab.metadata_location
+    gone = Path(lab.inspect.data_files()["file_path"][0])
+    gone.rename(tmp_path / "aside")
+    with pytest.raises(ix.FileMissingError, match=gone.name):
+        lab.compact(paths=lab.inspect.data_files()["file_path"].tolist())
+    (tmp_path / "aside").rename(gone)
+    assert ix.lab(tmp_path / "t").metadata_location == before and rows_of(lab.refresh()) == rows
+
+
 def test_expire_removes_what_nobody_needs(tmp_path: Path) -> None:
     lab = new(tmp_path / "t", 3, "merge-on-read")
     lab.append(some(0, 10))
