@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -73,11 +74,14 @@ class Removals:
 
     def __init__(self, root: Manifest) -> None:
         self._by_leaf: dict[str, Removed] = {}
+        # Of all leaves at once: a root may have thousands.
+        every = [row for rows in root.dv_rows.values() for row in rows]
+        counts = iter(removed_counts(root, every))
+        keys = iter(row_keys(root.entries.take(pa.array(every, pa.int64()))).to_pylist())
         for leaf, rows in root.dv_rows.items():
-            picked = root.entries.take(pa.array(rows, pa.int64()))
-            counts = removed_counts(root, rows)
-            total = None if None in counts else sum(n for n in counts if n is not None)
-            self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(row_keys(picked).to_pylist()))
+            own = list(islice(counts, len(rows)))
+            total = None if None in own else sum(n for n in own if n is not None)
+            self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(islice(keys, len(rows))))
 
     def of(self, location: str | None) -> Removed:
         """What is removed of the leaf at a location."""
