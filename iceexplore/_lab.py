@@ -319,8 +319,9 @@ class Lab(CommittedTable):
     def leftovers(self, *, running: bool = False) -> pd.DataFrame:
         """Files under the table's folder that no metadata file, manifest or vector names.
 
-        Killed and failed commits leave them behind; one that was tried again removes what metadata its lost attempts
-        wrote, not data files that it made anew. Files not older than a commit that is going on are left out: of
+        Killed commits leave them behind, and failed ones of which it is not known whether they were made, or whose job
+        on Spark failed; one that is refused removes what it wrote, one that was tried again what metadata its lost
+        attempts wrote, not data files that it made anew. Files not older than a commit that is going on are left out: of
         iceexplore's own commits, on this machine; another engine's cannot be told from leftovers.
 
         Parameters

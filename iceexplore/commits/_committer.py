@@ -194,6 +194,9 @@ class Committer:
         """Asked before a further attempt, ``seconds`` after the first began: whether to go on; waits if it must."""
         return True
 
+    def give_up(self, record: CommitRecord) -> None:
+        """Told of a commit that has failed, and is known not to be published."""
+
     def commit(
         self,
         make_change: MakeChange | None = None,
@@ -234,7 +237,8 @@ class Committer:
             It would break a rule; nothing was written.
         CommitConflictError
             Another commit came first and this one cannot be applied on top of it, or attempts ran out
-            (``table-unchanged``). What it wrote stays, as orphans.
+            (``table-unchanged``), or let the snapshot expire that it reads (``files-exist``). What it wrote stays, as
+            orphans, unless the kind of writer removes it (`give_up`).
         SnapshotNotFoundError
             There is no such branch.
         """
@@ -243,7 +247,9 @@ class Committer:
             try:
                 return trial.run()
             finally:
-                trial.note()
+                record = trial.note()
+                if record is not None and trial.published is None and not trial.in_doubt:
+                    self.give_up(record)
 
     # ------------------------------------------------------------------------------------------------------------------
 

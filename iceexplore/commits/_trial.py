@@ -21,7 +21,13 @@ from iceexplore.commits._pointer import MetadataNames, publish_by_rename, publis
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits._upgrade_document import upgrade, uses_expressions
 from iceexplore.commits._writer import CommitWriter
-from iceexplore.errors import CommitConflictError, RuleError, SnapshotNotFoundError
+from iceexplore.errors import (
+    CommitConflictError,
+    FileMissingError,
+    FormatError,
+    RuleError,
+    SnapshotNotFoundError,
+)
 from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import Snapshot, schema_at
 from iceexplore.reading import MADE_UP_FOLDER
@@ -98,6 +104,7 @@ class Trial:
         self.made: dict[str, object] = {}
         self.attempt = 0
         self.published: str | None = None
+        self.in_doubt = False
         self.snapshot_id: int | None = None
         self.reads: list[tuple[Read, ...]] = []
         self.number, self.names = committer.shared.begin()
@@ -112,8 +119,12 @@ class Trial:
             self.attempt += 1
             log = self.committer.storage.reads
             before = len(log)
+            known = self.start if self.attempt == 1 else self.committer.newest()
             try:
-                state = self._try(self.start if self.attempt == 1 else self.committer.newest())
+                state = self._try(known)
+            except (FileMissingError, FormatError) as error:
+                self._check_expired(known, error)
+                raise
             finally:
                 self.reads.append(tuple(log)[before:])
             if state is not None:
@@ -126,14 +137,27 @@ class Trial:
             "commit.retry.num-retries and commit.retry.total-timeout-ms higher",
         )
 
-    def note(self) -> None:
+    def note(self) -> CommitRecord | None:
         """Keep the record of this commit, if it left anything."""
         shared, writes = self.committer.shared, self.committer.storage.writes
         if self.published is None and not any(w.commit == self.number for w in writes):
-            return
+            return None
         record = CommitRecord(self.number, self.what, self.snapshot_id, self.attempt, self.published, tuple(self.reads))
         with shared.lock:
             shared.records.append(record)
+        return record
+
+    def _check_expired(self, known: TableState, error: Exception) -> None:
+        """Files may go while they are read, with a snapshot that another commit lets expire: no damage, a conflict."""
+        heads = [_head(state, self.ref) for state in (self.start, known)]
+        now = self.committer.newest().metadata
+        gone = [str(head.snapshot_id) for head in heads if head is not None and now.snapshot(head.snapshot_id) is None]
+        if gone:
+            raise CommitConflictError(
+                "files-exist",
+                f"snapshot {gone[-1]}, on which this commit was being made, has expired since, and files that it reads "
+                f"went with it; do it again ({error})",
+            ) from error
 
     def _try(self, known: TableState) -> TableState | None:
         """One attempt on a state: the new state, or None if another commit was first."""
@@ -218,7 +242,10 @@ class Trial:
             data = gzip.compress(data, mtime=0)
         publish = publish_by_rename if names.by_version else publish_by_swap
         files = committer.storage.for_commit(self.number, self.attempt)
-        if not publish(files, committer.pointer, known.metadata_location, location, data):
+        self.in_doubt = True  # what is raised in there leaves it open whether the table has moved on
+        done = publish(files, committer.pointer, known.metadata_location, location, data)
+        self.in_doubt = False
+        if not done:
             return None
         self.published = location
         if self.change is not None:

@@ -7,13 +7,14 @@ import os
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Self
 
-from iceexplore.commits import Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
-from iceexplore.errors import CommitConflictError, OptionError, TableChangedError
+from iceexplore.commits import CommitRecord, Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
+from iceexplore.errors import CommitConflictError, IceexploreError, OptionError, TableChangedError
 from iceexplore.graph import TableState, state_of
-from iceexplore.labs._lost import remove_lost
+from iceexplore.labs._lost import remove_lost, remove_refused
 from iceexplore.labs._running import Turn, running
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import FolderStorage
@@ -119,6 +120,11 @@ class LabCommitter(Committer):
         record = next((r for r in reversed(self.records) if r.metadata_location == published), None)
         if record is not None and record.attempts > 1:
             remove_lost(self.storage, record, self.state)
+
+    def give_up(self, record: CommitRecord) -> None:
+        """Remove what a commit has written that is refused."""
+        with suppress(IceexploreError, OSError):  # it fails for a reason of its own, which is to be told
+            remove_refused(self.storage, record, self.newest())
 
     def notes(self, location: Any) -> tuple[str, ...]:
         """That it is a lab, and where it writes."""

@@ -1,8 +1,8 @@
-"""Metadata of attempts that another commit came before: the commit that follows them removes it.
+"""What commits have written for nothing: attempts that another commit came before, and commits that were refused.
 
 Nobody has ever seen these files: the metadata file that names them was not written, or the catalog did not take it.
 That is looked at once more. A network file system, or a database, can say of what it has done that it has not; then the
-table that this commit was made on names them, and everything stays.
+table names them, and everything stays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, state_of
 from iceexplore.storage import FolderStorage, Write
 
-__all__ = ["remove_lost"]
+__all__ = ["remove_lost", "remove_refused"]
 
 #: In this order a crash in between leaves nothing behind that names what is gone.
 _KINDS = ("metadata", "manifest-list", "manifest")
@@ -42,6 +42,28 @@ def remove_lost(storage: FolderStorage, record: CommitRecord, state: TableState)
                 if write.location not in named:
                     with suppress(FileNotFoundError):
                         os.unlink(write.real)
+
+
+def remove_refused(storage: FolderStorage, record: CommitRecord, state: TableState) -> None:
+    """Remove all that a commit wrote which is not published, data files too: their names are its own, told to nobody.
+
+    What Spark's workers wrote in a job that failed is not known here, and stays, a leftover.
+
+    Parameters
+    ----------
+    record
+        The commit's.
+    state
+        The newest.
+    """
+    written = [w for w in storage.writes if w.commit == record.number]
+    known = record.snapshot_id is not None and state.metadata.snapshot(record.snapshot_id) is not None
+    if known or _published([w for w in written if w.kind in _KINDS], state):
+        return
+    places = {kind: place for place, kind in enumerate(_KINDS)}
+    for write in sorted(written, key=lambda w: places.get(w.kind, len(places))):
+        with suppress(FileNotFoundError):
+            os.unlink(write.real)
 
 
 def _published(written: list[Write], state: TableState) -> bool:

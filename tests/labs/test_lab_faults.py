@@ -12,6 +12,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.commits import check_rules
 from iceexplore.labs import _lost
+from iceexplore.storage import CACHE
 from tests.labs.test_lab_rows import in_between
 from tests.labs.writers import append as appends
 from tests.labs.writers import context, go_on, new_lab, sql_catalog
@@ -100,6 +101,94 @@ def test_an_attempt_that_was_published_after_all_keeps_its_files(
     for record in lab._sandbox.records:
         _lost.remove_lost(lab._sandbox.storage, replace(record, attempts=9), lab.state)
     assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("protocol", "version"), [("rename", 2), ("check-and-put", 3), ("rename", 4)])
+def test_refused_commits_leave_nothing(tmp_path: Path, protocol: str, version: int) -> None:
+    lab, place = new_lab(tmp_path, protocol, format_version=version)
+    lab.set_properties({"write.delete.mode": "merge-on-read"})
+    for n in range(4):
+        append(lab, n)
+    two = go_on(place)
+    in_between(lab, lambda: two.delete("id = 1"))
+    with pytest.raises(ix.CommitConflictError):
+        lab.compact()
+    in_between(lab, lambda: append(two, 9))
+    with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
+        lab.delete("id = 0 or id = 9 or id = 2")
+    lab.refresh()
+    with pytest.raises(ZeroDivisionError):
+        lab.update({"writer": lambda rows: 1 // 0}, "id = 2")
+    assert not len(lab.leftovers(running=True)) and not len(lab.verify())
+    assert sorted(lab.to_arrow()["id"].to_pylist()) == [0, 2, 3, 9]
+    assert lab.cost().commits["orphans"].sum() > 0  # it tells what was written all the same
+
+
+def test_a_commit_in_doubt_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that does not answer, and puts the location once nobody waits for it any more."""
+    lab, place = new_lab(tmp_path, "check-and-put")
+    pointer = lab._sandbox.pointer
+    asked: list[tuple[str, str]] = []
+
+    def silent(self: Any, expected: str, new: str) -> bool:
+        asked.append((expected, new))
+        raise ix.CatalogError("whether the commit was made is not known")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(pointer), "swap", silent)
+        with pytest.raises(ix.CatalogError):
+            append(lab, 1)
+    assert pointer.swap(*asked[0])
+    assert go_on(place).to_arrow()["id"].to_pylist() == [1] and not len(go_on(place).verify())
+
+
+_READS = ("manifest-list", "manifest", "data-file", "delete-file")
+
+
+@pytest.mark.parametrize("kind", _READS)
+def test_what_goes_while_it_is_read_is_a_conflict(tmp_path: Path, kind: str) -> None:
+    """Another writer commits, and lets expire what this one is being made on, after its plan is read, say."""
+    lab, place = new_lab(tmp_path, "rename")
+    lab.set_properties({"write.delete.mode": "merge-on-read"})
+    lab.append({"id": [1, 2], "writer": [0, 0]})
+    append(lab, 3)
+    lab.delete("id = 1")
+    one, two = go_on(place), go_on(place)
+    storage = one._sandbox.storage
+    read, opened = storage.read, storage.open
+
+    def before(what: str) -> None:
+        if what == kind:
+            storage.read, storage.open = read, opened  # type: ignore[method-assign]
+            two.compact()
+            two.rewrite_manifests()
+            two.expire(older_than=2**60, retain_last=1)
+
+    def reading(location: str, *, kind: str, **how: Any) -> bytes:
+        before(kind)
+        return read(location, kind=kind, **how)
+
+    def opening(location: str, *, kind: str) -> Any:
+        before(kind)
+        return opened(location, kind=kind)
+
+    storage.read, storage.open = reading, opening  # type: ignore[method-assign]
+    CACHE.clear()
+    with pytest.raises(ix.CommitConflictError, match=r"has expired since.*does not exist.*\[rule files-exist\]"):
+        one.compact()
+    assert not len(one.leftovers(running=True))
+    one.update({"writer": 5}, "id = 2")
+    assert one.to_arrow().sort_by("id").to_pydict() == {"id": [2, 3], "writer": [5, 0]}
+
+
+def test_what_is_gone_for_good_is_damage(tmp_path: Path) -> None:
+    lab, place = new_lab(tmp_path, "rename")
+    append(lab, 1)
+    append(lab, 2)
+    Path(lab.inspect.data_files()["file_path"][0]).unlink()
+    in_between(lab, lambda: append(go_on(place), 3))
+    with pytest.raises(ix.FileMissingError):
+        lab.compact()
 
 
 def test_what_cannot_be_removed_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
