@@ -321,8 +321,8 @@ class Lab(CommittedTable):
 
         Killed commits leave them behind, and failed ones of which it is not known whether they were made, or whose job
         on Spark failed; one that is refused removes what it wrote, one that was tried again what metadata its lost
-        attempts wrote, not data files that it made anew. Files not older than a commit that is going on are left out: of
-        iceexplore's own commits, on this machine; another engine's cannot be told from leftovers.
+        attempts wrote, not data files that it made anew. Files not older than a commit that is going on are left out:
+        of iceexplore's own commits, on this machine; another engine's cannot be told from leftovers.
 
         Parameters
         ----------
