@@ -157,6 +157,9 @@ def test_thousands(show: Show) -> None:
     assert at(widget) == 0
     bare.press("PageUp")
     assert at(widget) == 10
+    # with Shift the wheel goes sideways; of Firefox's events that alone tells so
+    aside = "new WheelEvent('wheel', { deltaY: 9, shiftKey: true, cancelable: true })"
+    assert not bare.page.evaluate(f"document.querySelector('.ice-line-canvas').dispatchEvent({aside})")
     bare.page.get_by_role("button", name="Fit").click()
     bare.page.mouse.click(*place(bare, 2500))
     bare.idle()

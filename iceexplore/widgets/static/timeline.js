@@ -318,8 +318,10 @@ export function timelineView(model) {
     },
     // The wheel is the page's, unless Ctrl says that it is meant, or it goes sideways.
     wheel(event) {
+      // Shift turns it sideways: where the browser does not say so itself, as Firefox, here.
+      const [dx, dy] = event.shiftKey && !event.deltaX ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
       if (event.ctrlKey) zoom(Math.exp(event.deltaY * 0.004), event.offsetX);
-      else if (Math.abs(event.deltaX) <= Math.abs(event.deltaY) || !shift(start + (event.deltaX / room()) * span)) return;
+      else if (Math.abs(dx) <= Math.abs(dy) || !shift(start + (dx / room()) * span)) return;
       event.preventDefault();
     },
   });
