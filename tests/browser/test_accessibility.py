@@ -120,6 +120,15 @@ def test_axe_finds_nothing(browser: Any, name: str) -> None:
         assert bare.page.locator(".ice-panel").evaluate_all(squeezed) == 0, "a table has room for its rows"
 
 
+def test_a_list_that_scrolls_is_no_tab_stop_beside_its_own(browser: Any) -> None:
+    """In Firefox whatever scrolls is one, unless it says otherwise."""
+    with bare_page(browser, WIDGETS["explorer"]()) as bare:
+        bare.page.locator(".ice-detail .ice-menu summary").click()
+        bare.page.locator(".ice-menu-list input").first.wait_for()
+        for box in (".ice-tree", ".ice-detail .ice-panel", ".ice-menu-list"):
+            assert bare.page.locator(box).get_attribute("tabindex") == "-1", box
+
+
 @pytest.mark.parametrize("name", ["timeline", "problems", "deletes", "explorer", "scan", "commit"])
 def test_nothing_is_left_of_a_widget_that_is_taken_away(browser: Any, name: str) -> None:
     with bare_page(browser, WIDGETS[name]()) as bare:

@@ -36,6 +36,9 @@ export const button = (text, onclick, extra) => el("button.ice-button.ice-wordy"
 // A button with a sign or a short word, and what it says to who points at it or hears it.
 export const signButton = (text, label, onclick, extra) => el("button.ice-button", { ariaLabel: label, title: label, onclick, ...extra }, text);
 
+// Of a box that scrolls and has a tab stop inside: Firefox would make the box another.
+export const UNSTOPPED = { tabindex: -1 };
+
 // A drawing of lines in the colour of the text, 16 by 16.
 export const lines = (d, size = 14) => sign("svg", size, [svg("path", { d })]);
 const sign = (kind, size, paths) => svg(kind, { viewBox: "0 0 16 16", width: size, height: size, ariaHidden: true }, paths);

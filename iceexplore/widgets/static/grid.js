@@ -1,7 +1,7 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
 import { menuOf } from "./controls.js";
-import { choose, clamp, count, el, enable, fill, focusedIn, keepFocus, lines, listen, ours, plural, same, tail, timer } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, focusedIn, keepFocus, lines, listen, ours, plural, same, tail, timer, UNSTOPPED } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
 import { resized } from "./theme.js";
@@ -20,9 +20,9 @@ const PLAIN = /^[ -~]*$/;
 // a row that stands for a node and is opened; without it the node is selected.
 export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
   const summary = el("summary.ice-button");
-  const list = el("div.ice-menu-list");
+  const list = el("div.ice-menu-list", UNSTOPPED);
   const menu = menuOf(summary, { ontoggle: () => drawMenu() });
-  const panel = el("div.ice-panel");
+  const panel = el("div.ice-panel", UNSTOPPED);
   const said = el("span.ice-said.ice-gap", { role: "status" });
   const pager = el("div.ice-pager");
   const page = () => model.get("pages")[grid] ?? {};

@@ -1,7 +1,7 @@
 // The tree as rows, for the keyboard, for screen readers and as a list: one tab stop, arrows to walk (WAI-ARIA tree
 // pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
 
-import { clamp, colour, el, fill, icon, listen, timer } from "./dom.js";
+import { clamp, colour, el, fill, icon, listen, timer, UNSTOPPED } from "./dom.js";
 
 // Px, as in the style sheet.
 const ROW = 36;
@@ -14,7 +14,7 @@ const SPEAK = { added: "added", removed: "removed", carried: "carried over", pro
 // `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
 export function rowsView(model, { styles, label, on }) {
   const sheet = el("div.ice-sheet", { role: "none" });
-  const box = el("div.ice-tree", { role: "tree", ariaLabel: label }, sheet);
+  const box = el("div.ice-tree", { role: "tree", ariaLabel: label, ...UNSTOPPED }, sheet);
   // Id -> { element, key }.
   const drawn = new Map();
   let rows = [];
