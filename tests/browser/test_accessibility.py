@@ -129,6 +129,20 @@ def test_a_list_that_scrolls_is_no_tab_stop_beside_its_own(browser: Any) -> None
             assert bare.page.locator(box).get_attribute("tabindex") == "-1", box
 
 
+def test_the_focus_is_seen_where_a_script_moved_it_on(browser: Any) -> None:
+    """Safari shows none after a click; nor does Chromium after keys that were not pressed."""
+    with bare_page(browser, WIDGETS["explorer"]()) as bare:
+        bare.page.locator(".ice-detail .ice-table td").first.click()
+        ring = "getComputedStyle(document.activeElement).outlineStyle"
+        assert bare.page.evaluate(ring) == "none", "it was clicked"
+        key = "new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true })"
+        bare.page.evaluate(f"document.activeElement.dispatchEvent({key})")
+        assert bare.page.evaluate("document.activeElement.closest('tr').ariaRowIndex") == "3"
+        assert bare.page.evaluate(ring) == "solid"
+        bare.page.locator(".ice-detail .ice-table td").first.click()
+        assert bare.page.evaluate(ring) == "none"
+
+
 @pytest.mark.parametrize("name", ["timeline", "problems", "deletes", "explorer", "scan", "commit"])
 def test_nothing_is_left_of_a_widget_that_is_taken_away(browser: Any, name: str) -> None:
     with bare_page(browser, WIDGETS[name]()) as bare:

@@ -130,6 +130,9 @@ export function shell({ model, el: host }, view) {
   shared.end(() => clearTimeout(waiting));
   followTheme(shared, root);
   for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
+  // Where the focus is must be seen once somebody walks by keys: Safari does not show it where a script moved it on from
+  // what was clicked.
+  for (const [name, keyed] of [["keydown", true], ["pointerdown", false]]) root.addEventListener(name, () => root.classList.toggle("ice-keyed", keyed), true);
   drawTop();
   drawBusy();
   drawError();
