@@ -143,6 +143,14 @@ def test_the_focus_is_seen_where_a_script_moved_it_on(browser: Any) -> None:
         assert bare.page.evaluate(ring) == "none"
 
 
+def test_the_row_of_widths_takes_no_room(browser: Any) -> None:
+    """To Safari a row that is collapsed is merely hidden."""
+    with bare_page(browser, WIDGETS["explorer"]()) as bare:
+        bare.page.add_style_tag(content=".ice-widget .ice-table .ice-widths { visibility: hidden !important; }")
+        tall = "document.querySelector('.ice-detail .ice-widths').offsetHeight"
+        assert bare.page.evaluate(tall) == 0
+
+
 @pytest.mark.parametrize("name", ["timeline", "problems", "deletes", "explorer", "scan", "commit"])
 def test_nothing_is_left_of_a_widget_that_is_taken_away(browser: Any, name: str) -> None:
     with bare_page(browser, WIDGETS[name]()) as bare:
