@@ -10,6 +10,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import problem
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
+from iceexplore.widgets._assets import style_sheet
 from tests.browser.bare import bare_page
 
 pytestmark = pytest.mark.browser
@@ -149,6 +150,11 @@ def test_the_row_of_widths_takes_no_room(browser: Any) -> None:
         bare.page.add_style_tag(content=".ice-widget .ice-table .ice-widths { visibility: hidden !important; }")
         tall = "document.querySelector('.ice-detail .ice-widths').offsetHeight"
         assert bare.page.evaluate(tall) == 0
+
+
+def test_a_path_is_selected_whole_in_safari() -> None:
+    """It knows the property by its old name alone."""
+    assert all("-webkit-user-select:" in line for line in style_sheet().splitlines() if "user-select:" in line)
 
 
 @pytest.mark.parametrize("name", ["timeline", "problems", "deletes", "explorer", "scan", "commit"])
