@@ -243,9 +243,8 @@ class Trial:
         publish = publish_by_rename if names.by_version else publish_by_swap
         files = committer.storage.for_commit(self.number, self.attempt)
         self.in_doubt = True  # what is raised in there leaves it open whether the table has moved on
-        done = publish(files, committer.pointer, known.metadata_location, location, data)
-        self.in_doubt = False
-        if not done:
+        if not publish(files, committer.pointer, known.metadata_location, location, data):
+            self.in_doubt = False
             return None
         self.published = location
         if self.change is not None:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, Self
 
 from iceexplore.commits import CommitRecord, Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
-from iceexplore.errors import CommitConflictError, IceexploreError, OptionError, TableChangedError
+from iceexplore.errors import CommitConflictError, OptionError, TableChangedError
 from iceexplore.graph import TableState, state_of
 from iceexplore.labs._lost import remove_lost, remove_refused
 from iceexplore.labs._running import Turn, running
@@ -123,7 +123,7 @@ class LabCommitter(Committer):
 
     def give_up(self, record: CommitRecord) -> None:
         """Remove what a commit has written that is refused."""
-        with suppress(IceexploreError, OSError):  # it fails for a reason of its own, which is to be told
+        with suppress(Exception):  # the commit fails for a reason of its own, which is to be told
             remove_refused(self.storage, record, self.newest())
 
     def notes(self, location: Any) -> tuple[str, ...]:
