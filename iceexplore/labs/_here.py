@@ -36,7 +36,7 @@ class Here:
         for row in range(len(tasks)):
             if skip_whole and whole[row]:
                 continue
-            parts = [np.asarray(part.table[_POS]) for part in reader.read(row)]
+            parts = [np.asarray(part.table[_POS]) for part in reader.read(row, checksums=True)]
             positions = np.concatenate([np.zeros(0, np.int64), *parts])
             if len(positions):
                 found[row] = positions
@@ -94,7 +94,7 @@ def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa
     lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
     one = tasks.take(pa.array([row]))
     every = replace(one, whole=pa.array([True]))
-    for part in TaskReader(state, every, outputs_of(state, ["*", *lineage, _POS])).read(0):
+    for part in TaskReader(state, every, outputs_of(state, ["*", *lineage, _POS])).read(0, checksums=True):
         yield part.table.drop_columns([_POS]), np.asarray(part.table[_POS])
 
 

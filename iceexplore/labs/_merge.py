@@ -188,7 +188,7 @@ def _matches(
     hits: dict[int, Positions] = {}
     of: dict[int, Positions] = {}
     for row in range(len(tasks)):
-        for part in reader.read(row):
+        for part in reader.read(row, checksums=True):
             names = [*map(str, range(len(keys))), "_pos"]
             here = pa.table([*(_plain(part.table[name]) for name in keys), part.table["_pos"]], names=names)
             here = here.cast(pa.schema([*(wanted.schema.field(n) for n in names[:-1]), here.schema.field("_pos")]))

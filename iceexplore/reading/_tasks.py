@@ -110,7 +110,12 @@ class TaskReader:
         return False
 
     def read(
-        self, row: int, *, row_groups: Sequence[int] | None = None, batch_rows: int | None = None
+        self,
+        row: int,
+        *,
+        row_groups: Sequence[int] | None = None,
+        batch_rows: int | None = None,
+        checksums: bool = False,
     ) -> Iterator[FileRows]:
         """The rows of one task, positions ascending.
 
@@ -120,6 +125,8 @@ class TaskReader:
             Only these row groups of a Parquet file; every row of ORC and Avro.
         batch_rows
             Rows of the file gone through at a time at most: see `read_data_file`.
+        checksums
+            Hold pages against their checksums: what is read is to be written anew, and damage would pass for data.
 
         Raises
         ------
@@ -134,7 +141,9 @@ class TaskReader:
         gone = [positions for _, positions in self.positions.of(row)]
         fields = self._fields(condition, paths)
         file = self._files.take([row])
-        for table in read_data_file(self.state, file, fields, row_groups=row_groups, batch_rows=batch_rows):
+        for table in read_data_file(
+            self.state, file, fields, row_groups=row_groups, batch_rows=batch_rows, checksums=checksums
+        ):
             rows = table.num_rows
             if not rows:
                 continue

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
@@ -502,6 +504,34 @@ def test_a_file_that_is_gone_costs_no_other_rows(tmp_path: Path) -> None:
         lab.compact(paths=lab.inspect.data_files()["file_path"].tolist())
     (tmp_path / "aside").rename(gone)
     assert ix.lab(tmp_path / "t").metadata_location == before and rows_of(lab.refresh()) == rows
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_damage_is_not_written_anew(tmp_path: Path, mode: str) -> None:
+    """Under a checksum of its own it would pass for data; whoever reads the file as it is would find nothing wrong."""
+    lab = new(tmp_path / "t", 3, mode)
+    lab.append(some(0, 50))
+    lab.append(some(50, 50))
+    file = Path(lab.inspect.data_files()["file_path"][0])
+    whole, rows = file.read_bytes(), pq.read_table(file).to_pylist()
+    for at in range(4, len(whole)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        with suppress(OSError):
+            if pq.read_table(file).to_pylist() != rows:
+                break
+    else:
+        pytest.fail("no byte was found that makes other rows of a file that can be read")
+    uses: list[Callable[[], Any]] = [
+        lab.compact,
+        lambda: lab.delete("x = 3.0 or id = 7 or city = 'c1' or day is null"),
+        lambda: lab.update({"x": 0.0}, "id in (7, 70)"),
+        lambda: lab.merge(some(8, 51), on=["id", "city", "x", "day"]),
+    ]
+    for use in uses:
+        with pytest.raises(ix.FormatError, match=file.name):
+            use()
+    file.write_bytes(whole)
+    assert len(lab.refresh().snapshots) == 2
 
 
 def test_expire_removes_what_nobody_needs(tmp_path: Path) -> None:
