@@ -218,6 +218,10 @@ def test_on_paper(browser: Any) -> None:
         assert page.locator(".ice-detail .ice-table").bounding_box()["width"] <= 940
         heights = page.evaluate("[...document.querySelectorAll('.ice-table tbody tr')].map((one) => one.offsetHeight)")
         assert max(heights) < 100, "of twenty columns too a row is a few lines"
+        boxes = "thead => [...thead.querySelectorAll('button')].filter((one) => one.getClientRects().length).length"
+        head = page.locator(".ice-detail .ice-table thead")
+        assert head.evaluate(boxes) == 0, "Chromium repeats no header on the next page that has a button's box"
+        assert "readable_metrics" in head.inner_text()
 
 
 def test_where_jupyterlab_is_not(browser: Any) -> None:
