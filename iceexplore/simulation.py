@@ -104,6 +104,9 @@ class Simulation(CommittedTable):
         """
         return Simulation(self._sandbox.copy())
 
+    def __deepcopy__(self, memo: Any) -> Simulation:
+        return self.copy()
+
     def close(self) -> None:
         """Remove the simulation's temporary folder, for all its forks; a folder given as ``overlay=`` stays."""
         self._sandbox.close()

@@ -75,6 +75,12 @@ class Sandbox(Committer):
         other.state = other._shown(self.state.opened, strict=self.state.problems.strict)
         return other
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a simulation does not go to another process: its files are in a folder of this one. Save it, "
+            "s.save(folder), and open that there; s.copy() copies it here"
+        )
+
     def notes(self, location: Any) -> tuple[str, ...]:
         """That it is a simulation, where its files are, and how many are made up."""
         note = f"{_NOTE}nothing is written to {location}; its files are in {self.storage.overlay_folder}."

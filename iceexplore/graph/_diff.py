@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -207,11 +207,8 @@ def diff(a: TableState, b: TableState) -> Diff:
     removed = left.filter(pc.invert(pc.is_in(key_a, value_set=key_b)))
     added = right.filter(pc.invert(in_both_b))
     files = pa.concat_tables([file_changes("removed", removed), file_changes("added", added)])
-    moved = _count(right.filter(in_both_b))
-
-    def carried() -> dict[str, tuple[int, int]]:
-        return _summed(moved, _carried_over(b, root_b, [by_b[loc] for loc in shared]))
-
+    # No closure: a Diff goes to other processes.
+    carried = partial(_all_carried, _count(right.filter(in_both_b)), b, [by_b[loc] for loc in shared])
     return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried, tuple({**rows_a, **rows_b}))
 
 
@@ -291,6 +288,12 @@ def _summed(a: dict[str, tuple[int, int]], b: dict[str, tuple[int, int]]) -> dic
         before = out.get(content, (0, 0))
         out[content] = (before[0] + n, before[1] + rows)
     return out
+
+
+def _all_carried(
+    moved: dict[str, tuple[int, int]], state: TableState, rows: list[int]
+) -> dict[str, tuple[int, int]]:
+    return _summed(moved, _carried_over(state, state.root(), rows))
 
 
 def _carried_over(state: TableState, root: Manifest | None, rows: list[int]) -> dict[str, tuple[int, int]]:

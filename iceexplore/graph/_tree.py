@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from iceexplore.errors import OptionError, whole_number
@@ -43,11 +42,14 @@ class Tree:
     """
 
     def __init__(
-        self, source: NodeSource, options: TreeOptions, expanded: Mapping[str, int] = MappingProxyType({})
+        self, source: NodeSource, options: TreeOptions, expanded: Mapping[str, int] | None = None
     ) -> None:
         self._source = source
         self._options = options
-        self._expanded = MappingProxyType(dict(expanded))
+        self._expanded = dict(expanded or {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_shown"}  # another process reads anew
 
     @cached_property
     def _shown(self) -> Shown:

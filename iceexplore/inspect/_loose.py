@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["LooseFile", "open_file", "open_loose_storage"]
 
 
+#: The file, and where a deletion vector is in it: ``offset`` and ``size``.
+_Place = tuple[Storage, str, int | None, int | None]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LooseFile:
     """One file of a table, shown by itself. Immutable; records are read when they are asked for.
@@ -61,7 +65,11 @@ class LooseFile:
     problems: tuple[Problem, ...]
     reads: Any = field(repr=False)
     _records: Callable[[], pa.Table] = field(repr=False)
-    _entries: Callable[[], pa.Table] | None = field(default=None, repr=False)
+    _entries: Callable[[], pa.Table] | None = field(repr=False)
+    _place: _Place = field(repr=False)
+
+    def __reduce__(self) -> tuple[Callable[..., LooseFile], _Place]:
+        return _opened, self._place  # another process reads the file itself
 
     def arrow(self) -> pa.Table:
         """The records.
@@ -139,11 +147,15 @@ def open_file(
     """
     if (offset is None) != (size is None):
         raise OptionError("offset and size go together: both are in the manifest entry of a deletion vector")
-    storage, location = open_loose_storage(source, properties)
+    return _opened(*open_loose_storage(source, properties), offset, size)
+
+
+def _opened(storage: Storage, location: str, offset: int | None, size: int | None) -> LooseFile:
+    place = (storage, location, offset, size)
     if offset is not None and size is not None:
         bitmap = read_deletion_vector(storage, location, offset, size)
         found = bare_vector_problem(location, offset)
-        return _loose(storage, location, size, vector_content(bitmap, offset, size, [found] if found else []))
+        return _loose(place, size, vector_content(bitmap, offset, size, [found] if found else []))
     total = storage.stat(location).size
     head = storage.read(location, kind="other", length=min(HEAD_BYTES, HEAD_BYTES if total is None else total))
     format_ = sniff(head)
@@ -160,7 +172,7 @@ def open_file(
         content = READERS[format_](storage, location)
     except (FormatError, UnsupportedError) as error:
         content = _damaged(format_, error, location)
-    return _loose(storage, location, total, content)
+    return _loose(place, total, content)
 
 
 def open_loose_storage(
@@ -193,17 +205,18 @@ def open_loose_storage(
     return Storage(folder or "/", properties=properties), place
 
 
-def _loose(storage: Storage, location: str, size: int | None, content: Content) -> LooseFile:
+def _loose(place: _Place, size: int | None, content: Content) -> LooseFile:
     return LooseFile(
-        location=location,
+        location=place[1],
         kind=content.kind,
         size=size,
         header=content.header,
         schema=content.schema,
         problems=content.problems,
-        reads=storage.reads,
+        reads=place[0].reads,
         _records=content.records,
         _entries=content.entries,
+        _place=place,
     )
 
 

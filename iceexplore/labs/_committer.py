@@ -46,6 +46,9 @@ class LabCommitter(Committer):
         super().__init__(state, options, storage, pointer, **how)
         self._turn = Turn()
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a lab does not go to another process: go on with it there by ix.lab(...), or read by ix.open")
+
     def fork(self) -> Self:
         """As `Committer.fork`."""
         other = super().fork()

@@ -233,6 +233,24 @@ def test_what_a_process_sends_to_another(trips: ix.Table) -> None:
     assert len({*trips.snapshots, *again.snapshots}) == len(trips.snapshots)
 
 
+def test_what_is_made_of_a_table_goes_to_another_process(trips: ix.Table, tmp_path: Path) -> None:
+    manifest = next(sample_path("trips").glob("metadata/*-m0.avro"))
+    diff, tree, loose = trips.diff("2024-q1-audit", "main"), trips.tree(), ix.open_file(manifest)
+    for one in (diff, tree, loose):
+        again: Any = pickle.loads(pickle.dumps(one))
+        assert repr(again) == repr(copy.deepcopy(one)) == repr(one)
+    assert pickle.loads(pickle.dumps(diff)).carried == diff.carried
+    assert pickle.loads(pickle.dumps(tree)).to_text() == tree.to_text()
+    assert pickle.loads(pickle.dumps(loose)).arrow() == loose.arrow()
+    s, lab = trips.simulate(), ix.create(tmp_path / "lab", {"id": "long"})
+    for live, said in ((s, r"simulation.*save\(folder\)"), (s.cost(), "simulation"), (lab, r"lab.*ix\.lab")):
+        with pytest.raises(TypeError, match=rf"{said}"):
+            pickle.dumps(live)
+    other = copy.deepcopy(s)
+    other.append(1, rows=1)
+    assert len(other.table.snapshots) == len(s.table.snapshots) + 1
+
+
 def test_names_in_errors_and_problems_cannot_drive_a_terminal(tmp_path: Path) -> None:
     path = _copy(tmp_path)
     newest = _newest(path)
