@@ -38,6 +38,8 @@ __all__ = ["ChangeScenarios", "change_scenarios"]
 _HOME = "/warehouse/db/events"
 _M2 = f"{_HOME}/metadata/m2.parquet"
 _ENTRIES, _GONE, _NEW = 10, 7, 5
+#: Beyond it the nine simulations would take this machine's time and memory for minutes.
+_MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
 #: What the three forms of the proposal break, all together.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
@@ -144,6 +146,8 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     """
     if type(scale) is not int or scale < 1:
         raise OptionError(f"scale={scale!r}: a whole number from 1")
+    if scale > _MOST:
+        raise OptionError(f"scale={scale!r}: at most {_MOST:,}, leaves of {_ENTRIES * _MOST:,} entries")
     taken = sorted({"dv_encoding", "dv_attached", "flush_data_files", "format_version"} & layout.keys())
     if taken:
         raise OptionError(f"{taken[0]}={layout[taken[0]]!r}: the scenarios choose it themselves")

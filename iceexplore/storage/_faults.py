@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
+import socket
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreError, MissingDependencyError, StorageError
 from iceexplore.storage._location import is_local
@@ -37,6 +39,11 @@ _DENIED_TEXT = re.compile(
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 #: Google's client, and Arrow with it, tells who has no credentials from who may not.
 _UNKNOWN_TO_GOOGLE = "Could not create a OAuth2 access token"
+#: What resolvers say of a host: glibc, macOS, Windows, libcurl (Arrow's S3).
+_NO_HOST = re.compile(
+    r"Name or service not known|nodename nor servname|No address associated with hostname|Temporary failure in name "
+    r"resolution|getaddrinfo failed|[Cc]ould(?: not|n't) resolve host"
+)
 _PASSWORD = re.compile(r"://[^/@\s]+@")
 _MISSING_TEXT = re.compile(
     r"NO_SUCH_KEY|NO_SUCH_BUCKET|NoSuchKey|NoSuchBucket|RESOURCE_NOT_FOUND|HTTP (?:status|response code) 404\b|"
@@ -49,6 +56,15 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
     if isinstance(error, IceexploreError):
         return error
     place = location if location == real else f"{location} (looked for at {real})"
+    if any(isinstance(e, socket.gaierror) or _NO_HOST.search(str(e)) for e in _chain(error)):
+        # some libraries say of it that there is no such file
+        host = urlsplit(real).hostname if real.startswith(("http://", "https://")) else None
+        which = f"the host {host}" if host else "a host that it needs"
+        said = "" if host else f" ({_short(error)})"
+        return StorageError(
+            f"{place} could not be read: {which} is not known{said}; check how it is spelled, and that this machine "
+            "is on the network"
+        )
     verdict = next((v for v in map(_verdict, _chain(error)) if v is not None), None)
     if verdict is FileMissingError:
         return FileMissingError(f"{place} does not exist")

@@ -88,6 +88,11 @@ def test_it_shows_itself(found: ChangeScenarios) -> None:
     assert len(found.to_pandas()) == found.arrow.num_rows
 
 
+def test_a_scale_has_an_end() -> None:
+    with pytest.raises(OptionError, match=r"at most 10,000"):
+        ix.change_scenarios(scale=10**30)
+
+
 def test_more_entries_and_vectors_in_puffin_files() -> None:
     rows = ix.change_scenarios(scale=20, inline_dv_bytes=0, manifest_format="avro").arrow.to_pylist()
     for row in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import zipfile
 from collections.abc import Iterator
 from datetime import timedelta
@@ -83,6 +84,17 @@ def test_a_large_file_is_copied_in_pieces(memory: Any, monkeypatch: pytest.Monke
     with s.local_path("memory://wh/t/f", kind="data") as path:
         assert path.read_bytes() == b"0123456789"
     assert [(r.offset, r.length) for r in s.reads.of_kind("data")] == [(0, 4), (4, 4), (8, 2)]
+
+
+def test_a_host_that_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*given: Any, **more: Any) -> Any:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    for place in ("http://no-such-host.invalid/t.zip", "https://no-such-host.invalid/db/t"):
+        with pytest.raises(StorageError, match=r"the host no-such-host\.invalid is not known") as refused:
+            open_source(place)
+        assert "does not exist" not in str(refused.value)
 
 
 def test_errors_are_ours(memory: Any) -> None:
