@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import fastavro
 import hypothesis
 import hypothesis.strategies as st
 import pytest
@@ -112,3 +117,92 @@ def test_a_whole_table_has_no_problem(trips: Path) -> None:
     t = ix.open(trips)
     _show_everything(t)
     assert list(t.problems) == []
+
+
+def _rewritten(path: Path, change: Callable[[list[Any], dict[str, Any]], None]) -> None:
+    """An Avro file with other records, and other keys in its header."""
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        rows: list[Any] = list(reader)
+        header = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")}
+        schema: Any = reader.writer_schema
+    change(rows, header)
+    with path.open("wb") as out:
+        fastavro.writer(out, schema, rows, metadata=header, codec="deflate")
+
+
+def _lab(folder: Path) -> tuple[Path, Path]:
+    """A lab with a deleted row, its current manifest list, and the manifest of its rows."""
+    merge_on_read = {"write.delete.mode": "merge-on-read"}
+    lab = ix.create(folder, {"id": "long", "k": "string"}, partition_by="k", properties=merge_on_read)
+    lab.append({"id": [1, 2, 3], "k": ["a", "b", "b"]})
+    lab.delete("id = 2")
+    assert lab.snapshot is not None
+    manifests = lab.inspect.manifests()
+    return Path(str(lab.snapshot.root_location)), Path(manifests["path"][manifests["content"] == 0].iloc[0])
+
+
+def test_summaries_the_wrong_way_round_bring_no_row_back(tmp_path: Path) -> None:
+    root, _ = _lab(tmp_path / "t")
+
+    def turn(rows: list[Any], header: dict[str, Any]) -> None:
+        for row in rows:
+            for summary in row["partitions"]:
+                summary.update(lower_bound=b"z", upper_bound=b"a")
+
+    assert not ix.open(tmp_path / "t").problems
+    _rewritten(root, turn)
+    t = ix.open(tmp_path / "t")
+    assert t.count() == 2
+    assert sorted(t.to_arrow()["id"].to_pylist()) == [1, 3]
+    (found,) = t.problems
+    assert (found.code, found.field, found.found) == ("bounds-untrue", "507 partitions", "z to a")
+    assert found.where == f"{root}#entry 0"
+    assert "'k'" in found.text
+    assert "2 of 2 manifests" in found.text
+
+
+def test_headers_of_manifests_that_other_engines_cannot_read(tmp_path: Path) -> None:
+    root, manifest = _lab(tmp_path / "t")
+
+    def spoil(rows: list[Any], header: dict[str, Any]) -> None:
+        header["partition-spec"] = json.dumps({"spec-id": 0, "fields": json.loads(header["partition-spec"])})
+        header.update({"schema": "{not json", "format-version": "two"})
+
+    _rewritten(manifest, spoil)
+
+    def fit(rows: list[Any], header: dict[str, Any]) -> None:
+        for row in rows:
+            row["manifest_length"] = Path(row["manifest_path"]).stat().st_size
+
+    _rewritten(root, fit)
+    t = ix.open(tmp_path / "t")
+    assert t.count() == 2
+    t.inspect.entries()
+    found = [(p.field, p.severity, p.where) for p in t.problems]
+    assert found == [(key, "warning", str(manifest)) for key in ("schema", "partition-spec", "format-version")]
+
+
+def test_metadata_whose_name_does_not_say_that_it_is_gzip(tmp_path: Path) -> None:
+    _lab(tmp_path / "t")
+    newest = tmp_path / "t" / "metadata" / "v3.metadata.json"
+    text = newest.read_bytes()
+    newest.write_bytes(gzip.compress(text))
+    assert "v3.metadata.json is gzip, which its name does not say" in repr(ix.open(tmp_path / "t"))
+    newest.unlink()
+    newest.with_name("v3.gz.metadata.json").write_bytes(text)
+    assert "v3.gz.metadata.json is no gzip, though its name says so" in repr(ix.open(tmp_path / "t"))
+
+
+def test_a_vector_that_has_no_place(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=3, properties={"write.delete.mode": "merge-on-read"})
+    lab.append({"id": [1, 2]})
+    lab.delete("id = 2")
+    manifests = lab.inspect.manifests()
+    manifest = Path(manifests["path"][manifests["content"] == 1].iloc[0])
+    _rewritten(manifest, lambda rows, header: rows[0]["data_file"].update(content_offset=None))
+    t = ix.open(tmp_path / "t")
+    assert len(t.inspect.position_deletes()) == 0
+    (found,) = [p for p in t.problems if p.code == "file-corrupt"]
+    assert "says not where in the file it is" in found.text
+    assert found.field == "content_offset"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.deletes import read_deletion_vector, read_position_deletes
-from iceexplore.errors import IceexploreError, problem
+from iceexplore.errors import FormatError, IceexploreError, problem
 from iceexplore.formats import field_id
 from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import LeafMaker
@@ -73,6 +73,9 @@ def _positions(state: TableState, row: pa.Table, location: str) -> Iterator[pa.R
     vector = row.column("deletion_vector")[0].as_py() or {}
     offset, size = vector.get("offset"), vector.get("size_in_bytes")
     if offset is None or size is None:
+        if row.column("file_format")[0].as_py() == "puffin":
+            text = "the entry of a deletion vector says not where in the file it is"
+            raise FormatError(text, location=location, field="content_offset")
         table = read_position_deletes(state.storage, location, row.column("file_format")[0].as_py())
         yield from table.to_batches(max_chunksize=_BATCH)
         return

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._content_entry import ContentType, Status
+from iceexplore.manifests._header import ManifestHeader
 
-__all__ = ["count_problems", "kind_problems", "length_problems", "repeated_problems"]
+__all__ = ["count_problems", "header_problems", "kind_problems", "length_problems", "repeated_problems"]
 
 _COUNTS = {
     Status.ADDED: ("added_files_count", 504),
@@ -66,6 +67,26 @@ def kind_problems(
             )
         )
     return problems
+
+
+def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
+    """Keys of a v1 to v3 manifest's header that are there and hold what they must not; here nothing goes by them."""
+    wrong: list[tuple[str, str]] = []
+    for key, kind, what in (("schema", dict, "a schema"), ("partition-spec", list, "a list of partition fields")):
+        if key in header.metadata and not isinstance(header.json(key), kind):
+            wrong.append((key, f"JSON of {what}"))
+    numbers = ("schema-id", "partition-spec-id", "format-version")
+    wrong += [(key, "a number") for key in numbers if key in header.metadata and header.number(key) is None]
+    if header.content not in (None, "data", "deletes"):
+        wrong.append(("content", "data or deletes"))
+    text = "The manifest's header says in {!r} what it must not: engines that go by it cannot read the manifest."
+    return [
+        problem(
+            "file-corrupt", location, text.format(key), field=key, found=header.metadata[key][:100], expected=right,
+            severity="warning",
+        )
+        for key, right in wrong
+    ]  # fmt: skip
 
 
 def count_problems(

@@ -13,8 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
-from iceexplore.manifests._checks import count_problems, kind_problems, length_problems, repeated_problems
+from iceexplore.manifests._checks import (
+    count_problems,
+    header_problems,
+    kind_problems,
+    length_problems,
+    repeated_problems,
+)
 from iceexplore.manifests._checks_entries import entry_problems, snapshot_problems
+from iceexplore.manifests._checks_summaries import summary_problems
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.manifests._inherit import Parent, inherit, replace
 from iceexplore.manifests._inline import inline_root
@@ -94,7 +101,10 @@ class ManifestReader:
             item = problem("file-corrupt", location, "A manifest stands where a manifest list should.")
             return self._noted(Manifest.empty(location, (item,), is_root=True))
         relative_to = self.metadata.location if self._may_be_relative(part.head.dialect) else None
-        return self._noted(_root_manifest(location, part, snapshot.snapshot_id, snapshot.sequence_number, relative_to))
+        number = snapshot.sequence_number
+        return self._noted(
+            _root_manifest(location, part, snapshot.snapshot_id, number, relative_to, metadata=self.metadata)
+        )
 
     def direct(self, root: Manifest) -> Manifest | None:
         """The files that stand in a V4 root itself, as a leaf whose ordinals are those of the root.
@@ -214,6 +224,7 @@ class ManifestReader:
         if head.whole:
             problems += count_problems(location, row["manifest_stats"], part.table, head.dialect)
         if head.dialect in _LISTED_DIALECTS:
+            problems += header_problems(location, head.header)
             problems += kind_problems(
                 location, parent.content_type, parent.partition_spec_id, head.header.spec_id, part.table
             )
@@ -338,7 +349,12 @@ def _loader(source: Source, got: dict[str, Part]) -> Loader:
 
 
 def _root_manifest(
-    location: str, part: Part, snapshot_id: int | None, sequence_number: int = 0, relative_to: str | None = None
+    location: str,
+    part: Part,
+    snapshot_id: int | None,
+    sequence_number: int = 0,
+    relative_to: str | None = None,
+    metadata: TableMetadata | None = None,
 ) -> Manifest:
     """A root from a manifest list: ADDED are the manifests that this snapshot added."""
     head = part.head
@@ -349,6 +365,8 @@ def _root_manifest(
         status = pc.if_else(ours, pa.scalar(int(Status.ADDED), pa.int32()), int(Status.EXISTING)).cast(pa.int32())
     entries, problems = replace(part.table, {"status": status}), [*part.problems, *repeated_problems(part.table)]
     problems += snapshot_problems(location, entries, sequence_number)
+    if metadata is not None:
+        problems += summary_problems(location, entries, metadata)
     if relative_to is not None:
         entries, more = absolute_entries(entries, relative_to, location)
         problems += more

@@ -71,9 +71,10 @@ def _has_one(summary: pa.StructArray, kind: Any, values: pa.Array) -> Mask:
         return np.ones(len(summary), dtype=bool)
     lowest, highest, there = order
     there = np.sort(there[there >= 0])
+    turned = (highest >= 0) & (lowest > highest)  # the wrong way round they say nothing, as in delete files
     highest = np.where(highest < 0, np.iinfo(np.int64).max, highest)
     found = np.searchsorted(there, lowest, "left") < np.searchsorted(there, highest, "right")
-    found |= bool_array(low_damaged) | bool_array(high_damaged)
+    found |= bool_array(low_damaged) | bool_array(high_damaged) | turned
     if values.null_count:
         found |= bool_array(pc.fill_null(pc.struct_field(summary, "contains_null"), True))
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():

@@ -35,7 +35,13 @@ def parse_document(
         The metadata of a view.
     """
     notes: list[str] = []
-    if data[:2] == _GZIP:
+    is_gzip, name = data[:2] == _GZIP, location.rpartition("/")[2]
+    if ".metadata.json" in name and is_gzip != (".gz" in name):
+        notes.append(
+            f"{name} is {'gzip, which its name does not say' if is_gzip else 'no gzip, though its name says so'}: "
+            "Iceberg's Java reader goes by the name, and cannot read it."
+        )
+    if is_gzip:
         data = _gunzip(data, location, max_bytes)
     elif data[:4] == _ZSTD:
         data = _unzstd(data, location, max_bytes)
