@@ -114,7 +114,8 @@ class Sparks:
             field ids that the table says; delete files and deletion vectors are read: CRC, counts, positions within
             their data file, the data files that they name, the columns of equality deletes. ``"data"``: besides, every
             row is read, with all of its columns: whether pages fit their checksums, bounds and counts of columns hold,
-            each row is in its file's partition, and rows are in the sort order that the file claims.
+            each row is in its file's partition, rows are in the sort order that the file claims, and in version 3 and
+            later no two live rows have one id, nor any row an id or a time of change that the table has not given out.
 
         Returns
         -------
@@ -134,8 +135,9 @@ class Sparks:
         -----
         Only the state shown is verified: snapshots that are older by ``t.at(...)``. Not compared are bounds of columns
         inside lists and maps, of variants and geometries; the offsets of row groups in ORC and Avro; whether a position
-        delete's data file was live once; encrypted files. Delete files that apply to nothing are no finding while the
-        data file that they name is there.
+        delete's data file was live once; encrypted files; of the ids that a file's rows have in more than 1,000
+        stretches, any but the longest 1,000 with those of other files. Delete files that apply to nothing are no
+        finding while the data file that they name is there.
         """
         from iceexplore.on_spark import verify, verify_here
 

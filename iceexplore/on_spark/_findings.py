@@ -43,7 +43,7 @@ class Role:
 #: that a row is about, without scheme and host, which tables that were moved by editing their metadata have in some
 #: places only; ``named`` the same as it is spelled there, ``rows`` how many rows the data file has,
 #: or, of a claim, how many it must have. Of row ids ``key`` is a part of all that the table has given out, ``first_id``
-#: and ``end_id`` what the file takes, the end not with it.
+#: and ``end_id`` what the file takes, the end not with it; ``rows`` is 1 in the part where they begin, else 0.
 CHECKED_SCHEMA = pa.schema(
     [
         pa.field("role", pa.int32()),
@@ -122,7 +122,7 @@ class Checked:
     def row_ids(self, place: Place, keys: Iterable[str], first: int, end: int) -> None:
         """Row ids that a data file takes, in each part of the table's."""
         taken = {"role": Role.IDS, "named": place.location, "first_id": first, "end_id": end, **_columns(place)}
-        self.rows += ({**taken, "key": key} for key in keys)
+        self.rows += ({**taken, "key": key, "rows": int(i == 0)} for i, key in enumerate(keys))
 
     def _claim(self, role: int, place: Place, named: str, rows: int | None) -> None:
         self.rows.append({"role": role, "key": path_only(named), "named": named, "rows": rows, **_columns(place)})

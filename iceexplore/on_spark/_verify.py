@@ -23,7 +23,8 @@ from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
 from iceexplore.on_spark._verify_claims import beside, judged, suspects
 from iceexplore.on_spark._verify_deletes import Puffins, check_equality, check_positions, check_vector
 from iceexplore.on_spark._verify_entries import check_entry
-from iceexplore.on_spark._verify_footers import check_columns, check_footer, quiet
+from iceexplore.on_spark._verify_footers import Footer, check_columns, check_footer, quiet
+from iceexplore.on_spark._verify_lineage import LiveIds
 from iceexplore.on_spark._verify_row_ids import claim_row_ids
 from iceexplore.on_spark._verify_values import check_values
 from iceexplore.storage import progress
@@ -41,6 +42,7 @@ _SLICE = {"footers": 64, "data": 8}
 _TASKS_PER_WORKER = 8
 _MOST_TASKS = 20_000
 _THREADS = 8
+_LINEAGE_FROM = 3
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
         return out.table()
     batch = _batch(leaf, rows, level)
     puffins = Puffins(calm)
+    live_ids = LiveIds(calm, batch) if level == "data" and state.metadata.format_version >= _LINEAGE_FROM else None
     for i in range(len(batch)):
         file = batch.take(pa.array([i], pa.int64()))
         entry = file.entries.to_pylist()[0]
@@ -128,7 +131,12 @@ def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
             entry["location"] or "", entry["content_type"], leaf.location, entry["ordinal"], entry["snapshot_id"]
         )
         try:
-            _check(calm, place, file, entry, level, puffins, out)
+            found = _check(calm, place, file, entry, level, puffins, out)
+            if entry["content_type"] == 0 and found is not None:
+                if live_ids is None:
+                    claim_row_ids(calm, place, entry, found, out)
+                else:
+                    live_ids.claim(i, place, entry, found, out)
         except IceexploreError as error:
             out.fail(place, error)
         except Exception as error:  # what no check foresaw is this file's fault, not the end of the others
@@ -160,27 +168,27 @@ def _check(
     level: Level,
     puffins: Puffins,
     out: Checked,
-) -> None:
+) -> Footer | None:
+    """The file's footer, if it is one that has one and can be opened."""
     check_entry(state, place, entry, out)
     vector = entry["deletion_vector"]
     if entry["content_type"] == 1 and vector is not None and any(v is not None for v in vector.values()):
         check_vector(state, place, entry, puffins, out)
-        return
+        return None
     found = check_footer(state, place, entry, out)
     if entry["content_type"] == 0:
         out.data(place, entry["record_count"] if found is None else found.rows)
-        if found is not None:
-            claim_row_ids(state, place, entry, found, out)
     if found is None:
-        return
+        return None
     if entry["content_type"] == 1:
         check_positions(state, place, file, entry, found, out)
-        return
+        return found
     check_columns(state, place, found, out)
     if entry["content_type"] == 2:
         check_equality(state, place, entry, found, out)
     if level == "data":
         check_values(state, place, file, found.ids, out)
+    return found
 
 
 #: What reading says of a manifest's entries, and verifying of each file: once is enough.

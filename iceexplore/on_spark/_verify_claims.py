@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import FileMissingError, IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.on_spark._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place, Role
-from iceexplore.on_spark._verify_row_ids import judge_row_ids, taken_before
+from iceexplore.on_spark._verify_row_ids import first_of_each, judge_row_ids, taken_before
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,9 +79,15 @@ def suspects(checked: DataFrame) -> DataFrame:
         taken["named"].alias("before_named"),
     )
     claim = f.col("role").isin(Role.POSITIONS, Role.VECTOR)
-    return frame.where(
+    ids = f.col("role") == Role.IDS
+    found = frame.where(
         (f.col("role") == Role.FINDING)
-        | ((f.col("role") == Role.IDS) & (f.col("first_id") < f.col("before_end")))
+        | (
+            ids
+            & (f.col("first_id") < f.col("before_end"))
+            & (f.col("before_named") != f.col("named"))
+            & (f.col("rows") == 1)
+        )
         | (data & ((f.col("data_count") > 1) | (f.col("vector_count") > 1)))
         | (
             claim
@@ -92,16 +98,21 @@ def suspects(checked: DataFrame) -> DataFrame:
             )
         )
     )
+    # As `first_of_each` has it here.
+    pair = Window.partitionBy("role", "named", "manifest", "entry", "before_named").orderBy("first_id")
+    return found.withColumn("nth", f.row_number().over(pair)).where(~ids | (f.col("nth") == 1)).drop("nth")
 
 
 def judged(state: TableState, rows: pa.Table) -> pa.Table:
     """Findings, of rows of `JUDGED_SCHEMA`; what deletes name and is not live is looked for in the storage."""
     plain = pc.equal(rows["role"], Role.FINDING)
     out = Checked()
-    for row in rows.filter(pc.invert(plain)).to_pylist():
-        place = Place(row["location"], row["content"], row["manifest"], row["entry"], row["snapshot_id"])
+    asked = rows.filter(pc.invert(plain)).to_pylist()
+    for row in first_of_each([row for row in asked if row["role"] == Role.IDS]):
+        judge_row_ids(_place(row), row, out)
+    for row in asked:
+        place = _place(row)
         if row["role"] == Role.IDS:
-            judge_row_ids(state, place, row, out)
             continue
         if row["data_named"] != row["data_named_too"]:
             continue
@@ -113,6 +124,10 @@ def judged(state: TableState, rows: pa.Table) -> pa.Table:
             _judge_dangling(state, place, row, out)
     parts = (rows.filter(plain), out.table())
     return pa.concat_tables([part.select(FINDING_SCHEMA.names) for part in parts])
+
+
+def _place(row: dict[str, Any]) -> Place:
+    return Place(row["location"], row["content"], row["manifest"], row["entry"], row["snapshot_id"])
 
 
 def _judge_data(place: Place, row: dict[str, Any], out: Checked) -> None:

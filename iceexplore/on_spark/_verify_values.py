@@ -16,6 +16,7 @@ from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import NestedField, Schema, StructType, Type, transform_parts, type_base
 from iceexplore.on_spark._findings import Checked, Place
 from iceexplore.on_spark._verify_footers import quiet
+from iceexplore.on_spark._verify_lineage import LineageCheck
 from iceexplore.on_spark._verify_order import OrderCheck, sort_columns
 from iceexplore.planning import PartitionColumn, comparable, partition_columns
 from iceexplore.reading import LAST_UPDATED, ROW_ID, read_data_file, with_ancestors
@@ -144,6 +145,7 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
         for c in columns
         if c.source is not None and c.source.field_id in by_id and file.partition is not None
     ]
+    lineage = LineageCheck(state, entry, ids) if is_data else None
     sorted_by = OrderCheck([c for c in order if c.field.field_id in by_id]) if order else None
     first = 0
     try:
@@ -155,10 +157,14 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
                 partition.add(values[partition.leaf.field.field_id], first)
             if sorted_by is not None:
                 sorted_by.add(values, first)
+            if lineage is not None:
+                lineage.add(table)
             first += table.num_rows
     except IceexploreError as error:
         out.fail(place, error)
         return
+    if lineage is not None:
+        lineage.say(place, out)
     for i, one in seen.items():
         if i in file.stats:
             _check_column(place, by_id[i], file.stats[i], one, out)

@@ -20,6 +20,7 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import StringType
 
 import iceexplore as ix
+from iceexplore.commits import CommitWriter
 from iceexplore.deletes import encode_deletion_vector, read_deletion_vector
 from iceexplore.errors import PROBLEM_KINDS, OptionError
 from iceexplore.inspect import ROOT
@@ -543,6 +544,56 @@ def test_row_ids_that_two_files_take(copied: Callable[[str], Path]) -> None:
     assert rows["location"][0] == files[ROWS]
     assert rows["text"][0].startswith(f"{ROWS // 2} of its rows have the ids of rows in {files[0]}, ")
     assert (rows["found"][0], rows["expected"][0]) == (str(ROWS // 2), f"at least {ROWS}")
+
+
+def say_lineage(folder: Path, name: str, values: list[int | None]) -> None:
+    """Let the newest data file's rows say another lineage."""
+    t = ix.open(folder)
+    [place] = [t.state.storage.resolve(p) for p in t.inspect.data_files()["file_path"] if p.endswith("last.parquet")]
+    table = pq.read_table(place)
+    at = table.schema.get_field_index(name)
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(values, pa.int64())), place)
+
+
+#: Of three rows, moved from a file of eight (ids 0 to 7, of commit 1) by commit 2: what they say, what is found.
+_LINEAGES: dict[str, tuple[str, list[int | None], tuple[str, str, str] | None]] = {
+    "as it should be": ("_row_id", [0, 1, 2], None),
+    "inherited": ("_row_id", [0, None, 2], None),
+    "the same twice": ("_row_id", [2, 1, 2], ("row-ids-twice", "2", "once")),
+    "another live row's": ("_row_id", [0, 6, 2], ("row-ids-twice", "6", "at least 8")),
+    "several live rows'": ("_row_id", [3, 5, 7], ("row-ids-twice", "3", "at least 8")),
+    "not given out": ("_row_id", [0, 1, 11], ("row-ids-beyond", "11", "0 to 10")),
+    "negative": ("_row_id", [-4, 1, 2], ("row-ids-beyond", "-4", "0 to 10")),
+    "a commit to come": ("_last_updated_sequence_number", [1, 2, 3], ("last-updated-beyond", "3", "0 to 2")),
+}
+
+
+@pytest.mark.parametrize("case", _LINEAGES)
+def test_lineage_that_is_untrue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """Rows that were moved keep their ids; where they were they are deleted."""
+    monkeypatch.setattr(CommitWriter, "new_location", named_last(CommitWriter.new_location))
+    modes = {"write.update.mode": "merge-on-read"}
+    lab = ix.create(tmp_path / "t", {"id": "long", "x": "long"}, format_version=3, properties=modes)
+    lab.append({"id": list(range(8)), "x": [0] * 8})
+    lab.update({"x": 1}, "id < 3")
+    name, values, expected = _LINEAGES[case]
+    say_lineage(tmp_path / "t", name, values)
+    rows = ix.open(tmp_path / "t").verify(level="data")
+    mine = rows[rows["field"].isin([name, "first_row_id"])]
+    told = list(mine[["code", "found", "expected"]].itertuples(index=False, name=None))
+    assert told == ([] if expected is None else [expected])
+    assert set(mine["code"]) <= PROBLEM_KINDS.keys()
+
+
+def named_last(new_location: Any) -> Any:
+    """Data files by the order in which they are made: ``first.parquet``, ``last.parquet``."""
+    names = iter(["first", "last"])
+
+    def named(self: Any, kind: str, suffix: str, **how: Any) -> str:
+        made = str(new_location(self, kind, suffix, **how))
+        return f"{made.rpartition('/')[0]}/{next(names)}.parquet" if kind == "data" else made
+
+    return named
 
 
 def test_an_unknown_level(healthy: dict[str, Path]) -> None:

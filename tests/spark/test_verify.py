@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 import iceexplore as ix
+from iceexplore.commits import CommitWriter
 from iceexplore.errors import UnsupportedError
 from iceexplore.on_spark import verify_here
 from iceexplore.on_spark._findings import Checked, Place
 from iceexplore.on_spark._verify_claims import beside, suspects
+from tests.on_spark.test_verify_damage import named_last, say_lineage
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.session import TABLES, Spark
@@ -66,6 +68,22 @@ def test_findings_are_the_same_on_workers(warehouse: Warehouse, tmp_path: Path) 
     found = suspects(warehouse.session.createDataFrame(checked.table())).toArrow()
     assert sorted(found["named"].to_pylist()) == ["b", "c"]
     assert all(row in taken for row in found.select(["named", "before_end", "before_named"]).to_pylist())
+
+
+def test_untrue_lineage_is_found_on_workers(warehouse: Warehouse, tmp_path: Path) -> None:
+    """Ids of several stretches that other live rows have are said once, here and there."""
+    lab = ix.create(tmp_path / "t", {"id": "long", "x": "long"}, format_version=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CommitWriter, "new_location", named_last(CommitWriter.new_location))
+        lab.append({"id": list(range(300)), "x": [0] * 300})
+        lab.set_properties({"write.update.mode": "merge-on-read"})
+        lab.update({"x": 1}, "id < 3")
+    say_lineage(tmp_path / "t", "_row_id", [3, 90, 303])
+    t = ix.open(tmp_path / "t")
+    here, there = verify_here(t.state, level="data"), t.verify(warehouse.session, level="data").toArrow()
+    assert rows(there) == rows(here)
+    assert sorted(set(here["code"].to_pylist())) == ["count-mismatch", "row-ids-beyond", "row-ids-twice"]
+    assert here["code"].to_pylist().count("row-ids-twice") == 1
 
 
 def iter_names(folder: Path) -> Any:
