@@ -1,4 +1,4 @@
-"""What a Spark worker raised as an error of ours, raised here as that error.
+"""What a Spark worker raised as an error of ours, raised here as that error; and files that Spark itself missed.
 
 Spark brings a worker's error as text alone: Python's traceback, and around it what the JVM has to say.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from iceexplore.errors import CommitConflictError, IceexploreError, RuleError
+from iceexplore.errors import CommitConflictError, FileMissingError, IceexploreError, RuleError
 
 __all__ = ["as_ours"]
 
@@ -19,6 +19,11 @@ _RAISED = re.compile(r"^(iceexplore\.[\w.]+): ", re.MULTILINE)
 _AFTER = re.compile(
     r"\n\s*(?:\tat |Driver stacktrace:|JVM stacktrace:"
     r"|The above exception was the direct cause |During handling of the above exception, )"
+)
+#: A data file that was gone when Spark came to read it, as Spark 4 and Spark 3.5 say it.
+_GONE = re.compile(
+    r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (.+?)\. File does not exist"
+    r"|SparkFileNotFoundException: File (.+?) does not exist"
 )
 
 
@@ -41,7 +46,8 @@ def _told(text: str) -> IceexploreError | None:
     kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _below(IceexploreError)}
     raised = [found for found in _RAISED.finditer(text) if found[1] in kinds]
     if not raised:
-        return None
+        gone = _GONE.search(text)
+        return None if gone is None else FileMissingError(f"{gone[1] or gone[2]} does not exist")
     message = _AFTER.split(text[raised[-1].end() :], maxsplit=1)[0].strip()
     kind = kinds[raised[-1][1]]
     if issubclass(kind, (RuleError, CommitConflictError)):

@@ -7,7 +7,15 @@ import inspect
 import pytest
 
 from iceexplore import errors
-from iceexplore.errors import CommitConflictError, FormatError, IceexploreError, OptionError, RuleError, StorageError
+from iceexplore.errors import (
+    CommitConflictError,
+    FileMissingError,
+    FormatError,
+    IceexploreError,
+    OptionError,
+    RuleError,
+    StorageError,
+)
 from iceexplore.on_spark._raised import as_ours
 from iceexplore.storage import ExistsError
 
@@ -52,6 +60,20 @@ def test_messages_of_several_lines_stay_whole(around: str) -> None:
     said = "the filter cannot be read here:\n  id >> 3\n     ^\n\none of <, >"
     found = raised(around.format(traceback(f"iceexplore.errors.OptionError: {said}")))
     assert type(found) is OptionError and str(found) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "An error occurred while calling o1.x.\n: org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] "
+        "Encountered error while reading file file:///t/a.b.parquet. File does not exist. It is possible",
+        "Lost task 0.0 (TID 4) (h): org.apache.spark.SparkFileNotFoundException: File file:///t/a.b.parquet does not "
+        "exist\nIt is possible the underlying files have been updated.",
+    ],
+)
+def test_a_file_that_spark_does_not_find(text: str) -> None:
+    found = raised(text)
+    assert type(found) is FileMissingError and str(found) == "file:///t/a.b.parquet does not exist"
 
 
 def test_errors_that_are_a_packages_own() -> None:
