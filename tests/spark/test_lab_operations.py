@@ -14,7 +14,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
-from iceexplore.labs import _write as labs_write
+from iceexplore.labs._spark_rows import write_moved
 from iceexplore.storage import FolderStorage
 from tests.spark.conftest import Warehouse
 from tests.spark.session import arrow
@@ -53,12 +53,6 @@ def in_between(patch: pytest.MonkeyPatch, other: Callable[[], Any]) -> None:
         write(self, location, data, **how)
 
     patch.setattr(FolderStorage, "write", writing)
-
-
-def compacted(lab: ix.Lab) -> None:
-    """All files are others now, and the old ones gone."""
-    lab.compact(paths=lab.inspect.data_files()["file_path"].tolist())
-    lab.expire(older_than=2**60, retain_last=1)
 
 
 def assert_pyiceberg_reads(lab: ix.Lab) -> None:
@@ -230,9 +224,13 @@ def test_what_is_refused_is_refused_as_here(
     with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
         lab.merge(frame([(10, 1)], "id long, i int"), "id")
     # And lets what is read expire, after Spark was told what to read.
-    write = labs_write.write_moved
+    def late(*how: Any) -> Any:
+        two.compact(paths=two.inspect.data_files()["file_path"].tolist())
+        two.expire(older_than=2**60, retain_last=1)
+        return write_moved(*how)
+
     with monkeypatch.context() as patch:
-        patch.setattr(labs_write, "write_moved", lambda *how: (compacted(two), write(*how))[1])
+        patch.setattr("iceexplore.labs._write.write_moved", late)
         with pytest.raises(ix.CommitConflictError, match=r"parquet does not exist.*files-exist"):
             lab.update({"i": 0}, "id = 2", spark=spark)
     lab.set_properties({"write.merge.isolation-level": "snapshot"})
