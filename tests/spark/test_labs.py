@@ -138,3 +138,19 @@ def test_spark_commits_to_a_lab_and_the_lab_goes_on(warehouse: Warehouse, tmp_pa
         == {r["id"]: r["kind"] for r in lab.to_arrow().to_pylist()}
     )
     assert len(lab.snapshots) == 4 and not len(lab.leftovers())
+
+
+def test_rows_compacted_before_the_upgrade_keep_their_last_change(warehouse: Warehouse, tmp_path: Path) -> None:
+    """Spec, "Row Lineage": null is the data sequence number; Java takes the file's (README, Limits)."""
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=2)
+    for number in range(2):
+        lab.append({"id": [number]})
+    lab.compact()
+    lab.upgrade(3)
+    lab.append({"id": [2]})
+    names = ["id", "_row_id", "_last_updated_sequence_number"]
+    theirs = warehouse.session.read.format("iceberg").load(lab.metadata_location).select(*names).toArrow()
+    ours = lab.to_arrow(columns=names)
+    assert sorted(ours.to_pydict()["_row_id"]) == sorted(theirs.to_pydict()["_row_id"]) == [0, 1, 2]
+    assert dict(zip(ours["id"].to_pylist(), ours[names[2]].to_pylist(), strict=True)) == {0: 2, 1: 2, 2: 4}
+    assert dict(zip(theirs["id"].to_pylist(), theirs[names[2]].to_pylist(), strict=True)) == {0: 3, 1: 3, 2: 4}
