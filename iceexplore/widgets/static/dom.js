@@ -120,12 +120,15 @@ const WIDE = 36;
 // Of a long location, and of a file's name, the end says more than the beginning.
 export const tail = (value) => (value.length > WIDE && /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i.test(value) ? "…" + value.slice(1 - WIDE) : value);
 
-// Puts text on the clipboard; says whether the browser let us.
-export async function copyText(text) {
+// Puts text, or what a promise will be, on the clipboard; says whether the browser let us.
+export async function copyText(given) {
   try {
-    await navigator.clipboard.writeText(text);
+    if (typeof given === "string") await navigator.clipboard.writeText(given);
+    // Safari lets us only while it handles the click: what comes later is promised to it.
+    else await navigator.clipboard.write([new ClipboardItem({ "text/plain": given.then((text) => new Blob([text], { type: "text/plain" })) })]);
     return true;
   } catch {
+    const text = await given;
     // no permission, or no secure context: as it was done before there was one
     const held = document.activeElement;
     const area = el("textarea", { style: { position: "fixed", opacity: 0 }, ariaHidden: true });

@@ -29,8 +29,10 @@ export function outlet(model, { grid, page, cell, say }) {
     if (message.error) wait.reject(new Error(message.error));
     else wait.resolve(message);
   }
+  // Copies a text, or what a promise will be.
   async function copied(value) {
-    say((await copyText(value)) ? `Copied ${plural(value.length, "character")}` : "The browser does not let us copy");
+    const done = await copyText(value);
+    say(done ? `Copied ${plural((await value).length, "character")}` : "The browser does not let us copy");
   }
   const inTable = (row) => page().page * page().size + row;
   async function attempt(run) {
@@ -45,9 +47,9 @@ export function outlet(model, { grid, page, cell, say }) {
       const [row, i] = cell();
       const value = page().rows[row]?.[i] ?? "";
       if (value.length < LONGEST && !SIGN.test(value)) return copied(value);
-      await copied((await whole("cell", { row: inTable(row), column: page().shown[i] })).text);
+      await copied(whole("cell", { row: inTable(row), column: page().shown[i] }).then(({ text }) => text));
     });
-  const copyRow = () => attempt(async () => copied((await whole("row", { row: inTable(cell()[0]) })).text));
+  const copyRow = () => attempt(() => copied(whole("row", { row: inTable(cell()[0]) }).then(({ text }) => text)));
   const download = () =>
     attempt(async () => {
       const parts = [];
