@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long lint types format bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-widgets samples docs constraints check-binder clean system
+.PHONY: help lab test test-long lint types format browsers bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-widgets samples docs constraints check-binder clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench-reading: $(VENV)/.dev ## reading rows against PyIceberg (20 million rows: 
 
 bench-widgets: $(VENV)/.dev system ## the explorer in a real browser: 5,000 nodes, a million files
 	$(BIN)/python benchmarks/widgets.py
+
+browsers: $(VENV)/.dev ## try every widget in Firefox and WebKit (Debian: firefox-esr, webkit2gtk-driver, xvfb; three minutes)
+	$(BIN)/python -m scripts.other_browsers
 
 samples: $(VENV)/.dev system ## make the sample tables of the package anew, by Spark
 	$(BIN)/python scripts/make_samples.py

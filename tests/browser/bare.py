@@ -14,14 +14,14 @@ from typing import Any
 
 from tests.browser.harness import Theme
 
-__all__ = ["BarePage", "bare_page", "violations"]
+__all__ = ["MODEL", "PAGE", "BarePage", "bare_page", "violations"]
 
-_PAGE = """<!doctype html><html lang="en"><head><title>widget</title><style>%s</style>
+PAGE = """<!doctype html><html lang="en"><head><title>widget</title><style>%s</style>
 <style>body { margin: 0; padding: 12px; font: 13px/1.4 sans-serif; background: %s; } main { max-width: 1400px; }</style>
 </head><body data-jp-theme-light="%s"><main><h1 style="position:absolute;left:-999px">widget</h1>
 <div id="host"></div></main></body></html>"""
 
-_MODEL = """async ([source, state]) => {
+MODEL = """async ([source, state]) => {
   const heard = new Map();
   const changed = new Set();
   const tell = (name) => [...(heard.get(name) ?? [])].forEach((run) => run());
@@ -117,10 +117,10 @@ class BarePage:
         paper = "#ffffff" if theme == "light" else "#111111"
         self.page.emulate_media(color_scheme=theme)
         self.page.goto("about:blank")
-        self.page.set_content(_PAGE % (self.widget._css, paper, "true" if theme == "light" else "false"))
+        self.page.set_content(PAGE % (self.widget._css, paper, "true" if theme == "light" else "false"))
         self.page.wait_for_function("true")  # Playwright's own observers and listeners are not the widget's
         self.page.evaluate(_COUNT)
-        self.page.evaluate(_MODEL, [self.widget._esm, json.loads(self._changed())])
+        self.page.evaluate(MODEL, [self.widget._esm, json.loads(self._changed())])
         self.idle()
 
     def idle(self) -> None:
