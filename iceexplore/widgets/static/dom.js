@@ -123,7 +123,8 @@ export const tail = (value) => (value.length > WIDE && /^([\w.+:%=~@-]*\/\S|\S+\
 // Puts text, or what a promise will be, on the clipboard; says whether the browser let us.
 export async function copyText(given) {
   try {
-    if (typeof given === "string") await navigator.clipboard.writeText(given);
+    // Firefox has such items from 127 on.
+    if (typeof given === "string" || !window.ClipboardItem) await navigator.clipboard.writeText(await given);
     // Safari lets us only while it handles the click: what comes later is promised to it.
     else await navigator.clipboard.write([new ClipboardItem({ "text/plain": given.then((text) => new Blob([text], { type: "text/plain" })) })]);
     return true;
