@@ -24,8 +24,8 @@ lab: $(VENV)/.lab ## open JupyterLab on the quickstart
 test: $(VENV)/.dev system ## run every test, notebooks included (CI=true: nothing is skipped)
 	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) $(PYTEST_ARGS)
 
-test-long: $(VENV)/.dev system ## the same, with many more examples per property
-	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) --hypothesis-profile=long $(PYTEST_ARGS)
+test-long: $(VENV)/.dev system ## the same, with many more examples per property (hours)
+	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) --hypothesis-profile=long --timeout=0 $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev ## ruff
 	$(BIN)/ruff check .
