@@ -13,6 +13,8 @@ from typing import Any
 import fastavro
 import hypothesis
 import hypothesis.strategies as st
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
@@ -206,3 +208,38 @@ def test_a_vector_that_has_no_place(tmp_path: Path) -> None:
     (found,) = [p for p in t.problems if p.code == "file-corrupt"]
     assert "says not where in the file it is" in found.text
     assert found.field == "content_offset"
+
+
+def _root_of_v4(folder: Path, change: Callable[[list[dict[str, Any]]], None]) -> tuple[ix.Table, Path]:
+    """A V4 table with a manifest DV (entry 2 of its root), its root changed, and the root."""
+    s = ix.empty({"id": "long"}, format_version=4, leaf_entries=2, flush_data_files=0)
+    s.append([{"location": f"/w/{i}.parquet", "record_count": 10, "file_size_in_bytes": 9} for i in range(4)])
+    s.delete_files(["/w/1.parquet"])
+    s.save(folder)
+    t = ix.open(folder)
+    assert t.snapshot is not None
+    assert t.count() == 30
+    assert not t.problems
+    root = Path(str(t.snapshot.root_location))
+    table = pq.read_table(root)
+    rows = table.to_pylist()
+    assert [row["content_type"] for row in rows] == [3, 3, 5]
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), root)
+    return ix.open(folder), root
+
+
+@pytest.mark.parametrize("kind", [7, -1])
+def test_a_content_type_that_is_none(tmp_path: Path, kind: int) -> None:
+    t, root = _root_of_v4(tmp_path / "t", lambda rows: rows[0].update(content_type=kind))
+    assert t.tree(style="seed").to_text()
+    (found,) = [p for p in t.problems if p.field == "134 content_type"]
+    assert (found.where, found.found) == (f"{root}#entry 0", str(kind))
+
+
+def test_a_manifest_vector_of_no_manifest(tmp_path: Path) -> None:
+    t, root = _root_of_v4(tmp_path / "t", lambda rows: rows[2].update(referenced_file="/w/none.parquet"))
+    assert t.count() == 40
+    (found,) = t.problems
+    assert (found.code, found.where, found.found) == ("manifest-dv-invalid", f"{root}#entry 2", "/w/none.parquet")
+    assert found.severity == "warning"

@@ -29,7 +29,8 @@ class SeedNames:
     def of(self, key: str, content: int | None) -> str:
         """The name of this, a new one if it has none yet."""
         if key not in self._names:
-            prefix = _PREFIX.get(ContentType(content), "F") if content is not None else "F"
+            # a damaged root may have another type
+            prefix = next((prefix for kind, prefix in _PREFIX.items() if kind == content), "F")
             name = ""
             while not name or name in self._taken:
                 self._counts[prefix] = self._counts.get(prefix, 0) + 1

@@ -191,8 +191,8 @@ class _Builder:
         self.links[TableLink(head, root_id)] = None
 
     def _child(self, root: Manifest, row: int, entry: dict[str, Any], group: str) -> str | None:
-        """The node of a root's entry, made where it is new; None for what the snapshot removed."""
-        if entry["status"] in (Status.DELETED, Status.REPLACED):
+        """The node of a root's entry, made where it is new; None for what the snapshot removed, or of no known type."""
+        if entry["status"] in (Status.DELETED, Status.REPLACED) or entry["content_type"] not in _KINDS:
             return None
         content = ContentType(entry["content_type"])
         key = _key(entry)

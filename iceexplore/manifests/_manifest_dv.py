@@ -27,7 +27,7 @@ from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.storage import canonical
 
-__all__ = ["apply_manifest_dvs", "encode_manifest_dv", "manifest_dvs", "read_manifest_dv"]
+__all__ = ["apply_manifest_dvs", "encode_manifest_dv", "manifest_dvs", "read_manifest_dv", "stray_problems"]
 
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
 
@@ -105,6 +105,24 @@ def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
         if location:
             out.setdefault(canonical(location), []).append(row)
     return out
+
+
+def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
+    """Manifest DVs of manifests that the root does not name: what they removed is back."""
+    vectors = manifest_dvs(entries)
+    if not vectors:
+        return []
+    named = entries["location"].filter(
+        pc.and_(live(entries), pc.fill_null(pc.is_in(entries["content_type"], _MANIFESTS), False))
+    )
+    leaves = {canonical(leaf) for leaf in named.to_pylist() if leaf}
+    text = "A manifest DV is of a manifest that does not stand in this root: it removes nothing."
+    how: dict[str, Any] = {"field": "5 MANIFEST_DV", "severity": "warning"}
+    return [
+        problem("manifest-dv-invalid", f"{location}#entry {rows[0]}", text, found=leaf, **how)
+        for leaf, rows in vectors.items()
+        if leaf not in leaves
+    ]
 
 
 def apply_manifest_dvs(

@@ -11,6 +11,7 @@ from iceexplore.manifests._content_entry import ContentType
 from iceexplore.manifests._inherit import inherit_root
 from iceexplore.manifests._locations import absolute_entries
 from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests._manifest_dv import stray_problems
 from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._source import Loader, Part
 from iceexplore.metadata import Snapshot
@@ -48,6 +49,7 @@ def v4_root(
     if meaning.location is not None:
         entries, more = absolute_entries(entries, meaning.location, location)
         problems += more
+    problems += stray_problems(entries, location)
     if snapshot is not None:
         entries = inherit_root(entries, snapshot, meaning.unpartitioned)
         problems += snapshot_problems(location, entries, snapshot.sequence_number)
