@@ -121,7 +121,13 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"iceexplore.{name}")
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'iceexplore' has no attribute {name!r}")
+    from difflib import get_close_matches
+
+    # Python's own hint is shown in terminals alone (and never for what is looked up here).
+    known = [] if name.startswith("_") else [one for one in __dir__() if not one.startswith("_")]
+    near = get_close_matches(name, known, 3, 0.6)
+    hint = f"; nearest: {', '.join(near)}" if near else ""
+    raise AttributeError(f"module 'iceexplore' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

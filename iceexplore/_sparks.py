@@ -45,6 +45,9 @@ class Sparks:
         asked for; INT96, names that differ in case alone, very many deletes), Python workers do: there only ``filter``
         and ``columns`` spare reading, and iceexplore must be installed for the workers.
 
+        Of a zip or a simulation the files are in a temporary folder, which stays until Python ends, as nothing tells
+        when the last DataFrame made of this one is gone; a simulation's ``close`` removes it at once.
+
         Types are Iceberg's as its Spark runtime shows them: ``uuid`` as string, ``fixed`` as binary, ``timestamp`` as
         ``timestamp_ntz``. Those that it refuses come as they are stored: ``time`` as bigint (microseconds),
         ``timestamp_ns`` and ``timestamptz_ns`` as bigint (nanoseconds since 1970), geometry and geography as binary

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import iceexplore as ix
 from iceexplore._samples import sample_names, sample_path
 from iceexplore.errors import OptionError
 
@@ -61,3 +62,9 @@ def test_history_shows_what_the_format_can_do(trips: Path) -> None:
         *(f"v{n}.metadata.json" for n in range(1, 17)),
         *(f"v{n}.gz.metadata.json" for n in range(17, 24)),
     }
+
+
+@pytest.mark.parametrize(("name", "said"), [("opne", "'opne'; nearest: open"), ("__wrapped__", "'__wrapped__'")])
+def test_a_name_of_the_module_that_is_misspelt(name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute {said}$"):
+        getattr(ix, name)
