@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from iceexplore.on_spark._session_info import SessionInfo
+from iceexplore.on_spark._session_info import SessionInfo, version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -37,6 +37,8 @@ _LOCALITY = "spark.sql.sources.ignoreDataLocality"
 #: File systems whose blocks are on machines that may be workers, too.
 _BLOCKS = ("hdfs:", "viewfs:")
 _LISTING = Lock()
+#: Folders of a group's files up to which links lead to them: each is tried for each path.
+_MOST_FOLDERS = 64
 #: Tasks of a listing, for each worker.
 _TASKS = 4
 
@@ -87,23 +89,45 @@ def spark_reads(real: str) -> bool:
     return (not found or scheme in _HADOOP) and not re.search(r"[\\:?*{}\[\]\x00-\x1f]|[^\x00-\x7f]", path)
 
 
-def link_options(session: Any, reals: Sequence[str], values: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def link_options(
+    session: Any, info: SessionInfo, reals: Sequence[str], values: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
     """Options and paths of links to files, each in a folder that tells values of the file.
 
     A constant of a file costs nothing as a partition value, and much as ``input_file_name()`` or as a join by path. So
-    Hadoop's viewfs has a link for each file, made by options of the read alone: nothing is written anywhere. Each
-    process keeps the links that it has met (some hundred bytes a file) until it ends, as Hadoop keeps file systems.
+    Hadoop's viewfs has links to the files, made by options of the read alone: nothing is written anywhere. Each process
+    keeps the links that it has met until it ends, as Hadoop keeps file systems.
+
+    Spark copies all options for each file that it opens, and once for each option. So where files share folders, and
+    Hadoop knows patterns, a link leads to a folder, whatever the values before it; else there is a link for each file.
     """
     targets = [hadoop_path(session, real) for real in reals]
     # File systems are kept by their name: another set of links is another name.
     mount = "ix" + hashlib.sha256("\n".join((*targets, *values)).encode()).hexdigest()[:24]
-    links = [f"/{value}/{i}.parquet" for i, value in enumerate(values)]
-    options = {
-        f"fs.viewfs.mounttable.{mount}.link.{link}": quote(target, safe="/:=@!&'()*+,;~-._")
-        for link, target in zip(links, targets, strict=True)
-    }
-    options["basePath"] = f"viewfs://{mount}/"
-    return options, [f"viewfs://{mount}{link}" for link in links]
+    table, base = f"fs.viewfs.mounttable.{mount}", f"viewfs://{mount}/"
+    folders = {target.rpartition("/")[0]: "" for target in targets}
+    if len(folders) <= min(_MOST_FOLDERS, len(targets) // 2) and _knows_patterns(session, info):
+        folders = {folder: f"f{i}" for i, folder in enumerate(folders)}
+        links = {f"{table}.linkRegex.^/.*/{name}/": folder for folder, name in folders.items()}
+        split = [target.rpartition("/") for target in targets]
+        paths = [f"/{value}/{folders[folder]}/{name}" for (folder, _, name), value in zip(split, values, strict=True)]
+    else:
+        paths = [f"/{value}/{i}.parquet" for i, value in enumerate(values)]
+        links = {f"{table}.link.{path}": target for path, target in zip(paths, targets, strict=True)}
+    options = {key: quote(target, safe="/:=@!&'()*+,;~-._") for key, target in links.items()}
+    options["basePath"] = base
+    return options, [base + path[1:] for path in paths]
+
+
+def _knows_patterns(session: Any, info: SessionInfo) -> bool:
+    """Whether links of viewfs may be patterns (Hadoop 3.4, HADOOP-15891); Connect does not say which Hadoop it has."""
+    if info.connect:
+        return False
+    try:
+        found = session.sparkContext._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+        return version_of(found) >= (3, 4)
+    except Exception:  # managed Sparks let nobody ask
+        return False
 
 
 @contextmanager

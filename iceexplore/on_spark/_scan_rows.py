@@ -146,7 +146,7 @@ class _GroupScan:
             if self.looks_up:
                 fields.append(t.StructField(FILE_COLUMN, t.IntegerType(), True))
             fields += [t.StructField(name, t.LongType(), True) for name in varied]
-            links, paths = link_options(self.session, reals, folders)
+            links, paths = link_options(self.session, self.info, reals, folders)
             options = {**READ_OPTIONS, **links}
         reader = self.session.read.schema(t.StructType(fields)).options(**options)
         with few_listings(self.session, self.info, reals):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import numpy as np
@@ -25,6 +28,7 @@ from iceexplore.on_spark._scan_nodes import read_type
 from iceexplore.on_spark._scan_orc import orc_nodes
 from iceexplore.on_spark._scan_physical import Footer, footers_of
 from iceexplore.on_spark._scan_project import Unreadable, identified_nodes, project
+from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.planning import plan_scan
 from iceexplore.reading import PositionDeletes, TaskReader, outputs_of
 from iceexplore.storage import CACHE
@@ -128,24 +132,45 @@ def test_names_that_spark_takes_for_what_they_are(name: str, folder: str) -> Non
         assert reads
 
 
-class _Session:
-    class conf:
-        @staticmethod
-        def get(key: str, default: Any = None) -> Any:
-            return default
+def session_of(hadoop: str) -> Any:
+    """As much of a session as links need."""
+    jvm = SimpleNamespace(org=Mock(**{"apache.hadoop.util.VersionInfo.getVersion.return_value": hadoop}))
+    conf = SimpleNamespace(get=lambda key, default=None: default)
+    return SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(_jvm=jvm))
+
+
+def info_of(connect: bool = False) -> SessionInfo:
+    return SessionInfo(VERSION, connect, True, None)
 
 
 def test_links_lead_to_the_files() -> None:
     reals = ["/w/a b%20c.parquet", "s3://bucket/x=1/$y.parquet", "gs://b/z.parquet"]
-    options, paths = link_options(_Session, reals, ["n=0", "n=1/m=5", "n=2"])
+    session = session_of("3.4.2")
+    options, paths = link_options(session, info_of(), reals, ["n=0", "n=1/m=5", "n=2"])
     base = options.pop("basePath")
     targets = [unquote(v) for v in options.values()]
     assert targets == ["file:///w/a b%20c.parquet", "s3a://bucket/x=1/$y.parquet", "gs://b/z.parquet"]
     mount = base.removeprefix("viewfs://").rstrip("/")
     assert list(options) == [f"fs.viewfs.mounttable.{mount}.link./{p.removeprefix(base)}" for p in paths]
     assert paths[1].endswith("/n=1/m=5/1.parquet")
-    again, _ = link_options(_Session, reals, ["n=0", "n=1/m=6", "n=2"])
+    again, _ = link_options(session, info_of(), reals, ["n=0", "n=1/m=6", "n=2"])
     assert again["basePath"] != base
+
+
+def test_files_of_few_folders_share_their_links() -> None:
+    # A link for each of 2,000 files made 2 GB of garbage: Spark copies all options for each file that it opens.
+    reals = [f"/w/{'a=1 %2F' if i % 3 else 'b'}/{i}.parquet" for i in range(12)]
+    values = [f"n={i}" for i in range(12)]
+    options, paths = link_options(session_of("3.4.2"), info_of(), reals, values)
+    base = options.pop("basePath")
+    links = {key.partition(".linkRegex.")[2]: unquote(target) for key, target in options.items()}
+    assert links == {"^/.*/f0/": "file:///w/b", "^/.*/f1/": "file:///w/a=1 %2F"}
+    for path, real, value in zip(paths, reals, values, strict=True):
+        assert path.startswith(f"{base}{value}/")
+        (link,) = [link for link in links if re.match(link, "/" + path.removeprefix(base))]
+        assert links[link] + "/" + re.sub(link, "", "/" + path.removeprefix(base)) == f"file://{real}"
+    for session, info in ((session_of("3.3.4"), info_of()), (session_of("3.4.2"), info_of(connect=True))):
+        assert len(link_options(session, info, reals, values)[0]) == 12 + 1
 
 
 def deleted(version: int = 3) -> ix.Simulation:

@@ -312,18 +312,14 @@ def test_very_many_files_make_a_small_plan(
     s.save(saved, data="copy")
     source = next((saved / "data").rglob("*.parquet"))
     t = ix.open(saved).simulate()
-    for i in range(1000):
-        shutil.copyfile(source, source.with_name(f"copy-{i}.parquet"))
-    entries = [
-        {
-            "location": f"{source.parent}/copy-{i}.parquet",
-            "record_count": 10,
-            "file_size_in_bytes": source.stat().st_size,
-        }
-        for i in range(1000)
-    ]
-    t.append(entries)
-    t.row_delta(deletes={f"{source.parent}/copy-{i}.parquet": [i % 10] for i in range(999)})
+    folders = [source.parent, source.parent / "kind=a b%2Fc", source.parent / "$1"]
+    copies = [folders[i % 3] / f"n={i} '(%41).parquet" for i in range(1000)]
+    for place in copies:
+        place.parent.mkdir(exist_ok=True)
+        shutil.copyfile(source, place)
+    size = source.stat().st_size
+    t.append([{"location": str(place), "record_count": 10, "file_size_in_bytes": size} for place in copies])
+    t.row_delta(deletes={str(place): [i % 10] for i, place in enumerate(copies[:999])})
     settings = [f"spark.sql.sources.{key}" for key in ("parallelPartitionDiscovery.parallelism", "ignoreDataLocality")]
     before = [warehouse.session.conf.get(key) for key in settings]
     frame = t.scan(warehouse.session, columns=["id"])
