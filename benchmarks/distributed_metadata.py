@@ -29,6 +29,8 @@ from generate import Shape, generate
 HERE = Path(__file__).parent
 SMALL = Shape(files=1_000_000, deletes=0, columns=10, manifests=100, partitioned=True)
 LARGE = Shape(files=10_000_000, deletes=0, columns=10, manifests=500, partitioned=True)
+#: The heading of what is written by hand.
+TRIED = "## What was tried"
 #: Seconds that a question may take.
 PATIENCE = 3600
 #: Bytes of addresses of a process without Spark: what does not fit fails, and does not take the machine with it.
@@ -249,7 +251,9 @@ def _write(rows: list[str], agreement: list[str]) -> None:
         *agreement,
         "",
     ]
-    (HERE / "results" / "distributed_metadata.md").write_text("\n".join(text), encoding="utf-8")
+    target = HERE / "results" / "distributed_metadata.md"
+    _, tried, notes = target.read_text(encoding="utf-8").partition(TRIED)  # written by hand, and kept
+    target.write_text("\n".join(text) + "\n" * bool(tried) + tried + notes, encoding="utf-8")
 
 
 if __name__ == "__main__":
