@@ -34,16 +34,18 @@ def fit_columns(table: pa.Table, schema: Schema, *, complete: bool) -> pa.Table:
         An unknown column (the message names the nearest), a required one that is missing or has nulls, a value that
         does not fit.
     """
-    names = [f.name for f in schema.fields]
-    for name in table.column_names:
-        if name not in names:
-            raise OptionError(f"no column {name!r} in the table; {nearest(name, names)}")
-        if table.column_names.count(name) > 1:
+    known = {f.name: None for f in schema.fields}
+    given: set[str] = set()
+    for name in table.column_names:  # asked once: Arrow makes the list anew each time
+        if name not in known:
+            raise OptionError(f"no column {name!r} in the table; {nearest(name, list(known))}")
+        if name in given:
             raise OptionError(f"column {name!r} is there twice")
+        given.add(name)
     wanted = file_schema(schema)
     fields, columns = [], []
     for f, stored in zip(schema.fields, wanted, strict=True):
-        if f.name in table.column_names:
+        if f.name in given:
             column = _fit(table[f.name], f, stored.type)
         elif not complete:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from iceexplore.commits._fit import fitted
+from iceexplore.commits._fit import fit_columns, fitted
 from iceexplore.commits._frames import arrow_frame
 from iceexplore.commits._required import with_required
 from iceexplore.commits._type_notation import type_of
@@ -132,3 +133,12 @@ def test_nan_is_no_null_among_pythons_values() -> None:
     assert str(arrow_frame({"x": [float("nan"), pd.NA]}, schema)["x"].to_pylist()) == "[nan, None]"
     with pytest.raises(OptionError, match="column 'x' has values that Arrow cannot hold"):
         arrow_frame({"x": ["a", float("nan")]}, Schema(0, (NestedField(1, "x", PrimitiveType("string")),)))
+
+
+def test_many_columns_take_their_own_time() -> None:
+    """Each column's name was looked for in a list of all, made anew: 8 seconds here, 14 of 4,000."""
+    fields = tuple(NestedField(i + 1, f"c{i}", PrimitiveType("long")) for i in range(3000))
+    table = pa.table({f.name: [1] for f in fields})
+    start = time.process_time()
+    assert fit_columns(table, Schema(0, fields), complete=True).num_columns == 3000
+    assert time.process_time() - start < 2
