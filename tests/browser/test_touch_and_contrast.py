@@ -41,6 +41,29 @@ class Fingers:
         self._send("touchEnd")
 
 
+def test_a_trackpad_zooms_in_safari(browser: Any) -> None:
+    """It has events of its own for that, which Chromium has not; what is not used of them zooms the page."""
+    with bare_page(browser, Explorer(ix.sample("trips"))) as bare:
+        used = bare.page.evaluate(
+            """(names) => names.map((name) => {
+              const canvas = document.querySelector(name);
+              const { left, top } = canvas.getBoundingClientRect();
+              return ["gesturestart", "gesturechange", "gesturechange"].map((type, i) => {
+                const at = { scale: 1 + i / 2, clientX: left + 90, clientY: top + 50 };
+                return !canvas.dispatchEvent(Object.assign(new Event(type, { cancelable: true }), at));
+              });
+            })""",
+            [".ice-canvas", ".ice-line-canvas"],
+        )
+        assert used == [[True] * 3] * 2
+        root = next(i for i in bare.widget.nodes if i.startswith("root:"))
+        scale = "(id) => document.querySelector('.ice-map').where(id).scale"
+        before = bare.page.evaluate(scale, root)
+        wider = "Object.assign(new Event('gesturechange'), { scale: 2.2, clientX: 300, clientY: 400 })"
+        bare.page.evaluate(f"document.querySelector('.ice-canvas').dispatchEvent({wider})")
+        assert bare.page.evaluate(scale, root) == pytest.approx(before * 1.1), "from 2 to 2.2"
+
+
 def test_two_fingers_zoom_and_one_moves(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget, width=1000) as bare:

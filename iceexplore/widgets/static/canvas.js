@@ -1,7 +1,7 @@
 // The picture of a forest: cards on a canvas that pans and zooms, beside an overview.
 
 import { cardPainter, ICONS, WORDS } from "./cards.js";
-import { clamp, el, listen, timer } from "./dom.js";
+import { clamp, el, listen, onPinch, timer } from "./dom.js";
 import { SIZE } from "./layout.js";
 import { framed, inks, stretch } from "./theme.js";
 
@@ -228,6 +228,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
       redraw();
     },
   });
+  onPinch(canvas, (by, px, py) => pointers.size || zoom(by, px, py)); // fingers on a screen are pointers
   function hover({ offsetX, offsetY }) {
     const row = hit(offsetX, offsetY);
     canvas.style.cursor = row ? "pointer" : "grab";

@@ -1,6 +1,6 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, clamp, count, el, enable, fill, listen, options, ours, signButton, timer } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, listen, onPinch, options, ours, signButton, timer } from "./dom.js";
 import { paintHistory, SIGNS } from "./history.js";
 import { framed, inks, stretch, tint } from "./theme.js";
 
@@ -325,6 +325,8 @@ export function timelineView(model) {
       event.preventDefault();
     },
   });
+
+  onPinch(canvas, (by, px) => zoom(1 / by, px));
 
   model.listen(["snapshots"], load);
   model.listen(["scale", "measure"], scaled);
