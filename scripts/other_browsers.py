@@ -25,7 +25,7 @@ from tests.browser.bare import MODEL, PAGE
 
 _WATCH = """
 window.said = [];
-addEventListener("error", ({ message }) => /ResizeObserver loop/.test(message) || said.push(message));
+addEventListener("error", ({ message }) => said.push(message));
 addEventListener("unhandledrejection", ({ reason }) => said.push(String(reason)));
 document.addEventListener("securitypolicyviolation", ({ violatedDirective }) => said.push(violatedDirective));
 """

@@ -88,6 +88,10 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
             }"""
         )
         assert painted >= 3, "deleted, not deleted, and between them"
+        page.evaluate("window.told = []; addEventListener('error', ({ message }) => told.push(message))")
+        page.set_viewport_size({"width": 420, "height": 900})
+        page.wait_for_function("document.querySelector('.ice-cells').clientWidth < 420")
+        assert page.evaluate("new Promise((done) => setTimeout(() => done(told), 100))") == []
         page.get_by_role("button", name="Runs").click()
         bare.idle()
         assert widget.pages["positions"]["total"] == widget.vector["runs"]

@@ -2,7 +2,7 @@
 
 import { button, clamp, count, el, fill, icon, keepFocus, listen, plural } from "./dom.js";
 import { gridView } from "./grid.js";
-import { inks, stretch } from "./theme.js";
+import { framed, inks, stretch } from "./theme.js";
 
 const HEIGHT = 132; // px that the picture takes at most
 const LISTS = [["positions", "Positions"], ["runs", "Runs"], ["all", "All deletes of the snapshot"]];
@@ -20,7 +20,9 @@ export function vectorsView(model) {
   const tabs = el("div.ice-group", { role: "group", ariaLabel: "Table" });
   const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
   const box = el("section.ice-vectors", { ariaLabel: "Deletes" }, head, picture, facts, el("div.ice-vector-tabs", tabs), tables.positions.element, tables.deletes.element);
-  const colours = inks(model, picture, paint, paint);
+  // In a frame of its own: the picture has another height then, and a box must not change while its size is told.
+  const repaint = framed(model, paint);
+  const colours = inks(model, picture, repaint, repaint);
   let table = "positions";
   let layout = { columns: 1, cell: 1 };
   let seen = false;
