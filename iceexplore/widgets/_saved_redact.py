@@ -11,8 +11,10 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Collection, Iterable
+from base64 import b64decode
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
+from urllib.parse import unquote
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import blank_secrets, is_secret_name
@@ -41,6 +43,10 @@ _NO_PATH = re.compile(
 #: From the first character of a word on, or a long one would take the square of its length.
 _FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
+#: Words that may be texts in disguise; each is looked at once.
+_WORD = re.compile(r"[^\s\"']+")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?([0-9a-fA-F]{16,})(?![0-9A-Za-z])")
+_BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?![\w+/=])")
 _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 
 
@@ -195,8 +201,27 @@ class PageRedactor:
         if not isinstance(value, str):
             return value
         if "credentials" in self.kinds:
-            value = blank_secrets(value)
+            value = _unveiled(blank_secrets(value))
         return self._text(value) if "paths" in self.kinds else value
+
+
+def _unveiled(text: str) -> str:
+    """A text without the words that are a secret once they are decoded: raw bounds, and folders of partitions."""
+    if "%" in text:
+        text = _WORD.sub(lambda found: _unless_secret(found[0], unquote(found[0])), text)
+    text = _HEX.sub(lambda found: _unless_secret(found[0], _decoded(bytes.fromhex, found[1])), text)
+    return _BASE64.sub(lambda found: _unless_secret(found[0], _decoded(b64decode, found[0])), text)
+
+
+def _unless_secret(word: str, meant: str) -> str:
+    return word if meant == word or blank_secrets(meant) == meant else BLANK
+
+
+def _decoded(decode: Callable[[str], bytes], word: str) -> str:
+    try:
+        return decode(word).decode("utf-8", "replace")
+    except ValueError:
+        return ""
 
 
 def _plain(name: str) -> str:

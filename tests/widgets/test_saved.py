@@ -7,9 +7,11 @@ import hashlib
 import json
 import re
 import time
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import iceexplore as ix
@@ -257,3 +259,22 @@ def test_what_is_left_out_is_counted_in_words() -> None:
         "Not in this page, as it would grow too large: 2 snapshots.",
         "Of 1 table the first row is in this page.",
     ]
+
+
+def test_secrets_in_disguise_are_left_out_too(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long", "url": "string"}, partition_by="url", format_version=2)
+    s.append(pd.DataFrame({"id": [1], "url": ["ftp://u:pa55word@h"]}))
+    page = tmp_path / "page.html"
+    widget = ix.widgets.Explorer(s.table)
+    widget.save_html(page, redact=["credentials"])
+    text = page.read_text(encoding="utf-8")
+    widget.close()
+    assert "REDACTED" in text
+    for secret in ("pa55word", b"pa55word".hex()):
+        assert secret not in text
+    redactor = PageRedactor(frozenset({"credentials"}), ())
+    token = b"ghp_abcdefgh12345678"
+    encoded = [token.hex(), f"0x{token.hex()}", b64encode(token).decode(), "a/b=ftp%3A%2F%2Fu%3Apa55%40h/c.parquet"]
+    assert redactor.text(" ".join(encoded)) == "REDACTED REDACTED REDACTED REDACTED"
+    for plain in (b"a plain text of it".hex(), "s3://b/city=Bad%20Ems/x.parquet", "00000-11-13be5b35-cdb0-d1bf.avro"):
+        assert redactor.text(plain) == plain
