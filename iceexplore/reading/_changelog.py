@@ -22,7 +22,7 @@ from iceexplore.reading._changelog_algebra import (
 from iceexplore.reading._changelog_tasks import ChangeFiles, ChangeReader, change_files, told_snapshots
 from iceexplore.reading._columns import Output, chosen_columns
 from iceexplore.reading._columns_convert import arrow_field
-from iceexplore.reading._deletes_equality import column_of
+from iceexplore.reading._deletes_equality import column_of, columns_of
 from iceexplore.storage import progress
 
 __all__ = ["ChangelogOptions", "changelog", "changelog_batches"]
@@ -176,9 +176,8 @@ class ChangelogOptions:
 
     def output(self, table: pa.Table) -> pa.Table:
         """The columns that are wanted."""
-        chosen = [(o.name, arrow_field(o.field), column_of(table, o.path)) for o in self.outputs]
-        fields = [*(field.with_name(name) for name, field, _ in chosen), *CHANGE_FIELDS]
-        arrays = [array for _, _, array in chosen] + [table[f.name] for f in CHANGE_FIELDS]
+        fields = [*(arrow_field(o.field).with_name(o.name) for o in self.outputs), *CHANGE_FIELDS]
+        arrays = columns_of(table, [o.path for o in self.outputs]) + [table[f.name] for f in CHANGE_FIELDS]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 

@@ -26,7 +26,7 @@ from iceexplore.reading._columns_convert import arrow_field
 from iceexplore.reading._data_file import read_data_file
 from iceexplore.storage import CACHE
 
-__all__ = ["EqualityDeletes", "column_of", "equality_fields", "equality_mask"]
+__all__ = ["EqualityDeletes", "column_of", "columns_of", "equality_fields", "equality_mask"]
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
@@ -65,12 +65,23 @@ def column_of(table: pa.Table, path: Sequence[NestedField]) -> pa.Array:
     KeyError
         The table does not have it.
     """
+    return columns_of(table, [path])[0]
+
+
+def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[pa.Array]:
+    """`column_of` for each path: the table's fields are gone through once."""
+    tops: dict[int | None, list[tuple[int, pa.Field]]] = {}
     for at, f in enumerate(table.schema):
-        places = _place_in(f, path)
-        if places is not None:
-            array = whole(table.column(at))
-            return pc.struct_field(array, places) if places else array
-    raise KeyError(path[-1].field_id)
+        tops.setdefault(field_id(f), []).append((at, f))
+    out = []
+    for path in paths:
+        found = ((at, _place_in(f, path)) for at, f in tops.get(path[0].field_id, ()))
+        at, places = next(((at, places) for at, places in found if places is not None), (-1, None))
+        if places is None:
+            raise KeyError(path[-1].field_id)
+        array = whole(table.column(at))
+        out.append(pc.struct_field(array, places) if places else array)
+    return out
 
 
 def _place_in(f: pa.Field, path: Sequence[NestedField]) -> list[int] | None:

@@ -19,7 +19,7 @@ from iceexplore.reading._columns import DELETED, Output, chosen_columns, pruned
 from iceexplore.reading._columns_convert import arrow_field
 from iceexplore.reading._data_file import read_data_file
 from iceexplore.reading._deletes import PositionDeletes
-from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields
+from iceexplore.reading._deletes_equality import EqualityDeletes, columns_of, equality_fields
 
 __all__ = ["FileRows", "NO_DATA", "TaskReader", "few_rows", "outputs_of", "read_tasks"]
 
@@ -173,10 +173,11 @@ class TaskReader:
         return fields
 
     def _output(self, table: pa.Table, deleted: Any, keep: pa.BooleanArray | None) -> pa.Table:
-        columns = []
-        for o in self.outputs:
-            column = pa.array(deleted) if o.field.field_id == DELETED.field_id else column_of(table, o.path)
-            columns.append(column if keep is None else column.filter(keep))
+        marks = [o.field.field_id == DELETED.field_id for o in self.outputs]
+        found = iter(columns_of(table, [o.path for o, mark in zip(self.outputs, marks, strict=True) if not mark]))
+        columns = [pa.array(deleted) if mark else next(found) for mark in marks]
+        if keep is not None:
+            columns = [column.filter(keep) for column in columns]
         if not columns:
             rows = table.num_rows if keep is None else keep.true_count
             return pa.table({"": pa.nulls(rows)}).select([])
