@@ -29,8 +29,8 @@ BULK_BYTES = 64_000
 IMPORT_BYTES = 2_000_000
 #: Plain bytes that are handed to datafusion at a time: what bounds memory, and the temporary file.
 GROUP_BYTES = 1 << 26
-#: Rows that are Python objects at a time on the slow way.
-BATCH_ROWS = 10_000
+#: Rows that are Python objects at a time on the slow way: 2,000 with statistics take megabytes that Python keeps.
+BATCH_ROWS = 250
 
 _MEMORY = "/dev/shm"  # noqa: S108 - mkstemp makes the file, with a name of its own
 _slow_bytes = 0

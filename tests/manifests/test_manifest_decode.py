@@ -40,6 +40,24 @@ def test_both_decoders_agree_and_keep_the_order(make: Any, partition: Any, codec
     assert bulk["p1000"].to_pylist() == [i % 3 or None for i in range(3000)]
 
 
+def test_few_rows_are_python_objects_at_a_time(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    to_batch = _decode._to_batch
+
+    def counted(rows: list[Any], wanted: pa.Schema) -> pa.RecordBatch:
+        sizes.append(len(rows))
+        return to_batch(rows, wanted)
+
+    monkeypatch.setattr(_decode, "_to_batch", counted)
+    data = make("avro")(make("entry_schema")([]), [make("entry")(i) for i in range(2100)], interval=30_000)
+    header = read_header(data, "f")
+    layout, index = layout_of(header.schema, "f"), index_blocks(data, header, "f")
+    found = _decode.decode_blocks(data, header, index, layout, ["f103"], "f").table
+    assert found["f103"].to_pylist() == [10 + i for i in range(2100)]
+    assert found["f103"].num_chunks == 1
+    assert max(sizes) <= 500
+
+
 def test_groups_of_blocks_come_together_again(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_decode, "GROUP_BYTES", 20_000)
     bulk, slow = both(make("avro")(make("entry_schema")([]), [make("entry")(i) for i in range(2000)], interval=3000))
