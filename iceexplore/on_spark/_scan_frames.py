@@ -102,11 +102,12 @@ def link_options(
     Hadoop knows patterns, a link leads to a folder, whatever the values before it; else there is a link for each file.
     """
     targets = [hadoop_path(session, real) for real in reals]
-    # File systems are kept by their name: another set of links is another name.
-    mount = "ix" + hashlib.sha256("\n".join((*targets, *values)).encode()).hexdigest()[:24]
-    table, base = f"fs.viewfs.mounttable.{mount}", f"viewfs://{mount}/"
     folders = {target.rpartition("/")[0]: "" for target in targets}
-    if len(folders) <= min(_MOST_FOLDERS, len(targets) // 2) and _knows_patterns(session, info):
+    shared = len(folders) <= min(_MOST_FOLDERS, len(targets) // 2) and _knows_patterns(session, info)
+    # File systems are kept by their name: another set of links is another name.
+    mount = "ix" + hashlib.sha256("\n".join((*targets, *values, str(shared))).encode()).hexdigest()[:24]
+    table, base = f"fs.viewfs.mounttable.{mount}", f"viewfs://{mount}/"
+    if shared:
         folders = {folder: f"f{i}" for i, folder in enumerate(folders)}
         links = {f"{table}.linkRegex.^/.*/{name}/": folder for folder, name in folders.items()}
         split = [target.rpartition("/") for target in targets]
