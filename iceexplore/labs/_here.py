@@ -14,9 +14,9 @@ from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import Hits, MovedRows, Positions, Rewrite
-from iceexplore.labs._write import LINEAGE, LINEAGE_FROM, source_rows
+from iceexplore.labs._write import LINEAGE, source_rows
 from iceexplore.planning import FileTasks
-from iceexplore.reading import TaskReader, outputs_of
+from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
 
 __all__ = ["HERE", "Here", "is_array", "with_columns"]
 

@@ -18,11 +18,11 @@ from iceexplore.labs._here import HERE, with_columns
 from iceexplore.labs._operations import NothingToDo, Write
 from iceexplore.labs._rewrite import MovedRows, Rewrite, change_of, mode_of, planned
 from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
-from iceexplore.labs._write import LINEAGE, LINEAGE_FROM, source_rows, write_rows
+from iceexplore.labs._write import LINEAGE, source_rows, write_rows
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import ListType, MapType, StructType, type_base
 from iceexplore.planning import FileTasks, bind_filter, expression_pyiceberg, nearest
-from iceexplore.reading import TaskReader, outputs_of
+from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
 
 __all__ = ["merge_rows"]
 

@@ -13,13 +13,12 @@ from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import MovedRows
 from iceexplore.labs._spark_rows import is_spark_frame, write_moved, write_on_spark
 from iceexplore.manifests import EntryBatch
-from iceexplore.reading import LAST_UPDATED, ROW_ID
+from iceexplore.reading import LAST_UPDATED, LINEAGE_FROM, ROW_ID
 
-__all__ = ["LINEAGE", "LINEAGE_FROM", "source_rows", "write_rows"]
+__all__ = ["LINEAGE", "source_rows", "write_rows"]
 
 #: Rows that a commit moves keep these (spec, "Row Lineage").
 LINEAGE = (ROW_ID.name, LAST_UPDATED.name)
-LINEAGE_FROM = 3
 
 
 def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch:

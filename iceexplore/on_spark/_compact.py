@@ -20,11 +20,9 @@ from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
 from iceexplore.on_spark._write import check_there
 from iceexplore.on_spark._write_workers import LINEAGE, MOST_HELD, lineage_of, packed, unpacked, writer_of
 from iceexplore.planning import FileTasks, SplitOptions
-from iceexplore.reading import TaskReader, outputs_of
+from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
 
 __all__ = ["compact_files"]
-
-_LINEAGE_FROM = 3
 #: Bytes of data files that become one at most: in memory they take some times as many, and a worker holds them.
 _MOST_BYTES = 64 << 20
 #: Spark tasks for each that runs at a time: a few, as files take different times.
@@ -88,7 +86,7 @@ class _Compactor:
 
     def _rewritten(self, state: TableState, share: Share) -> EntryBatch:
         tasks, ranges = share.open()
-        lineage = LINEAGE if state.metadata.format_version >= _LINEAGE_FROM else ()
+        lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
         reader = TaskReader(state, tasks, outputs_of(state, ["*", *(f.name for f in lineage)]))
         target = min(target_bytes(state.metadata.properties), MOST_HELD)
         writer = writer_of(state)

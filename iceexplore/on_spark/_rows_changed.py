@@ -26,19 +26,18 @@ from iceexplore.on_spark._types import SparkColumns
 from iceexplore.on_spark._write import check_columns
 from iceexplore.on_spark._write_workers import LINEAGE
 from iceexplore.planning import FileTasks
-from iceexplore.reading import Output, arrow_field
+from iceexplore.reading import LINEAGE_FROM, Output, arrow_field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["changed_rows", "fitted_rows", "kept_rows", "lineage_columns", "moved_rows", "quoted"]
 
-_LINEAGE_FROM = 3
 
 
 def lineage_columns(state: TableState) -> tuple[str, ...]:
     """The columns that rows of a table keep when they are moved; none below version 3."""
-    return tuple(f.name for f in LINEAGE) if state.metadata.format_version >= _LINEAGE_FROM else ()
+    return tuple(f.name for f in LINEAGE) if state.metadata.format_version >= LINEAGE_FROM else ()
 
 
 def moved_rows(session: Any, state: TableState, tasks: FileTasks) -> DataFrame:

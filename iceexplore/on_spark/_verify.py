@@ -27,6 +27,7 @@ from iceexplore.on_spark._verify_footers import Footer, check_columns, check_foo
 from iceexplore.on_spark._verify_lineage import LiveIds
 from iceexplore.on_spark._verify_row_ids import claim_row_ids
 from iceexplore.on_spark._verify_values import check_values
+from iceexplore.reading import LINEAGE_FROM
 from iceexplore.storage import progress
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ _SLICE = {"footers": 64, "data": 8}
 _TASKS_PER_WORKER = 8
 _MOST_TASKS = 20_000
 _THREADS = 8
-_LINEAGE_FROM = 3
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
         return out.table()
     batch = _batch(leaf, rows, level)
     puffins = Puffins(calm)
-    live_ids = LiveIds(calm, batch) if level == "data" and state.metadata.format_version >= _LINEAGE_FROM else None
+    live_ids = LiveIds(calm, batch) if level == "data" and state.metadata.format_version >= LINEAGE_FROM else None
     for i in range(len(batch)):
         file = batch.take(pa.array([i], pa.int64()))
         entry = file.entries.to_pylist()[0]

@@ -17,11 +17,10 @@ from iceexplore.on_spark._findings import Checked, Place
 from iceexplore.on_spark._verify_footers import Footer
 from iceexplore.on_spark._verify_row_ids import claim_ranges, claim_row_ids
 from iceexplore.planning import FileTasks, match_deletes
-from iceexplore.reading import LAST_UPDATED, ROW_ID, TaskReader, outputs_of
+from iceexplore.reading import LAST_UPDATED, LINEAGE_FROM, ROW_ID, TaskReader, outputs_of
 
 __all__ = ["LineageCheck", "LiveIds"]
 
-_LINEAGE_FROM = 3
 #: Stretches of ids that follow each other, the longest of a file, which are compared with those of other files.
 _MOST_RANGES = 1000
 
@@ -31,7 +30,7 @@ class LineageCheck:
 
     def __init__(self, state: TableState, entry: Mapping[str, Any], ids: frozenset[int]) -> None:
         metadata = state.metadata
-        there = entry["first_row_id"] is not None and metadata.format_version >= _LINEAGE_FROM
+        there = entry["first_row_id"] is not None and metadata.format_version >= LINEAGE_FROM
         self._fields = [f for f in (ROW_ID, LAST_UPDATED) if there and f.field_id in ids]
         snapshot = state.snapshot
         newest = metadata.last_sequence_number if snapshot is None else snapshot.sequence_number
