@@ -1,23 +1,37 @@
 """The scripts and styles of the widgets: small ES modules, put together here.
 
 A widget's script is loaded from a blob, from which relative imports fail; so a module and those that it imports are
-joined into one, without their imports, remarks and spaces: the text is sent with every widget. All modules share a
-scope then, so each name at the top of one is its alone. There is no build step and nothing is fetched.
+joined into one, without their imports, remarks and spaces. All modules share a scope then, so each name at the top of
+one is its alone. The text is sent with every widget, and kept in notebooks that keep their widgets: packed, which takes
+half of the room. There is no build step and nothing is fetched.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
+from base64 import b64encode
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
 from rjsmin import jsmin
 
-__all__ = ["bare_script", "later_script", "script", "style_sheet"]
+__all__ = ["bare_script", "later_script", "packed", "script", "style_sheet"]
 
 _IMPORT = re.compile(r'^import \{ ([^}]*) \} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
+
+#: Every browser has `DecompressionStream` since Safari 16.4, of March 2023. What it makes of the bytes stands among a
+#: browser's sources as it would without.
+_UNPACK = """\
+const bytes=Uint8Array.from(atob("%s"),c=>c.charCodeAt());
+const text=await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+const at=URL.createObjectURL(new Blob([text],{type:"text/javascript"}));
+const made=await import(at);
+URL.revokeObjectURL(at);
+export default made.default;
+"""
 
 
 @cache
@@ -99,6 +113,13 @@ def later_script(view: str, given: str) -> str:
     there = _modules("shell", given.split(".")[0])
     lacking = [name for name in _modules(module) if name not in there]
     return f"export default({_lacked(lacking, there)})=>{{{_joined(lacking)}\nreturn {function};}};\n"
+
+
+@cache
+def packed(module: str) -> str:
+    """A module that unpacks another one and has its default export: half as long."""
+    # without a time: equal modules are equal packed
+    return _UNPACK % b64encode(gzip.compress(module.encode(), mtime=0)).decode()
 
 
 @cache

@@ -10,7 +10,7 @@ import traitlets
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import json_safe
 from iceexplore.render import escape
-from iceexplore.widgets._assets import script
+from iceexplore.widgets._assets import packed, script
 from iceexplore.widgets._commit_operations import OPERATIONS
 from iceexplore.widgets._commit_sent import form_of, line_of, refusal_of
 from iceexplore.widgets._commit_session import RefusedError, Session, Simulation
@@ -251,7 +251,7 @@ class CommitLab(CommitPart):
     The table is never written. ``w.simulation`` is the simulation as of the step shown.
     """
 
-    _esm = script("commit.commitView")
+    _esm = packed(script("commit.commitView"))
 
 
 def _whole(asked: Mapping[str, Any], name: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import traitlets
 
-from iceexplore.widgets._assets import later_script, script
+from iceexplore.widgets._assets import later_script, packed, script
 from iceexplore.widgets._commit_part import CommitPart
 from iceexplore.widgets._detail_part import DetailPart
 from iceexplore.widgets._face import shown
@@ -45,7 +45,7 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
     tab = traitlets.Unicode("tree").tag(sync=True)
     scripts = traitlets.Dict().tag(sync=True)
 
-    _esm = script(_VIEW, *_LATER.values())
+    _esm = packed(script(_VIEW, *_LATER.values()))
 
     def _begin(self) -> None:
         super()._begin()
@@ -58,7 +58,7 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
 
     def _load_part(self) -> None:
         if self.tab in _LATER and self.tab not in self.scripts:
-            self.scripts = {**self.scripts, self.tab: later_script(_LATER[self.tab], _VIEW)}
+            self.scripts = {**self.scripts, self.tab: packed(later_script(_LATER[self.tab], _VIEW))}
 
 
 def explore(table: Any) -> Explorer:

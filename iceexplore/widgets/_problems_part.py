@@ -12,7 +12,7 @@ from iceexplore.errors import Problem
 from iceexplore.graph import format_ms, json_safe
 from iceexplore.manifests import ContentType
 from iceexplore.render import escape
-from iceexplore.widgets._assets import script
+from iceexplore.widgets._assets import packed, script
 from iceexplore.widgets._face import Face, shown
 from iceexplore.widgets._places import Place, coverage, places_of
 from iceexplore.widgets._static import problems_html
@@ -176,7 +176,7 @@ class Problems(ProblemsPart):
     ``Problems(t, selection=explorer)`` shows there what is clicked here.
     """
 
-    _esm = script("problems.problemsView")
+    _esm = packed(script("problems.problemsView"))
 
     @property
     def selected(self) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import traitlets
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import json_safe
-from iceexplore.widgets._assets import script
+from iceexplore.widgets._assets import packed, script
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._scan_plans import ShownPlan
 from iceexplore.widgets._scan_rows import condition_of, rows_sent
@@ -309,4 +309,4 @@ class ScanLab(ScanPart):
     ``w.scan_filter = "..."`` plans another filter, ``w.plan`` is the `iceexplore.planning.ScanPlan`.
     """
 
-    _esm = script("scan.scanView")
+    _esm = packed(script("scan.scanView"))

@@ -10,7 +10,7 @@ import traitlets
 
 from iceexplore.graph import Diff, TableState, diff, format_ms, travel
 from iceexplore.metadata import Snapshot, in_order
-from iceexplore.widgets._assets import script
+from iceexplore.widgets._assets import packed, script
 from iceexplore.widgets._face import Face
 from iceexplore.widgets._lanes import lanes_of
 from iceexplore.widgets._signs import signs
@@ -103,7 +103,7 @@ class Timeline(TimelinePart):
     (``ipywidgets.link``, ``jslink``) and observed.
     """
 
-    _esm = script("timeline.timelineView")
+    _esm = packed(script("timeline.timelineView"))
 
     @property
     def selected(self) -> Snapshot | None:

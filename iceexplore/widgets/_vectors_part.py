@@ -13,7 +13,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import Tree, TreeNode, build_tree, json_safe, to_frame, travel
 from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.render import escape, style
-from iceexplore.widgets._assets import script
+from iceexplore.widgets._assets import packed, script
 from iceexplore.widgets._deletes_of import KINDS, Deletes, deletes_of, row_groups
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._faults import unread
@@ -258,7 +258,7 @@ class DeletionVectors(VectorsPart):
     ``DeletionVectors(t, selection=explorer)`` shows what is selected there.
     """
 
-    _esm = script("vectors.vectorsView")
+    _esm = packed(script("vectors.vectorsView"))
 
     def _begin(self) -> None:
         super()._begin()

@@ -16,7 +16,7 @@ import iceexplore as ix
 import iceexplore.planning
 from iceexplore.planning import Predicate, bind_filter, node_evidence
 from iceexplore.widgets import ScanLab
-from iceexplore.widgets._assets import script
+from iceexplore.widgets._assets import packed, script
 from iceexplore.widgets._scan_rows import condition_of, find_files
 from iceexplore.widgets._scan_words import python_of
 
@@ -530,4 +530,4 @@ def test_the_script_is_small_and_fetches_nothing() -> None:
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "import("):
         assert word not in module
     assert "http" not in module.replace("http://www.w3.org/2000/svg", "")
-    assert ScanLab._esm == module
+    assert ScanLab._esm == packed(module)
