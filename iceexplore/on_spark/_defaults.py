@@ -12,6 +12,15 @@ from typing import Any
 __all__ = ["as_text", "defaults"]
 
 _GIB = 1 << 30
+#: A heap that begins small, not with a 64th of the machine's memory, and grows where collections would take half of
+#: the time, not a thirteenth, and then by a 33rd of what it may still take, not by a fifth. And old objects are looked
+#: through where they fill it, not from 45 % on: each such look begins with a collection, and two at once, which large
+#: arrays of Parquet's pages bring about, let G1 double the heap. A scan holds less, and no longer another amount each
+#: time; nothing was slower (benchmarks/results/scan.md).
+_SMALL_HEAP = (
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions -Xms64m -XX:GCTimeRatio=1 "
+    "-XX:G1ExpandByPercentOfAvailable=3 -XX:InitiatingHeapOccupancyPercent=80 -XX:-G1UseAdaptiveIHOP"
+)
 #: A setting as Java reads a properties file: a name, and after a space, ``=`` or ``:`` its value.
 _SETTING = re.compile(r"\s*([^\s#!=:][^\s=:]*)(?:\s*[=:]\s*|\s+|$)")
 
@@ -26,10 +35,7 @@ def defaults(spark_home: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_heap() >> 20}m",
-        # A heap that grows where collections would take a fifth of the time, not a thirteenth: a scan that leaves out
-        # rows by position, whose garbage is much and dies young, holds a seventh less; and that begins small, not with
-        # a 64th of the machine's memory (benchmarks/results/scan.md).
-        "spark.driver.extraJavaOptions": f"-Xms64m -XX:GCTimeRatio=4 -Dlog4j2.configurationFile={log}",
+        "spark.driver.extraJavaOptions": f"{_SMALL_HEAP} -Dlog4j2.configurationFile={log}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": as_text(somebody_looks),
         # Joins and sorts on one machine: Spark's 200 pieces are for clusters.

@@ -20,11 +20,11 @@ from iceexplore.on_spark._scan_bits import kept_by_place
 from iceexplore.on_spark._scan_equality import EqualityScan
 from iceexplore.on_spark._scan_frames import (
     FILE_COLUMN,
-    READ_OPTIONS,
     Lookups,
     few_listings,
     hadoop_path,
     link_options,
+    read_options,
 )
 from iceexplore.on_spark._scan_groups import PLACED, Group, ScanParts
 from iceexplore.on_spark._scan_project import absent
@@ -136,7 +136,7 @@ class _GroupScan:
             fields.append(t.StructField(ROW_INDEX, t.LongType(), True))
         varied = [name for name, values in self.numbers.items() if len(set(values)) > 1]
         if not varied and not (self.looks_up and len(reals) > 1):
-            options = {**READ_OPTIONS, "recursiveFileLookup": "true"}
+            options = {"recursiveFileLookup": "true"}
             paths = [hadoop_path(self.session, real) for real in reals]
         else:
             folders = [f"{FILE_COLUMN}={i}" for i in range(len(reals))] if self.looks_up else [""] * len(reals)
@@ -146,9 +146,8 @@ class _GroupScan:
             if self.looks_up:
                 fields.append(t.StructField(FILE_COLUMN, t.IntegerType(), True))
             fields += [t.StructField(name, t.LongType(), True) for name in varied]
-            links, paths = link_options(self.session, self.info, reals, folders)
-            options = {**READ_OPTIONS, **links}
-        reader = self.session.read.schema(t.StructType(fields)).options(**options)
+            options, paths = link_options(self.session, self.info, reals, folders)
+        reader = self.session.read.schema(t.StructType(fields)).options(**read_options(reals), **options)
         with few_listings(self.session, self.info, reals):
             frame: DataFrame = reader.format(_ORC if self.group.orc else "parquet").load(paths)
         return frame
