@@ -30,13 +30,13 @@ class Here:
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
         """Only the columns of the filter are read."""
-        reader = TaskReader(state, tasks, outputs_of(state, [_POS]))
+        reader = TaskReader(state, tasks, outputs_of(state, [_POS]), checksums=True)
         whole = tasks.whole.to_pylist()
         found = {}
         for row in range(len(tasks)):
             if skip_whole and whole[row]:
                 continue
-            parts = [np.asarray(part.table[_POS]) for part in reader.read(row, checksums=True)]
+            parts = [np.asarray(part.table[_POS]) for part in reader.read(row)]
             positions = np.concatenate([np.zeros(0, np.int64), *parts])
             if len(positions):
                 found[row] = positions
@@ -94,7 +94,8 @@ def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa
     lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
     one = tasks.take(pa.array([row]))
     every = replace(one, whole=pa.array([True]))
-    for part in TaskReader(state, every, outputs_of(state, ["*", *lineage, _POS])).read(0, checksums=True):
+    outputs = outputs_of(state, ["*", *lineage, _POS])
+    for part in TaskReader(state, every, outputs, checksums=True).read(0):
         yield part.table.drop_columns([_POS]), np.asarray(part.table[_POS])
 
 

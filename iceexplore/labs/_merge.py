@@ -184,11 +184,11 @@ def _matches(
     numbers = pa.array(range(source.num_rows), pa.int64())
     wanted = pa.table([*plain, numbers], names=[*map(str, range(len(keys))), _SOURCE])
     wanted = wanted.filter(_all_valid(wanted))
-    reader = TaskReader(state, tasks, outputs_of(state, [*keys, "_pos"]))
+    reader = TaskReader(state, tasks, outputs_of(state, [*keys, "_pos"]), checksums=True)
     hits: dict[int, Positions] = {}
     of: dict[int, Positions] = {}
     for row in range(len(tasks)):
-        for part in reader.read(row, checksums=True):
+        for part in reader.read(row):
             names = [*map(str, range(len(keys))), "_pos"]
             here = pa.table([*(_plain(part.table[name]) for name in keys), part.table["_pos"]], names=names)
             here = here.cast(pa.schema([*(wanted.schema.field(n) for n in names[:-1]), here.schema.field("_pos")]))

@@ -87,7 +87,8 @@ class _Compactor:
     def _rewritten(self, state: TableState, share: Share) -> EntryBatch:
         tasks, ranges = share.open()
         lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
-        reader = TaskReader(state, tasks, outputs_of(state, ["*", *(f.name for f in lineage)]))
+        outputs = outputs_of(state, ["*", *(f.name for f in lineage)])
+        reader = TaskReader(state, tasks, outputs, checksums=True)
         target = min(target_bytes(state.metadata.properties), MOST_HELD)
         writer = writer_of(state)
         made: list[EntryBatch] = []

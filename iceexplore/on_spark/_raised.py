@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from iceexplore.errors import CommitConflictError, FileMissingError, IceexploreError, RuleError
+from iceexplore.errors import CommitConflictError, FileMissingError, FormatError, IceexploreError, RuleError
 
 __all__ = ["as_ours"]
 
@@ -25,6 +25,8 @@ _GONE = re.compile(
     r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (.+?)\. File does not exist"
     r"|SparkFileNotFoundException: File (.+?) does not exist"
 )
+#: A page that does not fit its checksum (parquet-java), in a file that Spark read, maybe by a link.
+_DAMAGED = re.compile(r"Encountered error while reading file \S*?([^/\s]+)\.\s.*?(could not verify [^\n]*)", re.DOTALL)
 
 
 @contextmanager
@@ -46,6 +48,8 @@ def _told(text: str) -> IceexploreError | None:
     kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _below(IceexploreError)}
     raised = [found for found in _RAISED.finditer(text) if found[1] in kinds]
     if not raised:
+        if damaged := _DAMAGED.search(text):
+            return FormatError(f"the Parquet file does not read: {damaged[2].strip()}", location=damaged[1])
         gone = _GONE.search(text)
         return None if gone is None else FileMissingError(f"{gone[1] or gone[2]} does not exist")
     message = _AFTER.split(text[raised[-1].end() :], maxsplit=1)[0].strip()

@@ -106,7 +106,7 @@ def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = 
     info = SessionInfo.of(session)
     check_reach(state, info)
     outputs = outputs_of(state, columns)
-    reader = TaskReader(state, tasks, outputs)
+    reader = TaskReader(state, tasks, outputs, checksums=True)
     parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict=True)
     return _united(session, info, state, reader, parts, outputs, SplitOptions.of(state.metadata.properties))
@@ -136,7 +136,7 @@ def _united(
     if parts.workers or not frames:
         shown = list(outputs) or [Output(POS.name, (POS,))]  # rows of no columns cannot be sent
         if parts.workers:
-            made = worker_rows(session, info, state, reader.tasks, shown, parts.workers, options)
+            made = worker_rows(session, info, reader, shown, parts.workers, options)
         else:
             made = session.createDataFrame([], SparkColumns(shown, info.version).schema)
         frames.append(made if outputs else made.select())

@@ -60,15 +60,18 @@ _READ_OPTIONS = {
 }
 
 
-def read_options(reals: Sequence[str]) -> dict[str, str]:
-    """What is said with the read of files.
+def read_options(reals: Sequence[str], *, checksums: bool = False) -> dict[str, str]:
+    """What is said with the read of files; with ``checksums`` Parquet's pages are held against theirs.
 
     Of a local disk Parquet reads what lies together at once no sooner than one piece after another; but Java keeps the
     buffers through which it does, as large as the pieces, for each thread (60 MB of a read of 20 million rows).
     """
+    options = dict(_READ_OPTIONS)
+    if checksums:
+        options["parquet.page.verify-checksum.enabled"] = "true"
     if all(map(is_local, reals)):
-        return {**_READ_OPTIONS, "parquet.hadoop.vectored.io.enabled": "false"}
-    return _READ_OPTIONS
+        options["parquet.hadoop.vectored.io.enabled"] = "false"
+    return options
 
 
 def arrow_frame(session: Any, info: SessionInfo, table: pa.Table, schema: spark_types.StructType) -> DataFrame:

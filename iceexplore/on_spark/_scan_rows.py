@@ -147,7 +147,8 @@ class _GroupScan:
                 fields.append(t.StructField(FILE_COLUMN, t.IntegerType(), True))
             fields += [t.StructField(name, t.LongType(), True) for name in varied]
             options, paths = link_options(self.session, self.info, reals, folders)
-        reader = self.session.read.schema(t.StructType(fields)).options(**read_options(reals), **options)
+        options |= read_options(reals, checksums=self.reader.checksums)
+        reader = self.session.read.schema(t.StructType(fields)).options(**options)
         with few_listings(self.session, self.info, reals):
             frame: DataFrame = reader.format(_ORC if self.group.orc else "parquet").load(paths)
         return frame

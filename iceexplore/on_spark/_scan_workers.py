@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from iceexplore.graph import TableState
 from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shares import Share, fitted, read_share, shares
 from iceexplore.on_spark._shipped import ShippedState, ship
 from iceexplore.on_spark._types import SparkColumns
-from iceexplore.planning import FileTasks, SplitOptions
-from iceexplore.reading import Output
+from iceexplore.planning import SplitOptions
+from iceexplore.reading import Output, TaskReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,8 +32,7 @@ _PARALLEL = 16
 def worker_rows(
     session: Any,
     info: SessionInfo,
-    state: TableState,
-    tasks: FileTasks,
+    reader: TaskReader,
     outputs: Sequence[Output],
     rows: Sequence[int],
     options: SplitOptions,
@@ -49,24 +47,24 @@ def worker_rows(
     from pyspark.sql import types as t
 
     columns = SparkColumns(outputs, info.version)
-    mine = tasks.take(pa.array(list(rows), pa.int64()))
+    mine = reader.tasks.take(pa.array(list(rows), pa.int64()))
     packed = [share.data for share in shares(mine, fitted(mine, options, _PARALLEL))]
     schema = t.StructType([t.StructField("tasks", t.BinaryType(), False)])
     given = session.createDataFrame([(bytearray(data),) for data in packed], schema)
     if len(packed) > 1:
         given = given.repartition(len(packed))
-    return given.mapInArrow(_reader(ship(state), list(outputs), info.version), columns.schema)
+    return given.mapInArrow(_reader(ship(reader.state), list(outputs), info.version, reader.checksums), columns.schema)
 
 
 def _reader(
-    shipped: ShippedState, outputs: list[Output], version: tuple[int, int]
+    shipped: ShippedState, outputs: list[Output], version: tuple[int, int], checksums: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         state = shipped.open()
         columns = SparkColumns(outputs, version)
         for batch in batches:
             for data in batch.column(0):
-                for table in read_share(state, Share(data.as_py()), outputs):
+                for table in read_share(state, Share(data.as_py()), outputs, checksums=checksums):
                     yield from columns.of(table).to_batches(max_chunksize=_BATCH_ROWS)
 
     return read

@@ -90,8 +90,10 @@ def shares(tasks: FileTasks, options: SplitOptions, *, parts: int | None = None)
     return out
 
 
-def read_share(state: TableState, share: Share, outputs: Sequence[Output]) -> Iterator[pa.Table]:
-    """The rows of a share, deletes applied, in the order of the plan.
+def read_share(
+    state: TableState, share: Share, outputs: Sequence[Output], *, checksums: bool = False
+) -> Iterator[pa.Table]:
+    """The rows of a share, deletes applied, in the order of the plan; ``checksums`` as `TaskReader` takes them.
 
     Raises
     ------
@@ -99,7 +101,7 @@ def read_share(state: TableState, share: Share, outputs: Sequence[Output]) -> It
         A data file, or a delete file that applies, cannot be read.
     """
     tasks, ranges = share.open()
-    for _, table in share_rows(TaskReader(state, tasks, outputs), ranges):
+    for _, table in share_rows(TaskReader(state, tasks, outputs, checksums=checksums), ranges):
         yield table
 
 

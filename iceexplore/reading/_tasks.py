@@ -77,14 +77,23 @@ class TaskReader:
         Columns of the result: see `outputs_of`. Where ``_deleted`` is among them, deleted rows come too.
     condition
         A condition on top of each task's residual.
+    checksums
+        Hold pages against their checksums: what is read is to be written anew, and damage would pass for data.
     """
 
     def __init__(
-        self, state: TableState, tasks: FileTasks, outputs: Sequence[Output], condition: Expression = ALWAYS
+        self,
+        state: TableState,
+        tasks: FileTasks,
+        outputs: Sequence[Output],
+        condition: Expression = ALWAYS,
+        *,
+        checksums: bool = False,
     ) -> None:
         self.state = state
         self.tasks = tasks
         self.outputs = list(outputs)
+        self.checksums = checksums
         self.marks = any(o.field.field_id == DELETED.field_id for o in outputs)
         self.schema = pa.schema([_named(o) for o in outputs])
         self.positions = PositionDeletes(state, tasks.files, tasks.matched)
@@ -115,7 +124,6 @@ class TaskReader:
         *,
         row_groups: Sequence[int] | None = None,
         batch_rows: int | None = None,
-        checksums: bool = False,
     ) -> Iterator[FileRows]:
         """The rows of one task, positions ascending.
 
@@ -125,8 +133,6 @@ class TaskReader:
             Only these row groups of a Parquet file; every row of ORC and Avro.
         batch_rows
             Rows of the file gone through at a time at most: see `read_data_file`.
-        checksums
-            Hold pages against their checksums: what is read is to be written anew, and damage would pass for data.
 
         Raises
         ------
@@ -142,7 +148,7 @@ class TaskReader:
         fields = self._fields(condition, paths)
         file = self._files.take([row])
         for table in read_data_file(
-            self.state, file, fields, row_groups=row_groups, batch_rows=batch_rows, checksums=checksums
+            self.state, file, fields, row_groups=row_groups, batch_rows=batch_rows, checksums=self.checksums
         ):
             rows = table.num_rows
             if not rows:

@@ -76,6 +76,18 @@ def test_a_file_that_spark_does_not_find(text: str) -> None:
     assert type(found) is FileMissingError and str(found) == "file:///t/a.b.parquet does not exist"
 
 
+def test_a_page_that_does_not_fit_its_checksum() -> None:
+    found = raised(
+        "An error occurred while calling o4.x.\n: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] "
+        "Encountered error while reading file viewfs://ix7/_n=0/f0/1-data.parquet.  SQLSTATE: KD001\n\tat a.B.c(D:8)"
+        "\nCaused by: org.apache.parquet.io.ParquetDecodingException: could not verify page integrity, CRC checksum "
+        "verification failed"
+        "\n\tat a.B.d(D.java:9)"
+    )
+    assert type(found) is FormatError and found.location == "1-data.parquet"
+    assert found.reason.endswith("could not verify page integrity, CRC checksum verification failed")
+
+
 def test_errors_that_are_a_packages_own() -> None:
     found = raised(traceback("iceexplore.storage._writable.ExistsError: there already"))
     assert type(found) is ExistsError and isinstance(found, StorageError)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
@@ -237,6 +238,34 @@ def test_what_is_refused_is_refused_as_here(
     in_between(monkeypatch, lambda: two.append({"id": [11]}))
     lab.merge(frame([(11, 1)], "id long, i int"), "id")
     assert sorted(r["id"] or 0 for r in lab.to_arrow().to_pylist()) == [-9, 0, 2, 10, 11, 11]
+
+
+def test_damage_is_not_written_anew(warehouse: Warehouse, tmp_path: Path) -> None:
+    """Under a checksum of its own it would pass for data: each place that reads for it, with pyarrow and with Spark."""
+    spark = warehouse.session
+    schema = {"id": "long", "x": "double"}
+    lab = ix.create(tmp_path / "t", schema, format_version=3, properties=modes("copy-on-write"))
+    for first in (0, 50):
+        lab.append({"id": list(range(first, first + 50)), "x": [i * 1.5 for i in range(50)]})
+    file = Path(lab.inspect.data_files()["file_path"][0])
+    whole, rows = file.read_bytes(), pq.read_table(file)
+    for at in range(4, len(whole)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        with suppress(OSError, pa.ArrowInvalid):
+            if (other := pq.read_table(file))["id"] == rows["id"] and other["x"] != rows["x"]:
+                break
+    else:
+        pytest.fail("no byte was found that makes other values of x")
+    uses: list[Callable[[], Any]] = [
+        lambda: lab.compact(spark=spark),
+        lambda: lab.delete("x > 1.0", spark=spark),
+        lambda: lab.update({"id": 3}, "id in (7, 57)", spark=spark),
+        lambda: lab.merge(spark.createDataFrame([(i, 2.0) for i in range(8, 90)], "id long, x double"), "id"),
+    ]
+    for use in uses:
+        with pytest.raises(ix.FormatError, match=rf"CRC checksum verification failed[\s\S]*{file.name}"):
+            use()
+    assert len(lab.refresh().snapshots) == 2
 
 
 @pytest.mark.parametrize("version", [2, 3])
