@@ -22,8 +22,8 @@ __all__ = ["bare_script", "later_script", "packed", "script", "style_sheet"]
 _IMPORT = re.compile(r'^import \{ ([^}]*) \} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
-#: Browsers have `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, which are older than what the scripts
-#: need anyway. What it makes of the bytes stands among a browser's sources as it would without.
+#: Browsers have `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, older than what the scripts need
+#: anyway. What it makes of the bytes stands among a browser's sources as it would without.
 _UNPACK = """\
 const bytes=Uint8Array.from(atob("%s"),c=>c.charCodeAt());
 const text=await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
