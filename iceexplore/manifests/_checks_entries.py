@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._content_entry import ContentType, Status, live
 
-__all__ = ["entry_problems", "snapshot_problems"]
+__all__ = ["entry_problems", "snapshot_problems", "twice_problems"]
 
 _SEQUENCE = "3 sequence_number"
 _LATER = "A later number than what holds it can have: deletes may apply to the wrong files."
@@ -48,8 +48,7 @@ def entry_problems(
         negative = pc.less(entries[name], 0)
         out += _first(negative, entries, location, field, f"a negative {name}.", 0, code="count-mismatch", column=name)
     out += _split_problems(location, entries)
-    out += _equality_problems(location, entries, alive, known_ids)
-    return out + _twice(location, entries, alive)
+    return out + _equality_problems(location, entries, alive, known_ids)
 
 
 def _sequence_problems(
@@ -113,10 +112,10 @@ def _equality_problems(
     return out
 
 
-def _twice(location: str, entries: pa.Table, alive: pa.BooleanArray) -> list[Problem]:
-    """Data files that are live more than once in this manifest."""
+def twice_problems(location: str, entries: pa.Table) -> list[Problem]:
+    """Data files that are live more than once in this manifest: the same before inheritance as after it."""
     data = pc.fill_null(pc.equal(entries["content_type"], int(ContentType.DATA)), True)
-    places = entries["location"].filter(pc.and_(alive, data)).drop_null()
+    places = entries["location"].filter(pc.and_(live(entries), data)).drop_null()
     if pc.count_distinct(places).as_py() == len(places):
         return []
     counts = pc.value_counts(places)

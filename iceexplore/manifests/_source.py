@@ -16,6 +16,7 @@ import pyarrow as pa
 from iceexplore.errors import IceexploreError, Problem, Problems, UnsupportedError, problem
 from iceexplore.formats import AvroHeader, read_header
 from iceexplore.manifests._adapters import leaf_entries, root_entries
+from iceexplore.manifests._checks_entries import twice_problems
 from iceexplore.manifests._columns import HAS_TUPLE, unnest
 from iceexplore.manifests._decode import BULK_BYTES, decode
 from iceexplore.manifests._dialects import dialect_of
@@ -159,6 +160,8 @@ class Source:
         out: dict[str, Part] = {}
         for name in sorted(names):
             made, more = _make(name, table, head, self.location)
+            if name == "entries" and not is_root:  # here, as it takes long and is kept with the part
+                more = [*more, *twice_problems(self.location, made)]
             out[name] = Part(head, made, (*problems, *more))
         return out
 
