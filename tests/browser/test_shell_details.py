@@ -45,6 +45,14 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
         assert widget.selection["against"] == ""
         assert page.evaluate("document.activeElement.ariaCurrent") == "location"
 
+        widget.select(f"snapshot:{widget.snapshots[1]['id']}")
+        bare.push()
+        page.locator(".ice-rest summary").click()
+        page.locator(".ice-rest .ice-why").first.focus()
+        widget.select(f"snapshot:{widget.snapshots[2]['id']}")
+        bare.push()  # more fields are folded again: what stands there by the same name takes no focus
+        assert focused(page) == "ice-head"
+
         page.get_by_role("button", name="Save the picture").focus()
         bare.press("Enter")
         page.get_by_role("button", name="Save as PNG").focus()

@@ -77,7 +77,10 @@ export function keepFocus(box, draw, next = box) {
   if (!held || held.getClientRects().length) return;
   const name = (one) => one.ariaLabel ?? one.textContent;
   const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) => one.getClientRects().length);
-  (seen.find((one) => name(one) === name(held)) ?? (typeof next === "function" ? next() : next))?.focus();
+  const named = seen.find((one) => name(one) === name(held));
+  named?.focus();
+  // What is in a folded <details> has a place, and takes no focus.
+  if (!named || document.activeElement !== named) (typeof next === "function" ? next() : next)?.focus();
 }
 
 // Selects: a node, a snapshot, one to compare with. What is not given stays.
