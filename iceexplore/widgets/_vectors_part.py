@@ -31,6 +31,7 @@ __all__ = ["DeletionVectors", "VectorsPart"]
 
 _POSITIONS = "positions"
 _ALL = "deletes"
+_ASKED = ("node", "path", "footer")
 _MAX_BORDERS, _MAX_GROUPS = 2_000, 500
 _LIST = pa.schema(
     [
@@ -55,7 +56,7 @@ class VectorsPart(GridPart):
     ----------
     vector_of
         What the browser asks for: ``node``, ``path`` (which of a delete file's data files), ``footer`` (read the data
-        file's footer, to know its row groups).
+        file's footer, to know its row groups); and ``cancelled`` once somebody cancelled it.
     vector
         The answer to that, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
         ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
@@ -70,6 +71,7 @@ class VectorsPart(GridPart):
         super()._prepare()
         self._deletes: tuple[tuple[str, str], Deletes, list[int]] | None = None
         self._vector_tree: Tree | None = None
+        self._taken_back = False
 
     def _begin(self) -> None:
         super()._begin()
@@ -85,12 +87,27 @@ class VectorsPart(GridPart):
             self._vector_tree = build_tree(self._state, depth="snapshots")
         return self._vector_tree.node(node_id)
 
-    @shown
     def _on_vector_of(self, change: Any) -> None:
+        if not self._taken_back:
+            self._on_asked(change)
+
+    @shown
+    def _on_asked(self, change: Any) -> None:
         asked = {"node": self.vector_of.get("node"), "path": self.vector_of.get("path", "")}
         if not all(isinstance(text, str) for text in asked.values()):
             raise OptionError(f"vector_of={str(self.vector_of)[:200]}: give node, path (text) and footer (a bool)")
         self._measure(str(asked["node"]), str(asked["path"]), bool(self.vector_of.get("footer")))
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        asked, answered = ({key: of.get(key) for key in _ASKED} for of in (self.vector_of, self.vector))
+        if self.vector_of and asked != answered:
+            self._taken_back = True
+            try:  # of the node that is shown, what is shown
+                self.vector_of = answered if asked["node"] == answered["node"] else {**asked, "cancelled": True}
+            finally:
+                self._taken_back = False
 
     def _measure(self, node: str, path: str, footer: bool) -> None:
         asked = {"node": node, "path": path, "footer": footer}

@@ -39,6 +39,7 @@ def test_from_a_problem_to_its_node_and_back(browser: Any) -> None:
         bare.page.get_by_role("button", name=f"Show: {places[0]}").focus()
         bare.press("Enter")
         assert widget.selected.location == places[0]
+        assert bare.page.evaluate("document.activeElement.textContent") == "Tree", "not the page"
 
 
 def test_severities_and_reading_on(browser: Any) -> None:
@@ -99,12 +100,25 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         bare.idle()
         assert widget.vector["borders_from"] == "footer"
         assert "1 row group" in page.locator(".ice-vector-facts").inner_text()
+        widget.vector = {**widget.vector, "paths": [["a", "2", "a"], ["b", "1", "b"]]}  # as of a delete file for both
+        bare.push()
+        page.get_by_label("Data file").focus()
+        bare.press("ArrowDown")
+        assert widget.vector["path"] == "b"
+        assert page.evaluate("document.activeElement.closest('.ice-vectors') !== null"), "not the page"
         page.get_by_role("button", name="All deletes of the snapshot").focus()
         bare.press("Enter")
         other = next(n for n in widget.pages["deletes"]["nodes"] if n != node.id)
         page.locator(f"tr[data-node='{other}'] .ice-open").first.click()
         bare.idle()
         assert widget.selection["node"] == widget.vector["node"] == other
+        widget.select(node)
+        widget.cancelled += 1
+        bare.push()
+        assert "Reading" not in page.locator(".ice-vector-head").inner_text()
+        page.get_by_role("button", name="Try again").click()
+        bare.idle()
+        assert f"{count} deleted of" in page.locator(".ice-vector-head").inner_text()
 
 
 def test_the_explorer_shows_deletes_of_what_is_selected(browser: Any) -> None:

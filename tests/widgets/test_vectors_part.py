@@ -289,6 +289,25 @@ def test_of_many_data_files_the_first_are_listed_and_said(show: Any, tmp_path: P
     assert any(note.startswith("Of 250 data files the 200") for note in vector["notes"])
 
 
+def test_what_is_cancelled_is_said_and_can_be_asked_for_again(show: Any) -> None:
+    table = ix.sample("trips")
+    node, other = nodes_of(table, "deletion-vector")[:2]
+    widget = show(DeletionVectors, table, selection={"node": node.id})
+    asked = {"node": node.id, "path": "", "footer": False}
+    widget.vector_of = {**asked, "footer": True}
+    widget.cancelled += 1
+    assert widget.settle(60)
+    assert (widget.vector_of, widget.vector["footer"]) == (asked, False), "what is shown"
+    widget.select(other)
+    widget.cancelled += 1
+    assert widget.settle(60)
+    assert widget.vector_of == {**asked, "node": other.id, "cancelled": True}
+    assert widget.vector["node"] == node.id
+    widget.vector_of = {**asked, "node": other.id}
+    assert widget.settle(60)
+    assert widget.vector["node"] == other.id
+
+
 def test_the_explorer_reads_deletes_only_when_asked(show: Any) -> None:
     table = ix.sample("trips")
     node = nodes_of(table, "deletion-vector")[0]

@@ -3,7 +3,7 @@
 
 import { chooseTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, count, el, fill, listen, ours, random } from "./dom.js";
+import { clamp, count, el, fill, keepFocus, listen, ours, random } from "./dom.js";
 import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
@@ -78,12 +78,14 @@ export function explorerView(model, every = PARTS) {
   function draw() {
     const wanted = model.get("tab");
     const now = parts.some(({ key }) => key === wanted) ? wanted : parts[0].key;
+    const chosen = buttons[parts.findIndex(({ key }) => key === now)];
     parts.forEach((part, i) => {
       const here = part.key === now;
       const found = part.count?.(model.get(part.trait));
       buttons[i].textContent = found ? `${part.title} (${count(found)})` : part.title;
-      if (here) chooseTab(buttons, buttons[i]);
-      panels[i].hidden = !here;
+      if (here) chooseTab(buttons, chosen);
+      // Whoever chose it need not be at the tabs: a problem leads to its node, and Python sets the tab.
+      keepFocus(panels[i], () => (panels[i].hidden = !here), chosen);
       const script = model.get("scripts")?.[part.key];
       if (!here || shown.has(part.key)) return;
       if (part.view) mount(part.key, panels[i], part.view);

@@ -61,12 +61,13 @@ export function vectorsView(model) {
     const said = model.get("selection").snapshot ? v.notes ?? [] : ["The table has no snapshot, so nothing is deleted."];
     const notes = said.map((text) => el("div.ice-evidence", text));
     const nothing = model.get("busy") === "" && model.get("error").text ? "It could not be read." : "Reading …";
-    if (!has()) fill(head, notes[0] ? notes : el("div.ice-evidence", nothing));
+    const { cancelled, ...asked } = model.get("vector_of");
+    const again = cancelled && ["Cancelled. ", el("button.ice-link", { onclick: () => ask(asked) }, "Try again")];
+    if (!has()) drawHead(notes[0] ? notes : el("div.ice-evidence", again || nothing));
     else {
       const of = v.rows === null ? "" : ` of ${plural(v.rows, v.kind === "manifest-dv" ? "entry" : "row").replace("entrys", "entries")} (${share(v.cardinality, v.rows || 1)})`;
       const span = v.cardinality ? ` · ${plural(v.runs, "run")} · positions ${count(Number(v.first))} to ${count(Number(v.last))}` : "";
-      fill(
-        head,
+      drawHead(
         el("div.ice-title", icon(model.get("styles"), v.kind, 20), el("div.ice-name", el("span.ice-kind", v.title), el("strong", v.cardinality ? `${count(v.cardinality)} deleted${of}${span}` : "Nothing is deleted here by position"))),
         v.of && el("div.ice-path", v.of),
         notes,
@@ -77,6 +78,7 @@ export function vectorsView(model) {
     }
     showTable();
   }
+  const drawHead = (...parts) => keepFocus(head, () => fill(head, ...parts), tabs.querySelector("button"));
   function drawFacts() {
     const v = vector();
     const most = Math.max(1, ...v.encodings.map(({ bytes }) => Number(bytes)));
