@@ -9,6 +9,7 @@ import traitlets
 
 from iceexplore.graph import TreeNode
 from iceexplore.widgets._detail import detail_of
+from iceexplore.widgets._face import shown
 from iceexplore.widgets._faults import unread
 from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._grid_query import GridQuery
@@ -70,11 +71,11 @@ class DetailPart(TreePart, GridPart):
         waiting = _number(query) > _number(page)
         answered = all(query.get(key) == page.get(key) for key in ("of", "table", "node"))
         opened = query.get("node") == wanted and (waiting or answered)  # from a row: the query asks for its page
-        shown = query if opened else page if page.get("of") not in (None, old["node"]) else {}
+        before = query if opened else page if page.get("of") not in (None, old["node"]) else {}
 
         def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:
             node = self._forest.node(wanted)
-            kept = self._table_with(node, shown)
+            kept = self._table_with(node, before)
             return node, kept, self._detail_of(node, kept)
 
         def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
@@ -85,6 +86,13 @@ class DetailPart(TreePart, GridPart):
                 self._load_page(_GRID, GridQuery.parse(_again(page) | {"node": wanted}))
 
         self._do("detail", "Reading", read, show)
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        described = self.detail.get("id", self.selection["node"])
+        if described != self.selection["node"]:  # what is selected is what is described, and can be asked for again
+            self.select(described)
 
     def _no_kernel_html(self) -> str:
         return super()._no_kernel_html() + detail_html(self.detail, self.pages.get(_GRID, {}))
@@ -153,8 +161,8 @@ class DetailPart(TreePart, GridPart):
 
     def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
         if grid == _GRID:
-            shown = self._grid_table(grid, of, table)
-            return row_of_node(self._state, self._forest.node(of), table, shown, self._forest.node(node))
+            whole = self._grid_table(grid, of, table)
+            return row_of_node(self._state, self._forest.node(of), table, whole, self._forest.node(node))
         return super()._grid_row(grid, of, table, node)
 
     def _grid_unread(self, grid: str, of: str) -> str:

@@ -53,6 +53,7 @@ class ProblemsPart(Face):
     def _prepare(self) -> None:
         super()._prepare()
         self._listed = (-1, -1)
+        self._listing = False
 
     def _begin(self) -> None:
         super()._begin()
@@ -84,6 +85,12 @@ class ProblemsPart(Face):
         if self._listed != self._now():
             self._list_problems()
 
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        if self._listing:  # nobody asked for it: it is not to be lost
+            self._list_problems()
+
     def _now(self) -> tuple[int, int]:
         return len(self._state.problems), len(self._state.reader.seen)
 
@@ -95,9 +102,11 @@ class ProblemsPart(Face):
                 self._listed = self._now()  # what listing itself read is no reason to list again
 
         def show(found: dict[str, Any]) -> None:
+            self._listing = False
             self.problems = found
 
         self._listed = self._now()
+        self._listing = True
         self._work.submit("problems", read, show)
 
     def _found(self) -> dict[str, Any]:

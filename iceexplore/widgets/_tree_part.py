@@ -59,6 +59,7 @@ class TreePart(Face):
         self._in_sight: dict[str, str] = {}  # the selection that the tree shows
         self._awaited = False  # another one is being read for the tree
         self._marked = len(self._state.problems)  # those that the nodes in sight have marks of
+        self._marking = False
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         start = self._forest.start(id_of(selection["snapshot"]), id_of(selection.get("against", "")))
@@ -193,6 +194,8 @@ class TreePart(Face):
         if self.found.get("n") != self.search.get("n") or self.found.get("busy"):
             hits = self.found.get("hits", []) if self.found.get("n") == self.search.get("n") else []
             self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
+        if self._marking:  # nobody asked for it: it is not to be lost
+            self._mark()
 
     def _fail(self, error: Exception) -> None:
         self._fold_unread()
@@ -224,10 +227,12 @@ class TreePart(Face):
                 self._marked = len(self._state.problems)  # what this read itself met is marked
 
         def show(growth: Growth) -> None:
+            self._marking = False
             if growth.nodes != self.nodes and view == self._view() and not self._awaited:
                 self._show_growth(growth)
 
         self._marked = len(self._state.problems)
+        self._marking = True
         self._work.submit("marks", read, show)
 
     # Searching and files ----------------------------------------------------------------------------------------------

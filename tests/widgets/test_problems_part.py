@@ -217,6 +217,14 @@ def test_reading_all_can_be_cancelled(show: Any) -> None:
     assert widget.problems["read"] < widget.problems["manifests"] == 12
 
 
+def test_problems_are_listed_though_somebody_cancelled() -> None:
+    widget = Problems(ix.sample("trips"))
+    widget.cancelled += 1
+    assert widget.settle(60)
+    assert widget.problems["manifests"] == 4
+    widget.close()
+
+
 def test_no_snapshot(show: Any) -> None:
     widget = show(Problems, ix.empty({"a": "long"}))
     assert (widget.problems["manifests"], widget.problems["groups"]) == (0, [])

@@ -18,6 +18,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore._samples import sample_path
+from iceexplore.errors import problem
 from iceexplore.graph import diff, travel
 from iceexplore.widgets import Explorer, Timeline
 from iceexplore.widgets._forest import Forest, View, first_expanded
@@ -347,6 +348,34 @@ def test_a_cancelled_move_to_another_snapshot_is_taken_back(
     widget.cancelled += 1
     assert widget.selection["snapshot"] == str(table.snapshots[-2].snapshot_id), "nothing was awaited"
     timeline.close()
+
+
+def test_cancelled_details_take_the_selection_back(opened: Callable[[ix.Table], Explorer]) -> None:
+    table = ix.sample("trips")
+    widget = opened(table)
+    before = dict(widget.selection)
+    widget.select("table")  # stands in the tree: its details alone are read
+    widget.cancelled += 1
+    assert widget.settle(60)
+    assert widget.selection == before
+    assert widget.detail["id"] == before["node"]
+    widget.select("table")
+    assert widget.settle(60)
+    assert widget.detail["id"] == "table"
+
+
+def test_what_others_read_is_marked_though_somebody_cancelled(opened: Callable[[ix.Table], Explorer]) -> None:
+    table = ix.sample("trips")
+    widget = opened(table)
+    chosen = manifests(widget)[0]
+    root = table.state.root()
+    assert root is not None
+    table.state.problems.add(problem("file-missing", root.entries["location"][0].as_py(), "It is not there."))
+    widget.select("table")
+    widget._has_read()  # as when another widget of the table has met it
+    widget.cancelled += 1
+    assert widget.settle(60)
+    assert "problem" in widget.nodes[chosen]["marks"]
 
 
 def test_reading_that_fails_folds_again(
