@@ -11,7 +11,7 @@ import traitlets
 from iceexplore.graph import Diff, TableState, diff, format_ms, travel
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets._assets import packed, script
-from iceexplore.widgets._face import Face
+from iceexplore.widgets._face import Face, shown
 from iceexplore.widgets._lanes import lanes_of
 from iceexplore.widgets._signs import signs
 from iceexplore.widgets._static import snapshots_html
@@ -71,6 +71,18 @@ class TimelinePart(Face):
         super()._on_selected(old, new)
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
             self._compare_two(new)
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        before = self.selection
+        super()._on_cancelled(change)
+        if self.selection == before and self._other_pair(before):
+            self.select(against="")  # what was to be compared is not, and can be asked for again
+
+    def _other_pair(self, selection: Mapping[str, str]) -> bool:
+        """Whether two snapshots are selected that `comparison` does not compare."""
+        pair = (selection["against"], selection["snapshot"])
+        return all(pair) and pair[0] != pair[1] and pair != tuple(map(self.comparison.get, ("against", "snapshot")))
 
     def _no_kernel_html(self) -> str:
         return super()._no_kernel_html() + snapshots_html(self.snapshots, self.selection["snapshot"])

@@ -95,6 +95,18 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     assert widget.comparison == {}
 
 
+def test_a_cancelled_comparison_is_taken_back(table: ix.Table, widget: Timeline) -> None:
+    widget.select(against=table.snapshots[0])
+    widget.cancelled += 1
+    assert widget.settle(60)
+    assert (widget.selection["against"], widget.comparison) == ("", {}), "nothing waits for what does not come"
+    widget.select(against=table.snapshots[0])
+    assert widget.settle(60)
+    assert widget.comparison["against"] == str(table.snapshots[0].snapshot_id)
+    widget.cancelled += 1
+    assert widget.selection["against"], "it is there"
+
+
 def test_what_is_compared_with_itself_differs_in_nothing(table: ix.Table, widget: Timeline) -> None:
     widget.select(snapshot=table.snapshots[0], against=table.snapshots[0])
     assert widget.settle(60)
