@@ -54,6 +54,7 @@ class ScanPart(ScanTyping):
     scan_ask
         What else the browser asks for: ``n``, counted up; ``want``: "examples", "advice", "count", or "rows" with
         ``column``, ``value``, ``history``. Answers are in `scan_examples`, `scan_advice`, `scan_count`, `scan_found`.
+        The advice has ``of``, the plan's number, and ``blocks`` once it is known, or ``cancelled``.
     scan_recent
         The last filters that were planned, the newest first.
     scan_tab
@@ -138,7 +139,6 @@ class ScanPart(ScanTyping):
             with self.hold_sync():  # one message: the browser never sees half a plan
                 self.scan_plan = {**about, **words, "of": found.number, "error": ""}
                 self._apply_scan(growth)
-                self.scan_advice, self.scan_count = {}, {}
                 recent = [asked.filter, *(f for f in self.scan_recent if f != asked.filter)]
                 self.scan_recent = [json_safe(f) for f in recent if len(f) <= 1000][:_RECENT]
             self._explain()
@@ -228,6 +228,14 @@ class ScanPart(ScanTyping):
             raise OptionError(f"scan_ask={str(ask)[:200]}: want is one of {', '.join(acts)}")
         act(ask)
 
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        if self.scan_advice and "blocks" not in self.scan_advice:
+            self.scan_advice = {**self.scan_advice, "cancelled": True}
+        if self._scan_visible() and self.scan_why.get("id", "") != self.selection["node"]:
+            self._explain()
+
     def _current(self) -> ShownPlan:
         if self._scan is None:
             raise OptionError("there is no plan: type a filter, and press Enter")
@@ -239,6 +247,7 @@ class ScanPart(ScanTyping):
         def show(blocks: list[Block]) -> None:
             self.scan_advice = {"of": found.number, "blocks": blocks}
 
+        self.scan_advice = {"of": found.number}
         self._do("scan-advice", "Looking for what would help", lambda: advice_sent(found.plan.advice()), show)
 
     def _ask_count(self, ask: Mapping[str, Any]) -> None:

@@ -214,6 +214,14 @@ def test_by_keys_alone(shown: BarePage) -> None:
     assert shown.violations() == []
     press("Shift+Tab", "Shift+Tab", "ArrowLeft")
     assert "ranges of files" in pane.inner_text()
+    box.focus()
+    press("Enter")  # the same plan again
+    assert "ranges of files" in pane.inner_text()
+    shown.widget.scan_advice = {"of": shown.widget.scan_plan["of"], "cancelled": True}
+    shown.push()
+    page.get_by_role("button", name="Try again").focus()
+    press("Enter")
+    assert "ranges of files" in pane.inner_text()
 
 
 @pytest.mark.parametrize("theme", ["light"])

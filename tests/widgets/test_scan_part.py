@@ -432,6 +432,12 @@ def test_typing_does_not_wait_for_a_plan(lab: ScanLab, monkeypatch: pytest.Monke
     assert lab.scan_plan["filter"] == FILTER, "what was cancelled is not shown"
     ask(lab, "plan")
     assert lab.scan_plan["filter"] == "trip_id > 5"
+    lab.scan_ask = {"n": 99, "want": "advice"}
+    lab.select(file := next(i for i in lab.scan_nodes if i.startswith("file:")))
+    lab.cancelled += 1
+    settled(lab)
+    assert lab.scan_advice == {"of": lab.scan_plan["of"], "cancelled": True}
+    assert lab.scan_why["id"] == file, "why is told of what is selected"
 
 
 def test_the_newest_filter_wins(lab: ScanLab) -> None:

@@ -196,7 +196,7 @@ export function scanView(model) {
   function drawAnswer() {
     const { error, headline, took, python, notes, of } = plan();
     const count = model.get("scan_count");
-    map.hidden = !there();
+    keepFocus(map, () => (map.hidden = !there()), planner);
     keepFocus(empty, () => (empty.hidden = there()), planner);
     answer.hidden = !there() && !error;
     if (!there()) return fill(answer, el("pre.ice-scan-fault", { role: "alert" }, error));
@@ -222,6 +222,7 @@ export function scanView(model) {
     if (now === "rows") return show(finder);
     if (!there()) return say("There is no plan yet: type a filter.");
     const { of, table } = model.get("pages").scan ?? {};
+    const advice = model.get("scan_advice").of === plan().of ? model.get("scan_advice") : {};
     if (TABULAR.includes(now)) {
       show(grid.element);
       if (news && (of !== plan().of || table !== now)) grid.show(plan().of, now);
@@ -229,7 +230,8 @@ export function scanView(model) {
       const { blocks } = model.get("scan_why");
       if (blocks) tell(blocks);
       else say("Select a manifest or a file to see why it is read, or is not.");
-    } else if (model.get("scan_advice").of === plan().of) tell(model.get("scan_advice").blocks);
+    } else if (advice.blocks) tell(advice.blocks);
+    else if (advice.cancelled) show(el("div.ice-empty", "Cancelled. ", el("button.ice-link", { onclick: () => ask(model, "advice") }, "Try again")));
     else {
       say("Reading the statistics of every manifest …");
       if (news) ask(model, "advice");
