@@ -83,7 +83,7 @@ class DetailPart(TreePart, GridPart):
             if kept is None:
                 self._first_page(node)
             elif not (opened and waiting):
-                self._load_page(_GRID, GridQuery.parse(_again(page) | {"node": wanted}))
+                self._turn_to(kept, wanted)
 
         self._do("detail", "Reading", read, show)
 
@@ -102,6 +102,13 @@ class DetailPart(TreePart, GridPart):
         parent = self._forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
         own = parent_table(node, parent)
         return detail_of(node, self._state, kept or own)
+
+    def _turn_to(self, tab: Tab, node: str) -> None:
+        """Show the page of a table that has the row of a node, in the order that was asked for last."""
+        page, asked = self.pages.get(_GRID, {}), self.query.get(_GRID, {})
+        newest = asked if _number(asked) > _number(page) else _again(page)
+        if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # else another was asked for meanwhile
+            self._load_page(_GRID, GridQuery.parse({**newest, "node": node}))
 
     def _table_with(self, node: TreeNode, page: Mapping[str, Any]) -> Tab | None:
         """The tab of a table that is shown, if a node is a row of it."""

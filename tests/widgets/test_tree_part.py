@@ -378,6 +378,26 @@ def test_what_others_read_is_marked_though_somebody_cancelled(opened: Callable[[
     assert "problem" in widget.nodes[chosen]["marks"]
 
 
+def test_what_is_asked_of_a_table_while_its_row_is_selected_is_answered(opened: Callable[[ix.Table], Explorer]) -> None:
+    widget = opened(ix.sample("trips"))
+    assert widget.pages["detail"]["table"] == "manifests"
+    first, second = manifests(widget)[:2]
+    how = {key: widget.pages["detail"][key] for key in ("of", "table")}
+    widget.query = {"detail": {**how, "n": 1, "node": first}}  # a row is opened, and its table stays
+    widget.select(first)
+    assert widget.settle(60)
+    widget.select(second)
+    widget.query = {"detail": {**how, "n": 2, "sort": [2, "desc"]}}  # as whoever sorts before the details come
+    assert widget.settle(60)
+    assert (widget.detail["id"], widget.pages["detail"]["n"]) == (second, 2), "or the browser waits for ever"
+    assert (widget.pages["detail"]["of"], widget.pages["detail"]["sort"]) == (how["of"], [2, "desc"])
+    tab = next(tab["key"] for tab in widget.detail["tables"] if tab["of"] == second)
+    widget.select(first)
+    widget.query = {"detail": {"of": second, "table": tab, "n": 3}}  # another table, as by its tab
+    assert widget.settle(60)
+    assert [widget.pages["detail"][key] for key in ("of", "table", "n")] == [second, tab, 3]
+
+
 def test_reading_that_fails_folds_again(
     opened: Callable[[ix.Table], Explorer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
