@@ -66,6 +66,17 @@ def tops(page: Any) -> list[float]:
     return found
 
 
+def test_no_text_leaves_its_cell(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    page = widget.pages["detail"]
+    rows = [["m" * (18 + i) for _ in page["shown"]] for i in range(12)]
+    widget.pages = {"detail": {**page, "rows": rows, "nodes": [None] * len(rows), "total": len(rows)}}
+    with bare_page(browser, widget) as bare:
+        leaves = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth && !one.matches('.ice-long')).length"
+        assert bare.page.locator(".ice-table :is(td, th)").evaluate_all(leaves) == 0
+
+
 def test_what_a_filter_cannot_take_is_said_beside_it(browser: Any) -> None:
     widget = many_files()
     widget.select("table")

@@ -13,6 +13,8 @@ const PAUSE = 500; // ms after which they are
 const ROOM = 250; // px of text in a cell, which has 260
 const ROOM_OF_NAME = 200; // in a header, beside its two buttons
 const SHORT = 20; // letters that have room in a cell, whichever they are
+// Of the style sheet: the first page is drawn before the box is in the notebook and has one.
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 // Letters that stay where they are put, and take room each.
 const PLAIN = /^[ -~]*$/;
 
@@ -154,7 +156,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   }
   const finish = () => rest?.(Infinity);
   function widthOf(words) {
-    font ??= Object.assign(document.createElement("canvas").getContext("2d"), { font: `12px ${getComputedStyle(box).fontFamily}` });
+    font ??= Object.assign(document.createElement("canvas").getContext("2d"), { font: FONT });
     return font.measureText(words.slice(0, 100)).width;
   }
   const written = (value) => (value === null ? "null" : tail(value));
