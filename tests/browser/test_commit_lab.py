@@ -248,6 +248,19 @@ def test_axe_finds_nothing_in_a_step(browser: Any) -> None:
         bare.push()
         assert "Refused" in bare.page.locator("[role=alert]:visible").inner_text()
         bad_number(bare)
+        bare.page.locator(".ice-tab[data-key='files']").click()
+        bare.idle()
+        bare.page.locator(".ice-commit-panel .ice-grid-bar .ice-input").focus()
+        widget.commit_draft = {**widget.commit_draft, "tab": "cost"}
+        bare.push()  # by Python, or in another view of it
+        assert bare.page.evaluate("document.activeElement.dataset.key") == "cost", "not the page"
+        widget.commit_draft = {**widget.commit_draft, "tab": "files"}
+        bare.page.evaluate("document.activeElement.blur()")
+        bare.push()
+        bare.page.locator(".ice-commit-panel .ice-sort").first.click()
+        bare.idle()
+        bare.open()
+        assert widget.pages["commit"]["sort"] == [0, "asc"], "another view leaves it as it is"
         for theme in ("light", "dark"):
             bare.page.evaluate(
                 "(light) => { document.body.dataset.jpThemeLight = light; }", str(theme == "light").lower()

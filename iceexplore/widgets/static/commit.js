@@ -2,7 +2,7 @@
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
 import { chooseTab, tabRow } from "./controls.js";
-import { button, copyText, el, enable, fill, options, random, same, svg } from "./dom.js";
+import { button, copyText, el, enable, fill, keepFocus, options, random, same, svg } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -183,13 +183,12 @@ export function commitView(model) {
     const tab = buttons[keys.indexOf(now)];
     chooseTab(buttons, tab);
     panel.setAttribute("aria-labelledby", tab.id);
-    trees.hidden = now !== "trees";
-    grid.element.hidden = !GRIDS.includes(now);
-    costs.hidden = now !== "cost";
-    python.hidden = now !== "python";
-    save.hidden = now !== "save";
+    const shown = { trees, cost: costs, python, save }[now] ?? grid.element;
+    keepFocus(panel, () => [...panel.children].forEach((part) => (part.hidden = part !== shown)), tab);
     const wanted = `${step} ${now}`;
-    if (GRIDS.includes(now) && wanted !== asked) grid.show(step, now);
+    const { of, table } = model.get("pages").commit ?? {};
+    // What another view has asked for is there, sorted and filtered.
+    if (GRIDS.includes(now) && wanted !== asked && (of !== step || table !== now)) grid.show(step, now);
     if (GRIDS.includes(now)) asked = wanted;
   }
   function drawCosts() {
