@@ -143,10 +143,27 @@ def shown(bare: BarePage, part: str) -> Any:
     return bare.page.locator(f".ice-part-panel[id$='-{part}']").bounding_box()
 
 
+def test_each_part_has_the_same_room(browser: Any) -> None:
+    """What is below the explorer does not jump; and what a form does is in sight, however long the form is."""
+    with bare_page(browser, Explorer(ix.sample("trips"))) as bare:
+        page = bare.page
+        parts = ("problems", "deletes", "scan", "commit", "tree")
+        assert {shown(bare, part)["height"] for part in parts} == {560}
+        shown(bare, "scan")
+        page.locator(".ice-scan-input").fill("rider = 'guest'")
+        bare.press("Enter")
+        page.locator(".ice-levels").wait_for()
+        assert {shown(bare, part)["height"] for part in ("scan", "tree")} == {560}, "with a plan, too"
+        commit = shown(bare, "commit")
+        button = page.locator(".ice-commit-form > .ice-go").bounding_box()
+        assert button["y"] + button["height"] <= commit["y"] + commit["height"]
+        tree = page.locator(".ice-side:visible").bounding_box()
+        assert tree["y"] + tree["height"] <= commit["y"] + commit["height"]
+
+
 def test_right_to_left_narrow_and_forced_colours(browser: Any) -> None:
     with bare_page(browser, Explorer(ix.sample("trips"))) as bare:
         page = bare.page
-        # the same room for each part: what is below does not jump
         assert {shown(bare, part)["height"] for part in ("problems", "deletes", "tree")} == {560}
         assert page.locator(".ice-mini").is_visible()
         trail = page.locator(".ice-trail :is(span, button)").evaluate_all(

@@ -84,8 +84,8 @@ export function commitView(model) {
   const form = el(
     "form.ice-commit-form",
     { novalidate: true, onsubmit: (event) => (event.preventDefault(), apply()), onkeydown: (event) => event.stopPropagation() },
-    el("fieldset", el("legend", "Layout"), version, folded),
-    el("fieldset", el("legend", "Commit"), what, help, own, rival, go),
+    el("div.ice-commit-fields", el("fieldset", el("legend", "Layout"), version, folded), el("fieldset", el("legend", "Commit"), what, help, own, rival)),
+    go,
     refused,
   );
   const [drawLayout, drawOwn, drawChoose] = [fieldset(version, others), fieldset(own), fieldset(what, rival)];
