@@ -42,7 +42,7 @@ class TimelinePart(Face):
     snapshots
         Oldest first: ``id``, ``time`` (text), ``ms``, ``operation``, ``refs`` (the first ``branches`` of them are
         branches), ``lane``, ``parent`` (its place in the list, or -1), ``reached`` (by a ref), and what the summary
-        says was added and removed: ``rows`` (those that a delete file marks count as removed), ``files``, ``bytes``.
+        says was added and removed: ``rows`` (those that a delete newly marks count as removed), ``files``, ``bytes``.
     scale
         ``"steps"``: one step each; ``"time"``: by when they were committed.
     measure
@@ -176,8 +176,17 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
         summary = s.summary or {}
         for measure, sides in _MEASURES.items():
             sent[measure] = [min(sum(_count(summary.get(key)) for key in keys), _SAFE) for keys in sides]
+        sent["rows"][1] = max(0, sent["rows"][1] - _gone_before(s.operation, summary))
         out.append(sent)
     return out
+
+
+def _gone_before(operation: str | None, summary: Mapping[str, Any]) -> int:
+    """Rows that a summary counts as removed, and that were deleted before: by vectors that another one took in, or
+    that went with their files. Position delete files may go long after the rows have, but where no row changes."""
+    if operation != "replace" and not _count(summary.get("removed-dvs")):
+        return 0
+    return _count(summary.get("removed-position-deletes"))
 
 
 def _name(name: str) -> str:
