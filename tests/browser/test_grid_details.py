@@ -245,7 +245,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
         busy("")
         bare.press("Enter")
         assert page.locator(".ice-findings").evaluate("(list) => list === document.activeElement")
-        assert "all of this snapshot's metadata has been read" in page.locator(".ice-problems").inner_text()
+        assert "Nothing is wrong in this snapshot's metadata" in page.locator(".ice-problems").inner_text()
 
         go("scan")
         page.locator(".ice-scan-empty .ice-chip").last.focus()

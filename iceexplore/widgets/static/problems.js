@@ -76,7 +76,7 @@ export function problemsView(model) {
       );
       return details;
     });
-    const clean = bare() ? "Nothing is wrong in the table's metadata file: it has no snapshot to look into." : read < manifests ? (read ? "Nothing is wrong in what has been read." : "None of the manifests has been looked at yet.") : "Nothing is wrong: all of this snapshot's metadata has been read.";
+    const clean = bare() ? "Nothing is wrong in the table's metadata file: it has no snapshot to look into." : read < manifests ? (read ? "Nothing is wrong in what has been read." : "None of the manifests has been looked at yet.") : "Nothing is wrong in this snapshot's metadata, all of which has been read. Data files are not opened for it: t.verify() does that.";
     const nothing = !groups ? "Looking …" : groups.length ? "Nothing of these severities." : clean;
     fill(list, parts[0] ? parts : el("div.ice-empty", nothing));
     list.scrollTop = top;
