@@ -213,6 +213,15 @@ def test_in_a_notebook(notebook: Any, tmp_path: Path) -> None:
     page.wait_for_function("document.querySelectorAll('.ice-part-panel:not([hidden]) .ice-map').length >= 0")
     idle(notebook)
 
+    # the cell runs again: the elements that JupyterLab keeps of its output hold nothing of the widget
+    page.evaluate(
+        """() => {
+            window.kept = [...document.querySelectorAll('.ice-host')];
+            window.jupyterapp.commands.execute('notebook:run-all-cells');
+        }"""
+    )
+    page.wait_for_function("window.kept.length === 2 && window.kept.every((host) => !host.childElementCount)")
+
 
 def test_names_stay_names(notebook: Any, tmp_path: Path, hostile: Path, large: Path) -> None:
     moved = {f"{large.parents[1].as_uri()}": str(large.parents[1])}

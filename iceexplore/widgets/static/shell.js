@@ -138,5 +138,6 @@ export function shell({ model, el: host }, view) {
   drawError();
   host.classList.add("ice-host");
   host.append(root);
-  return () => ends.forEach((end) => end());
+  // JupyterLab keeps the element of an output that is gone: what stands in it need not stay with it.
+  return () => (ends.forEach((end) => end()), root.remove());
 }
