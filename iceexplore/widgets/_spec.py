@@ -195,6 +195,21 @@ _FILE_NAMES = {
     "size_in_bytes": "content_size_in_bytes",
 }
 _MANIFESTS = ("data-manifest", "delete-manifest")
+_LEAF = {
+    "record_count": "its entries; some writers count the rows of its files",
+    "sequence_number": _OF_MANIFEST["sequence_number"],
+    "first_row_id": "the row id that its first file without one gets",
+}
+#: A content entry has one shape for files, vectors and manifests: what a field means for some of them.
+_BY_KIND = {
+    "data-manifest": _LEAF,
+    "delete-manifest": _LEAF | {"referenced_file": "the manifest whose files its deletes are for; null: of any"},
+    "deletion-vector": {"record_count": "positions that the vector deletes"},
+    "manifest-dv": {
+        "record_count": "entries that the vector removes",
+        "referenced_file": "the manifest whose entries it removes",
+    },
+}
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector", "manifest-dv")
 
 
@@ -232,8 +247,8 @@ def meaning(kind: str, name: str, version: int = 3, *, partition: bool = False) 
     if kind not in (*_MANIFESTS, *_FILES):
         return None
     name = {"offset": "content_offset", "size_in_bytes": "content_size_in_bytes"}.get(name, name)  # of V4's vectors
-    text = COLUMN_DOCS.get(f"entries.{name}") or COLUMN_DOCS.get(f"content_entries.{name}") or COLUMN_DOCS.get(name, "")
-    text = text or _OF_MANIFEST.get(name, "")
+    text = _BY_KIND.get(kind, {}).get(name, "") or COLUMN_DOCS.get(f"entries.{name}", "")
+    text = text or COLUMN_DOCS.get(f"content_entries.{name}") or COLUMN_DOCS.get(name) or _OF_MANIFEST.get(name, "")
     if not text:
         return None
     if version >= 4:

@@ -114,6 +114,17 @@ def test_fields_are_called_as_the_format_version_does(trips: ix.Table, four: ix.
 def test_a_field_that_nobody_knows_has_no_help() -> None:
     assert meaning("snapshot", "my.own.key") is None
     assert meaning("data-file", "no_such_field") is None
+    # V4 has one shape for all entries, and a field of it means another thing of a vector or a manifest
+    counts = {
+        kind: meaning(kind, "record_count", 4)
+        for kind in ("data-file", "deletion-vector", "manifest-dv", "data-manifest")
+    }
+    assert [found and found.text.split(";")[0] for found in counts.values()] == [
+        "rows", "positions that the vector deletes", "entries that the vector removes", "its entries",
+    ]  # fmt: skip
+    of_vector, of_manifest = (meaning(kind, "referenced_file", 4) for kind in ("manifest-dv", "delete-manifest"))
+    assert of_vector and of_vector.text == "the manifest whose entries it removes"
+    assert of_manifest and "null: of any" in of_manifest.text
 
 
 @pytest.mark.parametrize("which", ["trips", "four"])
