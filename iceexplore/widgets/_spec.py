@@ -208,6 +208,9 @@ _BY_KIND = {
     "manifest-dv": {
         "record_count": "entries that the vector removes",
         "referenced_file": "the manifest whose entries it removes",
+        "location": "location of its Puffin file; of an inline vector, that of the manifest",
+        "inline_content": "the vector itself, where it stands in no file",
+        "sequence_number": "that of the snapshot that wrote it",
     },
 }
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector", "manifest-dv")
