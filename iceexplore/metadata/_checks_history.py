@@ -12,6 +12,7 @@ from typing import Any
 
 from iceexplore.metadata._keys import Reporter
 from iceexplore.metadata._model import Snapshot, TableMetadata
+from iceexplore.storage import same_location
 
 __all__ = ["check_history"]
 
@@ -97,5 +98,8 @@ def _check_logs(metadata: TableMetadata, location: str, reporter: Reporter) -> N
         back = sum(after < before - _CLOCKS_MS for before, after in pairwise(times))
         if back:
             reporter.warning(f"{key} is out of order: {back} of its entries are older than the entry before", key)
-    if any(e.metadata_file == location for e in metadata.metadata_log):
-        reporter.warning("metadata-log, of earlier metadata files, lists this file itself", "metadata-log")
+    name = location.rpartition("/")[2]  # told first, as spelling a location is slower, and logs are long
+    own = [e.metadata_file for e in metadata.metadata_log if e.metadata_file.endswith(name)]
+    if found := [place for place in own if same_location(place, location)]:
+        text = "metadata-log, of earlier metadata files, lists this file itself"
+        reporter.warning(text, "metadata-log", found=found[0])

@@ -29,10 +29,11 @@ class Reporter:
             raise FormatError(text, location=self.where or None, field=key, code="metadata-invalid")
         self.problems.add(problem("metadata-invalid", self.where, text, field=key))
 
-    def warning(self, text: str, key: str) -> None:
+    def warning(self, text: str, key: str, *, found: object = None) -> None:
         """Report what is wrong and yet can be read."""
         if self.problems is not None:
-            self.problems.add(problem("metadata-invalid", self.where, text, field=key, severity="warning"))
+            item = problem("metadata-invalid", self.where, text, field=key, found=found, severity="warning")
+            self.problems.add(item)
 
     def unsupported(self, text: str, key: str) -> None:
         """Report what may be sound, and is not known here."""

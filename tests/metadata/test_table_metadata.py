@@ -296,6 +296,15 @@ def test_what_is_suspicious_is_a_warning(path: list[Any], value: Any, where: str
     assert [(p.severity, p.where, p.field) for p in problems] == [("warning", LOCATION + where, field)]
 
 
+@pytest.mark.parametrize("prefix", ["file:", "file://", ""])
+def test_a_log_that_lists_its_own_file_however_it_is_spelled(prefix: str) -> None:
+    json, own = document(), "/w/t/metadata/v7.metadata.json"
+    json["metadata-log"][0]["metadata-file"] = prefix + own
+    problems = Problems()
+    parse_table_metadata(json, own, problems)
+    assert [(p.field, p.found) for p in problems] == [("metadata-log", prefix + own)]
+
+
 def test_sound_histories_are_no_problem() -> None:
     json = document()
     json["snapshot-log"][0]["timestamp-ms"] = 1650000060000  # clocks differ by a minute
