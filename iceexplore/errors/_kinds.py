@@ -61,6 +61,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("split-offsets-invalid", "warning", "Split offsets are not where row groups begin", "Readers that split by them lose rows or fail; rewrite the entry."),
     ProblemKind("storage-failed", "error", "The storage failed", "Try again; check endpoint and network."),
     ProblemKind("stored-type", "error", "A column is stored in a type that is not the table's", "Engines fail or read other values; rewrite the file."),
+    ProblemKind("table-uuid-differs", "warning", "Metadata files of one table have other table-uuids", "Two tables may share the folder: look whose files these are before anything is removed."),
     ProblemKind("unsupported", "warning", "Something that is not supported was met", "The rest is shown."),
     ProblemKind("value-undecodable", "warning", "A stored value does not fit its type", "Readers may fail or prune wrongly."),
 )

@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime
 from operator import itemgetter
 from typing import Any
 
-from iceexplore.errors import OptionError, SnapshotNotFoundError
+from iceexplore.errors import OptionError, SnapshotNotFoundError, problem
 from iceexplore.graph._state import TableState, state_of
 from iceexplore.metadata import Ref, Snapshot, TableMetadata, ancestry, format_ms, in_order, schema_at
-from iceexplore.storage import open_version
+from iceexplore.storage import open_version, same_location
 
 __all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
 
@@ -85,7 +85,9 @@ def travel(
         )
     if version is not None:
         opened = open_version(state.opened, version)
-        return state_of(opened, strict=state.problems.strict, travel=f"metadata version {version}")
+        other = state_of(opened, strict=state.problems.strict, travel=f"metadata version {version}")
+        _compare_uuids(state, other)
+        return other
     if ref is not None:
         return _at_ref(state, ref)
     if timestamp is not None:
@@ -93,6 +95,23 @@ def travel(
     assert snapshot is not None
     found = _snapshot(state, snapshot)
     return _showing(state, found, travel=f"snapshot {found.snapshot_id}")
+
+
+def _compare_uuids(state: TableState, other: TableState) -> None:
+    """Note on both of two metadata files, one reached from the other, that they are of two tables."""
+    for one, two in ((state, other), (other, state)):
+        mine, its = one.metadata.table_uuid, two.metadata.table_uuid
+        if not mine or not its or mine.lower() == its.lower():
+            return
+        logged = any(same_location(e.metadata_file, two.metadata_location) for e in one.metadata.metadata_log)
+        why = "which its metadata-log names" if logged else "which is beside it"
+        name = two.metadata_location.rpartition("/")[2]
+        text = (
+            f"This metadata file and {name}, {why}, have two table-uuids: two tables share the folder, or one was "
+            "dropped and created again."
+        )
+        where, field = one.metadata_location, "table-uuid"
+        one.problems.add(problem("table-uuid-differs", where, text, field=field, found=mine, expected=its))
 
 
 def resolve_state(state: TableState, at: Any) -> TableState:

@@ -128,6 +128,22 @@ def test_version_is_the_metadata_file_of_then(trips: ix.Table) -> None:
     assert "metadata version 1" in repr(then)
 
 
+def test_metadata_of_another_table_is_told_on_both(tmp_path: Path) -> None:
+    path = _copy(tmp_path)
+    document = json.loads((first := path / "metadata" / "v1.metadata.json").read_bytes())
+    mine, its = document["table-uuid"], "00000000-0000-0000-0000-000000000001"
+    first.write_text(json.dumps({**document, "table-uuid": mine.upper()}))
+    t = ix.open(path)
+    assert not t.at(version=1).problems
+    first.write_text(json.dumps({**document, "table-uuid": its}))
+    then = t.at(version=1)
+    (newer,), (older,) = t.problems, then.problems
+    assert newer.code == older.code == "table-uuid-differs"
+    assert (newer.where, newer.found, newer.expected) == (t.metadata_location, mine, its)
+    assert (older.where, older.found, older.expected) == (then.metadata_location, its, mine)
+    assert newer.severity == "warning"
+
+
 def test_refresh_is_a_new_table_and_another_uuid_an_error(tmp_path: Path) -> None:
     path = _copy(tmp_path)
     t = ix.open(path)
