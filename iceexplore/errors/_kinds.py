@@ -36,6 +36,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("delete-position", "error", "A deleted position is outside its data file", "Readers may fail or delete other rows; rewrite the deletes."),
     ProblemKind("delete-scope", "warning", "A delete cannot apply to the data file it names", "Engines may refuse the table; remove or rewrite the delete."),
     ProblemKind("dv-twice", "error", "A data file has several deletion vectors", "Readers take one of them, or refuse the table; merge them."),
+    ProblemKind("entry-invalid", "warning", "An entry breaks the rules of its content type", "Readers may refuse the manifest, or leave entries out; rewrite it."),
     ProblemKind("equality-ids-invalid", "error", "An equality delete goes by columns that are not there", "Readers refuse the table; restore the column or rewrite the deletes."),
     ProblemKind("field-id-twice", "error", "Columns of a data file share a field id", "Readers take one of them; rewrite the file."),
     ProblemKind("field-id-unknown", "warning", "A data file has columns with ids that the table never gave out", "Look whether the file belongs to this table."),

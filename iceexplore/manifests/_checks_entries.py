@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._content_entry import ContentType, Status, live
 
-__all__ = ["entry_problems", "snapshot_problems", "twice_problems"]
+__all__ = ["entry_problems", "root_entry_problems", "snapshot_problems", "twice_problems"]
 
 _SEQUENCE = "3 sequence_number"
 _LATER = "A later number than what holds it can have: deletes may apply to the wrong files."
@@ -49,6 +49,13 @@ def entry_problems(
         out += _first(negative, entries, location, field, f"a negative {name}.", 0, code="count-mismatch", column=name)
     out += _split_problems(location, entries)
     return out + _equality_problems(location, entries, alive, known_ids)
+
+
+def root_entry_problems(location: str, entries: pa.Table, known_ids: Iterable[int]) -> list[Problem]:
+    """The entries of a V4 root, after inheritance: files as in a leaf, and manifests that need numbers to hand on."""
+    vectors = pc.equal(pc.fill_null(entries["content_type"], -1), int(ContentType.MANIFEST_DV))
+    some = entries.filter(pc.invert(vectors))
+    return entry_problems(location, some, 0, None, known_ids)
 
 
 def _sequence_problems(

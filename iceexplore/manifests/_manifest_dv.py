@@ -145,7 +145,7 @@ def apply_manifest_dvs(
     """
     problems: list[Problem] = []
     by = np.full(stored, -1, dtype=np.int64)
-    about = root.entries.select(["ordinal", "status"]).take(pa.array(rows)).to_pylist()
+    about = root.entries.select(["ordinal", "status", "content_type", "record_count"]).take(pa.array(rows)).to_pylist()
     statuses = [Status.EXISTING if entry["status"] is None else entry["status"] for entry in about]
     if len(set(statuses)) < len(statuses):
         text = f"{len(rows)} live manifest DVs of one leaf have the same status; all of them are applied."
@@ -154,11 +154,17 @@ def apply_manifest_dvs(
     for row, entry, _ in sorted(zip(rows, about, statuses, strict=True), key=lambda item: -item[2]):
         where = f"{root.location}#entry {row}"
         try:
-            positions = _within(read_manifest_dv(storage, root, row), stored, where, problems)
+            bitmap = read_manifest_dv(storage, root, row)
+            positions = _within(bitmap, stored, where, problems)
         except IceexploreError as error:
             problems.append(Problems().add_error(error, where))
             continue
         by[positions] = entry["ordinal"]
+        stated = entry["record_count"]  # that of a manifest which bears its vector is not the vector's
+        if entry["content_type"] == ContentType.MANIFEST_DV and stated not in (None, len(bitmap)):
+            text = f"The root says that the manifest DV removes {stated} entries; it has {len(bitmap)} positions."
+            field = "103 record_count"
+            problems.append(problem("count-mismatch", where, text, field=field, found=stated, expected=len(bitmap)))
     if not bool((by >= 0).any()):
         return None, problems
     found = by[np.asarray(ordinals)]

@@ -22,6 +22,7 @@ from iceexplore.manifests._checks import (
 )
 from iceexplore.manifests._checks_entries import entry_problems, snapshot_problems
 from iceexplore.manifests._checks_summaries import summary_problems
+from iceexplore.manifests._checks_v4 import leaf_problems
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.manifests._inherit import Parent, inherit, replace
 from iceexplore.manifests._inline import inline_root
@@ -29,7 +30,7 @@ from iceexplore.manifests._locations import absolute_entries, joined
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import apply_manifest_dvs
 from iceexplore.manifests._meaning import Meaning
-from iceexplore.manifests._root_v4 import FILE_TYPES, V4_DIALECTS, direct_view, is_manifest, type_problems, v4_root
+from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
 from iceexplore.manifests._source import Loader, Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
 from iceexplore.storage import canonical, is_local, progress
@@ -230,7 +231,7 @@ class ManifestReader:
             )
         entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
         if head.dialect in V4_DIALECTS:
-            problems += type_problems(entries, location, FILE_TYPES)
+            problems += leaf_problems(location, parent.content_type, entries, head.dialect)
         if self._may_be_relative(head.dialect):
             entries, more = absolute_entries(entries, self.metadata.location, location)
             problems += more

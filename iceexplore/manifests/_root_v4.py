@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import Problem, Problems, problem
-from iceexplore.manifests._checks_entries import snapshot_problems
+from iceexplore.errors import Problems, problem
+from iceexplore.manifests._checks_entries import root_entry_problems, snapshot_problems
+from iceexplore.manifests._checks_v4 import FILE_TYPES, root_problems
 from iceexplore.manifests._content_entry import ContentType
 from iceexplore.manifests._inherit import inherit_root
 from iceexplore.manifests._locations import absolute_entries
@@ -16,19 +17,12 @@ from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._source import Loader, Part
 from iceexplore.metadata import Snapshot
 
-__all__ = ["FILE_TYPES", "V4_DIALECTS", "direct_view", "is_direct", "is_manifest", "type_problems", "v4_root"]
+__all__ = ["V4_DIALECTS", "direct_view", "is_direct", "is_manifest", "v4_root"]
 
 #: Dialects whose rows are content entries.
 V4_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
 
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
-#: What a leaf may hold.
-FILE_TYPES = pa.array(
-    [int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32()
-)
-#: What a root may hold.
-KNOWN_TYPES = pa.array([int(t) for t in ContentType], pa.int32())
-
 
 def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
     """Which entries are manifests."""
@@ -45,7 +39,7 @@ def v4_root(
 ) -> Manifest:
     """A root manifest of V4 from its decoded entries; without a snapshot nothing is inherited."""
     head, entries = part.head, part.table
-    problems = [*part.problems, *type_problems(entries, location, KNOWN_TYPES)]
+    problems = [*part.problems, *root_problems(location, entries, head.dialect)]
     if meaning.location is not None:
         entries, more = absolute_entries(entries, meaning.location, location)
         problems += more
@@ -53,6 +47,7 @@ def v4_root(
     if snapshot is not None:
         entries = inherit_root(entries, snapshot, meaning.unpartitioned)
         problems += snapshot_problems(location, entries, snapshot.sequence_number)
+        problems += root_entry_problems(location, entries, meaning.types)
         if not head.is_root and head.header.content is not None and not pc.any(is_manifest(entries)).as_py():
             text = f"The snapshot's root manifest says of itself that it is a {head.header.content} manifest."
             problems.append(
@@ -80,15 +75,3 @@ def direct_view(root: Manifest) -> Manifest | None:
         return None
     mask = is_direct(root.entries)
     return root.only(mask.combine_chunks()) if pc.any(mask).as_py() else None
-
-
-def type_problems(entries: pa.Table, location: str, types: pa.Array) -> list[Problem]:
-    """Entries of a content type that a file of this kind cannot hold."""
-    known = pc.is_in(entries["content_type"], types)
-    count = len(known) - (pc.sum(known).as_py() or 0)
-    if not count:
-        return []
-    row = pc.index(known, False).as_py()
-    text = f"{count} entries have a content type that cannot stand in this file."
-    found = entries["content_type"][row].as_py()
-    return [problem("file-corrupt", f"{location}#entry {row}", text, field="134 content_type", found=found)]

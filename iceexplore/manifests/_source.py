@@ -160,7 +160,7 @@ class Source:
         out: dict[str, Part] = {}
         for name in sorted(names):
             made, more = _make(name, table, head, self.location)
-            if name == "entries" and not is_root:  # here, as it takes long and is kept with the part
+            if name == "entries":  # here, as it takes long and is kept with the part
                 more = [*more, *twice_problems(self.location, made)]
             out[name] = Part(head, made, (*problems, *more))
         return out

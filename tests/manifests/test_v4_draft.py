@@ -37,12 +37,12 @@ def vector(number: int) -> dict[str, Any]:
     return {"location": f"data/{number}.puffin", "offset": 4, "size_in_bytes": 50, "cardinality": number}
 
 
-def manifest(location: str, length: int, *, dv: bytes | None = None, **more: Any) -> dict[str, Any]:
+def manifest(location: str, length: int, *, dv: bytes | None = None, removed: int = 1, **more: Any) -> dict[str, Any]:
     counts = {f"{s}_files_count": 0 for s in ("existing", "deleted", "replaced")}
     rows = {f"{s}_rows_count": 0 for s in ("added", "existing", "deleted", "replaced")}
     info = {"added_files_count": 3, **counts, **rows, "min_sequence_number": 2, "dv": dv}
     if dv is not None:
-        info["dv_cardinality"] = 1
+        info["dv_cardinality"] = removed
     return tracked(
         0, content_type=3, location=location, file_size_in_bytes=length, record_count=3, manifest_info=info, **more
     )
@@ -82,6 +82,18 @@ def test_a_row_with_a_file_and_its_vector_is_two_entries(table: Table) -> None:
     assert tuples.to_pylist() == [first, first, {"1000": None, "1001": None, "1002": 5}, None, None]
 
 
+def test_a_vector_on_what_is_no_data_file(table: Table) -> None:
+    vectors: dict[str, Any] = {"deletion_vector": vector(3)}
+    rows = [tracked(0, **vectors), tracked(1, content_type=2, equality_ids=[1], **vectors), tracked(2, content_type=1)]
+    reader = table.root(rows, v4.draft())
+    root = root_of(reader)
+    assert [(p.code, p.where, p.field, p.found) for p in root.problems] == [
+        ("entry-invalid", f"{root.location}#entry 2", "147 deletion_vector", "POSITION_DELETE"),
+        ("entry-invalid", f"{root.location}#entry 1", "147 deletion_vector", "POSITION_DELETE"),
+        ("entry-invalid", f"{root.location}#entry 2", "143 referenced_file", "POSITION_DELETE"),
+    ]
+
+
 @pytest.mark.parametrize("encode", [encode_manifest_dv, encode_mumbling])
 def test_the_dv_of_a_manifest(table: Table, encode: Any) -> None:
     rows = [tracked(0, deletion_vector=vector(1)), tracked(1), tracked(2, deletion_vector=vector(3))]
@@ -92,7 +104,7 @@ def test_the_dv_of_a_manifest(table: Table, encode: Any) -> None:
     modified = {**tracking, "deleted_positions": changed}
     rows = [
         tracked(9, deletion_vector=vector(9)),
-        manifest(leaf, length, dv=encode(BitMap([0, 1])), status=4, tracking=modified),
+        manifest(leaf, length, dv=encode(BitMap([0, 1])), removed=2, status=4, tracking=modified),
         manifest(leaf, length, dv=encode(BitMap([2])), status=3, tracking=tracking),
     ]
     reader = table.root(rows, v4.draft())
@@ -102,7 +114,7 @@ def test_the_dv_of_a_manifest(table: Table, encode: Any) -> None:
         (0, 0, 1), (0, 1, 1), (1, 3, 4), (1, 5, 1), (2, 3, 3), (2, 5, 3),
     ]  # fmt: skip
     assert got[3]["referenced_file"] == got[3]["location"] == leaf
-    assert (got[3]["record_count"], got[3]["snapshot_id"]) == (1, 77)
+    assert (got[3]["record_count"], got[3]["snapshot_id"]) == (2, 77)
     assert live(root.entries).to_pylist() == [True, True, True, True, False, False]
     direct, made = reader.leaves(root)
     assert direct.entries["ordinal"].to_pylist() == [0, 0]

@@ -13,7 +13,7 @@ from pyroaring import BitMap, BitMap64
 
 from iceexplore.deletes import encode_deletion_vector, encode_mumbling
 from iceexplore.errors import FileMissingError, FormatError, Problems
-from iceexplore.manifests import ManifestReader, encode_manifest_dv, live, read_manifest_dv
+from iceexplore.manifests import CONTENT_NAMES, ManifestReader, encode_manifest_dv, live, read_manifest_dv
 from iceexplore.manifests._manifest_dv import decode_manifest_dv
 from tests.manifests import v4_files as v4
 from tests.manifests.conftest import avro as v3_avro
@@ -48,11 +48,11 @@ FORMS = {
 def test_forms_and_places(table: Table, form: str, place: str) -> None:
     content = FORMS[form]
     if place == "inline":
-        vector: Any = lambda leaf: v4.dv_row(leaf, content)  # noqa: E731
+        vector: Any = lambda leaf: v4.dv_row(leaf, content, record_count=2)  # noqa: E731
     else:
         file = table.put("dv.puffin", b"PFA1" + content + b"rest")
         at = {"offset": 4, "size_in_bytes": len(content)}
-        vector = lambda leaf: v4.dv_row(leaf, None, location=file, deletion_vector=at)  # noqa: E731
+        vector = lambda leaf: v4.dv_row(leaf, None, location=file, deletion_vector=at, record_count=2)  # noqa: E731
     reader, root, leaf = leaf_of(table, vector)
     assert leaf.entries["manifest_dv"].to_pylist() == [None, 1, None, 1, None]
     assert live(leaf.entries).to_pylist() == [True, False, True, False, True]
@@ -62,8 +62,8 @@ def test_forms_and_places(table: Table, form: str, place: str) -> None:
 
 
 def test_two_with_different_status_both_apply(table: Table) -> None:
-    old = lambda leaf: v4.dv_row(leaf, ROARING(0, 2), status=0)  # noqa: E731
-    new = lambda leaf: v4.dv_row(leaf, ROARING(2, 4), status=1)  # noqa: E731
+    old = lambda leaf: v4.dv_row(leaf, ROARING(0, 2), status=0, record_count=2)  # noqa: E731
+    new = lambda leaf: v4.dv_row(leaf, ROARING(2, 4), status=1, record_count=2)  # noqa: E731
     gone = lambda leaf: v4.dv_row(leaf, ROARING(1), status=2)  # noqa: E731
     reader, _, leaf = leaf_of(table, new, gone, old)
     assert leaf.entries["manifest_dv"].to_pylist() == [3, None, 3, None, 1]
@@ -79,11 +79,71 @@ def test_two_with_one_status_are_a_problem(table: Table) -> None:
 
 
 def test_positions_past_the_leaf(table: Table) -> None:
-    reader, root, leaf = leaf_of(table, lambda leaf: v4.dv_row(leaf, encode_manifest_dv(BitMap(range(4, 1 << 24)))))
+    past = encode_manifest_dv(BitMap(range(4, 1 << 24)))
+    reader, root, leaf = leaf_of(table, lambda leaf: v4.dv_row(leaf, past, record_count=(1 << 24) - 4))
     assert leaf.entries["manifest_dv"].to_pylist() == [None] * 4 + [1]
     (item,) = reader.problems
     assert (item.code, item.where) == ("manifest-dv-invalid", f"{root.location}#entry 1")
     assert (item.found, item.expected) == (str((1 << 24) - 1), "5")
+
+
+def test_one_that_counts_other_entries_than_it_removes(table: Table) -> None:
+    reader, root, leaf = leaf_of(table, lambda leaf: v4.dv_row(leaf, ROARING(1, 3), record_count=3))
+    assert leaf.entries["manifest_dv"].to_pylist() == [None, 1, None, 1, None]
+    (item,) = reader.problems
+    assert (item.code, item.where, item.severity) == ("count-mismatch", f"{root.location}#entry 1", "warning")
+    assert (item.field, item.found, item.expected) == ("103 record_count", "3", "2")
+
+
+AT = {"offset": 4, "size_in_bytes": 9}
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "found", "text"),
+    [
+        (v4.dv_row("leaf", ROARING(1)) | {"deletion_vector": {"inline_content": ROARING(1), **AT}}, "147", 5, "both"),
+        (v4.dv_row("leaf", ROARING(1)) | {"referenced_file": None}, "143", 5, "is not said"),
+        (v4.data_row(8, content_type=1, referenced_file="x"), "147", 1, "must have"),
+        (v4.data_row(8, content_type=1, deletion_vector=AT), "143", 1, "is not said"),
+        (
+            v4.data_row(8, content_type=1, referenced_file="x", deletion_vector={"inline_content": ROARING(1)}),
+            "147", 1, "inline",
+        ),
+        (v4.data_row(8, deletion_vector=AT), "147", 0, "it is not applied"),
+        (v4.manifest_row("d", 9, 1, kind=4, manifest_stats=None), "521", 4, "which a manifest must have"),
+        (v4.data_row(8, manifest_stats={"added_files_count": 1}), "521", 0, "only manifests"),
+    ],
+)  # fmt: skip
+def test_an_entry_of_the_root_that_breaks_the_rules_of_its_type(
+    table: Table, row: dict[str, Any], field: str, found: int, text: str
+) -> None:
+    def made(leaf: str) -> dict[str, Any]:
+        return row | {"referenced_file": leaf} if row["referenced_file"] == "leaf" else row
+
+    row = {"referenced_file": None, **row}
+    _, root, _ = leaf_of(table, made)
+    (item,) = root.problems
+    assert (item.code, item.where, item.severity) == ("entry-invalid", f"{root.location}#entry 1", "warning")
+    assert (str(item.field)[:3], item.found) == (field, CONTENT_NAMES[found])
+    assert text in item.text
+    assert not leaf_of(table, lambda leaf: made(leaf) | {"version_info": v4.versions(2)})[1].problems
+
+
+@pytest.mark.parametrize(("kind", "more"), [(3, {"content_type": 2, "equality_ids": [1]}), (4, {})])
+def test_a_leaf_of_another_kind_than_its_root_says(table: Table, kind: int, more: dict[str, Any]) -> None:
+    right: dict[str, Any] = {"content_type": 2, "equality_ids": [1]} if kind == 4 else {}
+    rows = [v4.data_row(0, **right), v4.data_row(1, **more), v4.data_row(2, **more)]
+    leaf, length = table.write("a", v4.proposal(), rows, "data")
+    reader = table.root([v4.manifest_row(leaf, length, 3, kind=kind)])
+    (item,) = reader.leaf(root_of(reader), 0).problems
+    assert (item.code, item.where, item.field) == ("entry-invalid", f"{leaf}#entry 1", "134 content_type")
+    assert f"a {'data' if kind == 3 else 'delete'} manifest, and 2 of its entries" in item.text
+
+
+def test_a_file_twice_in_a_root_and_an_entry_without_numbers(table: Table) -> None:
+    _, root, _ = leaf_of(table, v4.data_row(8), v4.data_row(8), v4.data_row(9, status=0))
+    found = [(p.code, p.where) for p in root.problems]
+    assert found == [("sequence-number", f"{root.location}#entry 3"), ("file-twice", root.location)]
 
 
 @pytest.mark.parametrize(

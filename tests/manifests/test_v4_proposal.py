@@ -125,7 +125,7 @@ def test_all_types_in_a_root(table: Table, key: str, table2: bool) -> None:
             "referenced_file": "s3://b/t/data/00005.parquet",
             "file_format": "PUFFIN",
         },
-        {**v4.data_row(7, status=EXISTING), "content_type": 2, "equality_ids": [1, 2]},
+        {**v4.data_row(7, version_info=v4.versions(EXISTING, None, 6)), "content_type": 2, "equality_ids": [1, 2]},
         v4.manifest_row(leaf, length, 2, first_row_id=40),
         v4.manifest_row("s3://b/t/d", 9, 1, kind=4, status=DELETED, referenced_file=leaf),
         v4.dv_row(leaf, bytes.fromhex("3a30000001000000000000001000000001 00".replace(" ", "")), location=None),
@@ -165,7 +165,7 @@ def test_all_types_in_a_root(table: Table, key: str, table2: bool) -> None:
     assert got[4]["referenced_file"] == leaf
     assert got[5]["location"] == leaf  # an inline one has none of its own
     # sequence numbers are inherited by ADDED entries alone, the snapshot by all
-    assert [e["sequence_number"] for e in got] == [7, 7, None, 7, None, 7]
+    assert [e["sequence_number"] for e in got] == [7, 7, 6, 7, None, 7]
     assert [e["snapshot_id"] for e in got] == [77] * 6
 
     direct = reader.direct(root)
