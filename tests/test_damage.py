@@ -210,6 +210,22 @@ def test_a_vector_that_has_no_place(tmp_path: Path) -> None:
     assert found.field == "content_offset"
 
 
+def test_a_drawing_does_not_make_a_scan_refuse(tmp_path: Path) -> None:
+    merge_on_read = {"write.delete.mode": "merge-on-read"}
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=4, properties=merge_on_read)
+    lab.append({"id": [1, 2]})
+    lab.delete("id = 2")
+    vector = Path(lab.inspect.delete_files()["file_path"].iloc[0])
+    vector.unlink()
+    t = ix.open(tmp_path / "t")
+    assert "cannot be read" in t.tree(style="seed").to_text()
+    assert {p.where for p in t.problems} == {str(vector)}
+    assert not t.plan().notes
+    assert t.to_arrow("id > 2").num_rows == 0
+    with pytest.raises(ix.FileMissingError, match=vector.name):
+        t.to_arrow()
+
+
 def _root_of_v4(folder: Path, change: Callable[[list[dict[str, Any]]], None]) -> tuple[ix.Table, Path]:
     """A V4 table with a manifest DV (entry 2 of its root), its root changed, and the root."""
     s = ix.empty({"id": "long"}, format_version=4, leaf_entries=2, flush_data_files=0)

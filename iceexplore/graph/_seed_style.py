@@ -237,15 +237,17 @@ class _Builder:
             return ()
         vector = entry["deletion_vector"]
         place = vector["offset"], vector["size_in_bytes"]
+        where = f"{root.location}#entry {row}"
         try:
             if content == ContentType.MANIFEST_DV or None in place:  # inline, or it is said that nothing is there
                 found = read_manifest_dv(self.state.storage, root, row)
             else:
                 from iceexplore.deletes import read_deletion_vector
 
+                where = entry["location"]  # the root itself is whole: plans go by what is wrong with it
                 found = read_deletion_vector(self.state.storage, entry["location"], *place)
         except IceexploreError as error:
-            self.state.problems.add_error(error, f"{root.location}#entry {row}")
+            self.state.problems.add_error(error, where)
             return (("cannot be read", ""),)
         first = [str(p) for p in _first(found, self.max_rows)]
         more = len(found) - len(first)
