@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
-from iceexplore.manifests._columns import HAS_TUPLE, whole
+from iceexplore.manifests._columns import HAS_TUPLE, bool_array, whole
 from iceexplore.manifests._content_stats import TypedStats
 from iceexplore.manifests._layout import Layout
 from iceexplore.manifests._meaning import Meaning
@@ -82,11 +82,53 @@ def rebuilt_partition(
     arrays, problems = [], []
     for field, rows in fields.values():
         made, trouble = _one(field, len(entries), stats, kept, layout, meaning, location)
+        if stats is not None and made.null_count < len(made):
+            spread = _spread(field, made, stats, meaning) & rows
+            if spread.any():
+                trouble.append(_spread_problem(field, entries, spread, location))
         everywhere = bool(rows.all())
         arrays.append(made if everywhere else pc.if_else(pa.array(rows), made, pa.scalar(None, made.type)))
         problems += trouble
     mask = None if partitioned.all() else pa.array(~partitioned)
     return pa.StructArray.from_arrays(arrays, names=[str(i) for i in fields], mask=mask), problems
+
+
+def _spread(field: PartitionField, made: pa.Array, stats: TypedStats, meaning: Meaning) -> np.ndarray:
+    """Where a value was taken from a lower bound whose upper one is another: it may be the value's beginning alone.
+
+    Not where a file keeps its tuple: that is no bound then, but for the odd value that is as short as one.
+    """
+    out = np.zeros(len(made), dtype=np.bool_)
+    places = _places(field, meaning)
+    for field_id in dict.fromkeys(i for i, name in places if name == "upper"):
+        if not (stats.has(field_id, "lower") and stats.has(field_id, "upper")):
+            continue
+        lower, upper = (_bytes(stats.values(field_id, n, stats.column_type(field_id))[0]) for n in ("lower", "upper"))
+        if lower.type != upper.type or pa.types.is_nested(lower.type) or pa.types.is_null(lower.type):
+            continue
+        differ = pc.not_equal(lower, upper)
+        if pa.types.is_floating(lower.type):
+            differ = pc.and_(differ, pc.invert(pc.is_nan(lower)))
+        taken = _bytes(made)
+        if taken.type == lower.type:
+            differ = pc.and_(differ, pc.equal(taken, lower))
+        out |= bool_array(differ)
+    return out
+
+
+def _bytes(values: pa.Array) -> pa.Array:
+    return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
+
+
+def _spread_problem(field: PartitionField, entries: pa.Table, spread: np.ndarray, location: str) -> Problem:
+    rows = np.flatnonzero(spread)
+    what = "A file has" if len(rows) == 1 else f"{len(rows)} files have"
+    text = (
+        f"{what} two bounds where partition field {field.name!r} has one value, perhaps cut: of which partition it is "
+        "cannot be told, and readers that take a bound for the value lose rows."
+    )
+    place = f"{location}#entry {entries['ordinal'][int(rows[0])].as_py()}"
+    return problem("entry-invalid", place, text, field="149 content_stats")
 
 
 def expression_of(field: PartitionField, expressions: Mapping[int, Expression]) -> Expression | None:

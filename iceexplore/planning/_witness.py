@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import PartitionSpec, TableMetadata, Type
-from iceexplore.planning._evidence import Evidence, Mask, known
+from iceexplore.planning._evidence import Evidence, Mask, comparable, known
 from iceexplore.planning._expression import Expression, Predicate
 from iceexplore.planning._judge import all_masks, any_mask, may_match, must_match, walk
 from iceexplore.planning._partition_values import PartitionColumn, partition_columns
@@ -170,7 +170,7 @@ class FileWitnesses:
                 found = self._value(column.key)
                 if found is not None:
                     field = column.field
-                    where = self._believed(found, p.field_id, mine)
+                    where = self._believed(found, p.field_id, mine, field.transform)
                     where = believed(found, where, field.transform, p.field_id, self._metadata)
                     out.append(Witness(may, must, found, where, "partition", field.name, field.transform, column.type))
         return out
@@ -199,13 +199,19 @@ class FileWitnesses:
             self._values[key] = Evidence.of_values(values)
         return self._values[key]
 
-    def _believed(self, found: Evidence, field_id: int, mine: Mask | None) -> Mask | None:
-        """Not a null where the column has bounds: that value was not readable, or is missing."""
+    def _believed(self, found: Evidence, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
+        """Not a null where the column has bounds: that value was not readable, or is missing.
+
+        Nor, of V4, whose values are rebuilt from them, the lower bound of an identity that has another upper one.
+        """
         stats = self._batch.stats.get(field_id)
-        if stats is None or not found.all_null.any():
+        if stats is None:
             return mine
         lower, upper = (pc.struct_field(stats, [stats.type.get_field_index(n)]) for n in ("lower", "upper"))
         doubted: Mask = found.all_null & (np.asarray(lower.is_valid()) | np.asarray(upper.is_valid()))
+        if transform == "identity" and lower.type == found.lower.type and not pa.types.is_nested(lower.type):
+            low, high, value = (comparable(side) for side in (lower, upper, found.lower))
+            doubted |= known(pc.equal(value, low)) & known(pc.less(low, high))
         if not doubted.any():
             return mine
         return ~doubted if mine is None else mine & ~doubted

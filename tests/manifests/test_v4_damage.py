@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 
+import iceexplore as ix
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import read_header
 from iceexplore.manifests import Manifest, ManifestReader, encode_manifest_dv, open_manifest
@@ -200,3 +201,21 @@ def test_damaged_statistics_cost_no_entry(tmp_path: Path, count: int, parts: set
     CACHE.clear()
     with pytest.raises(IceexploreError, match="Parquet page"):
         _show(table.reader(strict=True).leaf(root_of(table.reader()), 0, parts))
+
+
+def test_an_identity_partition_that_is_cut_is_told_and_does_not_prune(tmp_path: Path) -> None:
+    table = Table(tmp_path, "parquet")
+    low = {2: "aver", 101: dt.date(2024, 1, 2)}
+    cut, sound = stats_row(0, low, partition_spec_id=1), stats_row(1, low, partition_spec_id=1)
+    cut["content_stats"]["c2"]["upper_bound"] = "aves"
+    fields = v4.proposal([v4.column_stats(2, "string"), v4.column_stats(101, "date")])
+    leaf, length = table.write("a", fields, [cut, sound], "data")
+    table.root([v4.manifest_row(leaf, length, 2)])
+    t = ix.open(table.folder)
+    want = {"name = 'average'": [0], "name = 'aver'": [0, 1], "name != 'aver'": [0], "name = 'b'": []}
+    for where, files in want.items():
+        tasks = t.plan(where).tasks
+        assert sorted(int(p[-13:-8]) for p in tasks["file_path"]) == files, where
+    (item,) = t.problems
+    assert (item.code, item.where, item.field) == ("entry-invalid", f"{leaf}#entry 0", "149 content_stats")
+    assert "field 'name' has one value" in item.text
