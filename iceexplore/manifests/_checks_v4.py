@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._columns import bool_array, whole
 from iceexplore.manifests._content_entry import CONTENT_NAMES, ContentType, live
+from iceexplore.storage import canonical
 
-__all__ = ["FILE_TYPES", "leaf_problems", "root_problems"]
+__all__ = ["FILE_TYPES", "affinity_problems", "leaf_problems", "root_problems"]
 
 #: What a leaf may hold.
 FILE_TYPES = pa.array(
@@ -33,6 +34,26 @@ _REFERENCED = "143 referenced_file"
 def root_problems(location: str, entries: pa.Table, dialect: str) -> list[Problem]:
     """The rows of a root, each by itself."""
     return [*_type_problems(entries, location, KNOWN_TYPES), *_field_problems(location, entries, dialect)]
+
+
+def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
+    """Delete manifests of a root, locations absolute, that are affiliated to no data manifest of it."""
+    kind, alive = _ints(entries, "content_type"), bool_array(live(entries))
+    named = bool_array(whole(entries["referenced_file"]).is_valid())
+    rows = np.flatnonzero((kind == ContentType.DELETE_MANIFEST) & alive & named)
+    if not len(rows):
+        return []
+    leaves = entries["location"].filter(pa.array((kind == ContentType.DATA_MANIFEST) & alive))
+    known = {canonical(leaf) for leaf in leaves.to_pylist() if leaf}
+    owners = entries["referenced_file"].take(pa.array(rows)).to_pylist()
+    lost = [(int(row), owner) for row, owner in zip(rows, owners, strict=True) if canonical(owner) not in known]
+    if not lost:
+        return []
+    row, owner = lost[0]
+    what = "A delete manifest is" if len(lost) == 1 else f"{len(lost)} delete manifests are"
+    text = f"{what} affiliated to no data manifest of this root: readers that go by it leave out the deletes."
+    place = f"{location}#entry {entries['ordinal'][row].as_py()}"
+    return [problem("entry-invalid", place, text, field=_REFERENCED, found=owner)]
 
 
 def leaf_problems(location: str, stated: int, entries: pa.Table, dialect: str) -> list[Problem]:
@@ -87,7 +108,8 @@ def _field_problems(location: str, entries: pa.Table, dialect: str) -> list[Prob
         bool_array(pc.struct_field(vector, n).is_valid()) for n in ("inline_content", "offset", "size_in_bytes")
     )
     data_dv, leaf_dv = kind == ContentType.POSITION_DELETE, kind == ContentType.MANIFEST_DV
-    manifests = (kind == ContentType.DATA_MANIFEST) | (kind == ContentType.DELETE_MANIFEST)
+    data_manifests = kind == ContentType.DATA_MANIFEST
+    manifests = data_manifests | (kind == ContentType.DELETE_MANIFEST)
     counted = bool_array(whole(entries["manifest_stats"]).is_valid())
     unnamed = bool_array(whole(entries["referenced_file"]).is_null())
     # The draft has vectors on the entries that they delete from: such a row has become two entries here.
@@ -106,6 +128,11 @@ def _field_problems(location: str, entries: pa.Table, dialect: str) -> list[Prob
             "a deletion_vector that is both inline and in a file: readers may take either.",
         ),
         ((data_dv | leaf_dv) & unnamed, _REFERENCED, "no referenced_file: what they delete from is not said."),
+        (
+            ~unnamed & ((kind == ContentType.DATA) | (kind == ContentType.EQUALITY_DELETE) | data_manifests),
+            _REFERENCED,
+            "a referenced_file, which only vectors and delete manifests have: affinity goes one way.",
+        ),
         (manifests & ~counted, _STATS, "no manifest_stats, which a manifest must have: nothing is known of it unread."),
         (counted & ~manifests, _STATS, "manifest_stats, which only manifests have."),
     ]

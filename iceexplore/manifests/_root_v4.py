@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problems, problem
 from iceexplore.manifests._checks_entries import root_entry_problems, snapshot_problems
-from iceexplore.manifests._checks_v4 import FILE_TYPES, root_problems
+from iceexplore.manifests._checks_v4 import FILE_TYPES, affinity_problems, root_problems
 from iceexplore.manifests._content_entry import ContentType
 from iceexplore.manifests._inherit import inherit_root
 from iceexplore.manifests._locations import absolute_entries
@@ -43,7 +43,7 @@ def v4_root(
     if meaning.location is not None:
         entries, more = absolute_entries(entries, meaning.location, location)
         problems += more
-    problems += stray_problems(entries, location)
+    problems += [*stray_problems(entries, location), *affinity_problems(location, entries)]
     if snapshot is not None:
         entries = inherit_root(entries, snapshot, meaning.unpartitioned)
         problems += snapshot_problems(location, entries, snapshot.sequence_number)

@@ -112,6 +112,8 @@ AT = {"offset": 4, "size_in_bytes": 9}
         (v4.data_row(8, deletion_vector=AT), "147", 0, "it is not applied"),
         (v4.manifest_row("d", 9, 1, kind=4, manifest_stats=None), "521", 4, "which a manifest must have"),
         (v4.data_row(8, manifest_stats={"added_files_count": 1}), "521", 0, "only manifests"),
+        (v4.data_row(8, referenced_file="x"), "143", 0, "one way"),
+        (v4.manifest_row("d", 9, 1, referenced_file="x"), "143", 3, "one way"),
     ],
 )  # fmt: skip
 def test_an_entry_of_the_root_that_breaks_the_rules_of_its_type(
@@ -127,6 +129,19 @@ def test_an_entry_of_the_root_that_breaks_the_rules_of_its_type(
     assert (str(item.field)[:3], item.found) == (field, CONTENT_NAMES[found])
     assert text in item.text
     assert not leaf_of(table, lambda leaf: made(leaf) | {"version_info": v4.versions(2)})[1].problems
+
+
+def test_a_delete_manifest_that_is_affiliated_to_none(table: Table) -> None:
+    _, root, _ = leaf_of(
+        table,
+        lambda leaf: v4.manifest_row("d", 9, 1, kind=4, referenced_file=f"file:{leaf}"),
+        *(v4.manifest_row(name, 9, 1, kind=4, referenced_file="/gone") for name in "ef"),
+        v4.manifest_row("g", 9, 1, kind=4, status=2, referenced_file="/gone"),
+    )
+    (item,) = root.problems
+    assert (item.code, item.where, item.field) == ("entry-invalid", f"{root.location}#entry 2", "143 referenced_file")
+    assert item.found == "/gone"
+    assert "2 delete manifests are affiliated to no" in item.text
 
 
 @pytest.mark.parametrize(("kind", "more"), [(3, {"content_type": 2, "equality_ids": [1]}), (4, {})])
