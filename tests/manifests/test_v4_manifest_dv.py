@@ -158,7 +158,7 @@ def test_a_leaf_of_another_kind_than_its_root_says(table: Table, kind: int, more
 def test_a_file_twice_in_a_root_and_an_entry_without_numbers(table: Table) -> None:
     _, root, _ = leaf_of(table, v4.data_row(8), v4.data_row(8), v4.data_row(9, status=0))
     found = [(p.code, p.where) for p in root.problems]
-    assert found == [("sequence-number", f"{root.location}#entry 3"), ("file-twice", root.location)]
+    assert found == [("file-twice", root.location), ("sequence-number", f"{root.location}#entry 3")]
 
 
 @pytest.mark.parametrize(
