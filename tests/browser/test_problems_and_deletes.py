@@ -119,6 +119,12 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         page.get_by_role("button", name="Try again").click()
         bare.idle()
         assert f"{count} deleted of" in page.locator(".ice-vector-head").inner_text()
+        page.get_by_role("button", name="Positions").click()
+        bare.idle()
+        page.get_by_label("Filter Deleted positions").focus()
+        widget.select("table")
+        bare.push()  # which has no positions: their table goes
+        assert page.evaluate("document.activeElement.closest('.ice-vectors') !== null"), "not the page"
 
 
 def test_the_explorer_shows_deletes_of_what_is_selected(browser: Any) -> None:

@@ -44,8 +44,9 @@ export function vectorsView(model) {
     const some = has() && vector().cardinality;
     const now = some ? table : "all";
     const { snapshot } = model.get("selection");
-    tables.positions.element.hidden = now === "all";
-    tables.deletes.element.hidden = now !== "all" || !snapshot;
+    const hide = (one, yes) => keepFocus(one.element, () => (one.element.hidden = yes), () => tabs.querySelector("button"));
+    hide(tables.positions, now === "all");
+    hide(tables.deletes, now !== "all" || !snapshot);
     const [grid, of, name] = now === "all" ? ["deletes", snapshot, "all"] : ["positions", `${vector().node}\n${vector().path}`, now];
     const page = model.get("pages")[grid] ?? {};
     if (of && (page.of !== of || page.table !== name)) tables[grid].show(of, name);
