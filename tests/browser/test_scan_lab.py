@@ -222,6 +222,10 @@ def test_by_keys_alone(shown: BarePage) -> None:
     page.get_by_role("button", name="Try again").focus()
     press("Enter")
     assert "ranges of files" in pane.inner_text()
+    lab(page).locator("[role=treeitem][tabindex='0']").focus()
+    shown.widget.scan_filter = "ridr = 5"
+    shown.push()  # the tree goes
+    assert page.evaluate("document.activeElement.textContent") == "Plan", "not the page"
 
 
 @pytest.mark.parametrize("theme", ["light"])
