@@ -210,6 +210,27 @@ def test_a_vector_that_has_no_place(tmp_path: Path) -> None:
     assert found.field == "content_offset"
 
 
+@pytest.mark.parametrize("version", [2, 4])
+def test_a_data_file_that_two_manifests_hold(tmp_path: Path, version: int) -> None:
+    layout = {"flush_data_files": 0} if version == 4 else {}
+    s = ix.empty({"id": "long"}, format_version=version, **layout)  # type: ignore[arg-type]
+    files = [{"location": f"/w/{i}.parquet", "record_count": 10 + i, "file_size_in_bytes": 9} for i in range(3)]
+    for file in files[:2]:
+        s.append([file])
+    s.append([files[2], files[0] | {"record_count": 7}], check_duplicates=False)
+    t = s.at(ref="main")
+    assert t.count() == 40
+    (found,) = t.problems
+    assert (found.code, found.where, found.severity) == ("file-twice", "/w/0.parquet", "warning")
+    assert "live in 2 manifests: its rows" in found.text
+    assert str(found.found).count(", ") == 1
+    s.delete_files(["/w/1.parquet"])
+    assert len(s.plan("id > 5").tasks) == 3
+    assert "live in 2 manifests" in repr(s.problems)
+    clean = s.at(snapshot=s.snapshots[1].snapshot_id)
+    assert clean.count() == 21
+
+
 def test_a_drawing_does_not_make_a_scan_refuse(tmp_path: Path) -> None:
     merge_on_read = {"write.delete.mode": "merge-on-read"}
     lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=4, properties=merge_on_read)

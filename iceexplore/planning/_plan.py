@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from iceexplore.errors import problem
 from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, whole
 from iceexplore.planning._delete_lists import no_lists
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._filter import Filter, make_filter
@@ -87,6 +90,8 @@ def plan_scan(
     files, root_row, whole = united([p for each in picked for p in each])
     leaves = tuple(p.leaf for each in picked for p in each)
     matched = _no_deletes(len(files))
+    if appends is None and sum(p.leaf.kept_files > 0 for each in picked for p in each) > 1:
+        _note_twice(state, scans[0], files, root_row)
     if appends is None and len(files):
         held = np.array([e.root_row for e in leaves if e.kept_files and e.root_row is not None], dtype=np.int64)
         places = _delete_rows(state, scans[0], wanted, held)
@@ -161,6 +166,26 @@ def _damage(
     if lost:
         out.append(f"Deletes are missing from this plan, so deleted rows come back: {_some(lost)}")
     return out
+
+
+def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: pa.Int64Array) -> None:
+    """Note data files that several manifests hold; what one manifest holds twice was told when it was read."""
+    places = whole(files.entries["location"])
+    if pc.count_distinct(places, mode="only_valid").as_py() + places.null_count == len(places):
+        return
+    pairs = pa.table({"file": places, "leaf": root_row}).filter(places.is_valid()).group_by(["file", "leaf"])
+    counts = pairs.aggregate([]).group_by("file").aggregate([("leaf", "count", pc.CountOptions(mode="all"))])
+    again = counts.filter(pc.greater(counts["leaf_count"], 1))
+    if not len(again):
+        return
+    first = again["file"][0].as_py()
+    rows = pc.unique(root_row.filter(pc.equal(places, first)))
+    names = scan.root.entries["location"].take(rows).to_pylist()
+    held = ", ".join(scan.root.location if name is None else name for name in names)
+    more = "" if len(again) == 1 else f" (and {len(again) - 1} other data files are in several)"
+    text = f"The data file is live in {len(names)} manifests{more}: its rows are read as often."
+    how: dict[str, Any] = {"field": "100 file_path", "severity": "warning"}
+    state.problems.add(problem("file-twice", first, text, found=held, **how))
 
 
 def _some(names: list[str]) -> str:
