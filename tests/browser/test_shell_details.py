@@ -282,6 +282,26 @@ def test_where_jupyterlab_is_not(browser: Any) -> None:
             )
 
 
+def test_no_white_frame_in_vs_code(browser: Any) -> None:
+    with bare_page(browser, Timeline(ix.sample("trips"))) as bare:
+        # what it puts each widget in, and says of these, whatever the theme
+        bare.page.add_style_tag(content=".cell-output-ipywidget-background { background: white !important; }")
+        behind = bare.page.evaluate(
+            """() => {
+              const host = document.querySelector(".ice-host");
+              const boxes = [0, 1, 2].map(() => document.createElement("div"));
+              for (const box of boxes) box.className = "cell-output-ipywidget-background";
+              const [output, area, others] = boxes;
+              others.innerHTML = "<label>Black on white, as ipywidgets has it</label>";
+              host.replaceWith(output, others);
+              output.append(area);
+              area.append(host);
+              return boxes.map((box) => getComputedStyle(box).backgroundColor);
+            }"""
+        )
+        assert behind == ["rgba(0, 0, 0, 0)", "rgba(0, 0, 0, 0)", "rgb(255, 255, 255)"]
+
+
 def test_a_page_made_of_kept_state(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget) as bare:
