@@ -302,6 +302,36 @@ def test_no_white_frame_in_vs_code(browser: Any) -> None:
         assert behind == ["rgba(0, 0, 0, 0)", "rgba(0, 0, 0, 0)", "rgb(255, 255, 255)"]
 
 
+def test_more_contrast_where_it_is_asked_for(browser: Any) -> None:
+    colours = """() => {
+      const probe = document.createElement("span");
+      document.querySelector(".ice-widget").append(probe);
+      const found = ["ink", "muted", "accent"].map((name) => {
+        probe.style.color = `var(--ice-${name})`;
+        return getComputedStyle(probe).color;
+      });
+      probe.remove();
+      return found;
+    }"""
+    with bare_page(browser, Timeline(ix.sample("trips"))) as bare:
+        page, body = bare.page, bare.page.locator("body")
+        body.evaluate("(body) => delete body.dataset.jpThemeLight")
+        for kind, accent in (("dark", "rgb(143, 220, 255)"), ("light", "rgb(0, 79, 124)")):
+            plain = "(body, kind) => { body.className = body.dataset.vscodeThemeKind = `vscode-${kind}`; }"
+            body.evaluate(plain, kind)
+            ink, muted, _ = page.evaluate(colours)
+            assert ink != muted
+            page.emulate_media(contrast="more")
+            page.locator(".ice-widget[data-ice-contrast]").wait_for(timeout=2_000)
+            assert page.evaluate(colours) == [ink, ink, accent], "as the system asks"
+            page.emulate_media(contrast="no-preference")
+            page.locator(".ice-widget:not([data-ice-contrast])").wait_for(timeout=2_000)
+            # VS Code's names for its themes of high contrast: the system has not been asked
+            body.evaluate("(body) => { body.className += ' vscode-high-contrast'; }")
+            page.locator(".ice-widget[data-ice-contrast]").wait_for(timeout=2_000)
+            assert page.evaluate(colours) == [ink, ink, accent], "as VS Code's theme asks"
+
+
 def test_a_page_made_of_kept_state(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget) as bare:

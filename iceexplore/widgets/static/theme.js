@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 
 const DARK = "(prefers-color-scheme: dark)";
+const CONTRAST = "(prefers-contrast: more)";
 const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen"];
 
 // Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
@@ -31,11 +32,16 @@ function watch(model, nodes, attributes, medias, run) {
   });
 }
 
-// Keeps data-ice-theme right while the page's theme changes.
+// Keeps data-ice-theme right while the page's theme changes, and data-ice-contrast, which is there where more contrast is
+// asked for: by the system, or by a theme of VS Code, of which the system need not know.
 export function followTheme(model, root) {
-  const apply = () => (root.dataset.iceTheme = theme());
+  const medias = [DARK, CONTRAST].map((query) => matchMedia(query));
+  const apply = () => {
+    root.toggleAttribute("data-ice-contrast", medias[1].matches || document.body.classList.contains("vscode-high-contrast"));
+    root.dataset.iceTheme = theme();
+  };
   apply();
-  watch(model, [document.body, document.documentElement], { attributes: true }, [matchMedia(DARK)], apply);
+  watch(model, [document.body, document.documentElement], { attributes: true }, medias, apply);
 }
 
 // Calls `run` when a box has another size, and when it comes into the page.
@@ -50,7 +56,7 @@ export function resized(model, box, run) {
 // `resized`; with every change of them `run` is.
 export function inks(model, box, run, resize) {
   const probe = el("span", { hidden: true });
-  const medias = ["(forced-colors: active)", "(prefers-contrast: more)"].map((query) => matchMedia(query));
+  const medias = [matchMedia("(forced-colors: active)")];
   const found = {};
   let host = null;
   box.append(probe);
@@ -67,7 +73,7 @@ export function inks(model, box, run, resize) {
       host = box.closest("[data-ice-theme]");
       if (!host) return;
       // A theme's style sheet may come later.
-      watch(model, [host], { attributeFilter: ["data-ice-theme"] }, medias, () => (read(), setTimeout(read, 400)));
+      watch(model, [host], { attributeFilter: ["data-ice-theme", "data-ice-contrast"] }, medias, () => (read(), setTimeout(read, 400)));
       read();
     }
     resize();
