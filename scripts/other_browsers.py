@@ -105,6 +105,8 @@ def shown(engine: Engine, url: str) -> None:
     """Open a page, until its widget is there and has nothing to do."""
     engine.goto(url)
     until(engine, "the widget is drawn", "document.querySelector('.ice-widget[aria-busy=false]')")
+    time.sleep(0.3)  # until the picture has its place, and for what is asked once it is seen
+    until(engine, "Python has answered", "window.ice && !ice.waiting")
 
 
 def click(engine: Engine, query: str) -> None:
@@ -193,8 +195,6 @@ def tried(name: str, engine: Engine, pictures: Path | None) -> list[str]:
     def drawn(widget: Face, theme: str, file: str) -> None:
         with served(widget, theme) as url:
             shown(engine, url)
-            time.sleep(0.3)  # what it asks for once it is seen
-            until(engine, "Python has answered", "window.ice && !ice.waiting")
             if pictures is not None:
                 (pictures / f"{name}-{file}.png").write_bytes(engine.shot())
 
