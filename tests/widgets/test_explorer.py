@@ -269,7 +269,7 @@ def test_assets_are_small_and_fetch_nothing() -> None:
     module = gzip.decompress(b64decode(sent.partition('atob("')[2].partition('")')[0])).decode()
     css = style_sheet()
     assert module.startswith(script("explorer.explorerView").partition("\nexport default")[0])
-    assert len(sent) < 45_000
+    assert len(sent) < 45_000 and len(module) < 85_000
     assert "http" not in sent
     assert "import{" not in module
     assert "//" not in module.replace("http://www.w3.org/2000/svg", "")
