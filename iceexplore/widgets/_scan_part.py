@@ -10,13 +10,14 @@ import traitlets
 from iceexplore.errors import OptionError
 from iceexplore.graph import json_safe
 from iceexplore.widgets._assets import packed, script
+from iceexplore.widgets._blocks import Block
 from iceexplore.widgets._face import shown
 from iceexplore.widgets._scan_plans import ShownPlan
 from iceexplore.widgets._scan_rows import condition_of, rows_sent
 from iceexplore.widgets._scan_tables import TABLES, nodes_of_rows, row_of_node, table_of
 from iceexplore.widgets._scan_tree import ScanGrowth, first_unfolded, grow_scan
 from iceexplore.widgets._scan_typing import ScanTyping
-from iceexplore.widgets._scan_words import Block, advice_sent, evidence_sent, plan_sent, python_of
+from iceexplore.widgets._scan_words import advice_sent, evidence_sent, plan_sent, python_of
 from iceexplore.widgets._signs import signs_of_lines
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import TableState, direct_places, format_ms, live_manifests, travel
 from iceexplore.manifests import whole
+from iceexplore.widgets._blocks import Block, Part
 from iceexplore.widgets._forest import short
-from iceexplore.widgets._scan_words import Block, Part
 from iceexplore.widgets._signs import signs
 
 if TYPE_CHECKING:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.graph import human_bytes, json_safe
+from iceexplore.widgets._blocks import Block, Part
 from iceexplore.widgets._forest import short
 from iceexplore.widgets._signs import signs, signs_of_lines
 
 if TYPE_CHECKING:
     from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan
 
-__all__ = ["Block", "Part", "advice_sent", "evidence_sent", "plan_sent", "python_of"]
-
-#: Words, or ``[kind, words, ...]``: "code", "note", "yes", "no", "badge ...", "go" with a selection (`scan.js`).
-Part: TypeAlias = str | list[Any]
-#: ``["h" | "p", parts]``, ``["list", [parts, ...]]``, ``["table", heads, rows]``, ``["code", text]``.
-Block: TypeAlias = list[Any]
+__all__ = ["advice_sent", "evidence_sent", "plan_sent", "python_of"]
 
 _LONG = 2000
 _SUGGESTIONS = 20

@@ -43,7 +43,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     page.locator(".ice-part[data-part=scan]").click()
     lab(page).wait_for()
     idle(notebook)
-    assert lab(page).locator(".ice-level-bar").count() == 0
+    assert lab(page).locator(".ice-bars").count() == 0
     lab(page).locator(".ice-scan-empty .ice-chip", has_text="trip_id").first.click()
     idle(notebook)
     assert lab(page).locator(".ice-scan-input").input_value().startswith("trip_id = ")
@@ -55,7 +55,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     rows = lab(page).locator(".ice-levels tbody tr")
     assert rows.count() == 4
     assert rows.nth(1).locator("td").all_inner_texts()[:2] == ["1 (50%)", "6 (50%)"]
-    assert lab(page).locator(".ice-level-bar").count() == 15
+    assert lab(page).locator(".ice-bars").count() == 15
 
     # what is read leads to its node, and that to why
     tab(page, "tasks").click()

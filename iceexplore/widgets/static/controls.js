@@ -1,6 +1,6 @@
-// Tabs and menus: what the keys do in them.
+// Tabs, menus, buttons that copy: what the keys do in them.
 
-import { el, ours } from "./dom.js";
+import { copyText, el, ours } from "./dom.js";
 
 // A row of tabs (WAI-ARIA tabs pattern): arrows, Home and End go to another, and choose it.
 export function tabRow(kind, label, tabs) {
@@ -24,6 +24,30 @@ export function chooseTab(tabs, chosen) {
     tab.ariaSelected = tab === chosen;
     tab.tabIndex = tab === chosen ? 0 : -1;
   }
+}
+
+// Such a row for one panel: `titles` by key, `choose` is called with one; `mark` says which is chosen, and returns its tab.
+export function tabsOf(label, titles, panel, choose) {
+  const all = Object.entries(titles).map(([key, title]) => el("button.ice-tab", { role: "tab", id: `${panel.id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => choose(key) }, title));
+  function mark(key) {
+    const tab = all.find((one) => one.dataset.key === key);
+    chooseTab(all, tab);
+    panel.setAttribute("aria-labelledby", tab.id);
+    return tab;
+  }
+  return { element: tabRow("div.ice-tabs", label, all), mark };
+}
+
+// ms that a button says what it did.
+const SAID = 1500;
+
+// A button that copies what `text` returns, or will: says so in its place.
+export function copier(label, text, extra) {
+  const made = el("button.ice-button.ice-framed", { ...extra, onclick: async () => {
+    made.textContent = (await copyText(text())) ? "Copied" : "Not allowed";
+    setTimeout(() => (made.textContent = label), SAID);
+  } }, label);
+  return made;
 }
 
 // A menu below its summary, which Escape shuts.

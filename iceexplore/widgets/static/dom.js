@@ -27,8 +27,8 @@ function furnish(node, kind, [props, ...children]) {
 }
 const present = (children) => children.flat().filter((child) => child || child === 0);
 
-// Other children in a box; as with `el`.
-export const fill = (box, ...children) => box.replaceChildren(...present(children));
+// Other children in a box; as with `el`. The focus stays where it was, see `keepFocus`.
+export const fill = (box, ...children) => keepFocus(box, () => box.replaceChildren(...present(children)));
 
 // A button that says what it does.
 export const button = (text, onclick, extra) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
@@ -70,15 +70,15 @@ export function enable(button, on) {
 export const focusedIn = (box) => (box.contains(document.activeElement) ? document.activeElement : null);
 
 // Draws what is in a box anew. Where that takes away or hides what has the focus, it goes to what stands there now under
-// the same name, else to `next` (or what that gives), not to the page.
+// the same name (its data-key, what it is called, or its text), else to `next` (or what that gives), not to the page.
 export function keepFocus(box, draw, next = box) {
   const held = focusedIn(box);
   draw();
   if (!held || held.getClientRects().length) return;
-  const name = (one) => one.ariaLabel ?? one.textContent;
+  const name = (one) => one.dataset.key ?? one.ariaLabel ?? one.textContent;
   const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) => one.getClientRects().length);
   const named = seen.find((one) => name(one) === name(held));
-  named?.focus();
+  named?.focus({ preventScroll: true });
   // What is in a folded <details> has a place, and takes no focus.
   if (!named || document.activeElement !== named) (typeof next === "function" ? next() : next)?.focus();
 }

@@ -1,12 +1,13 @@
 // The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
 // and where a row is.
 
-import { chooseTab, menuOf, tabRow } from "./controls.js";
-import { choose, clamp, copyText, el, fill, focusedIn, keepFocus, listen, random, svg, timer } from "./dom.js";
+import { bars, blocks } from "./blocks.js";
+import { copier, menuOf, tabsOf } from "./controls.js";
+import { clamp, el, fill, focusedIn, keepFocus, listen, random, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
-const VIEWS = [["why", "Why"], ["tasks", "Read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "Rows"], ["advice", "What would help"], ["rows", "Find a row"]];
+const VIEWS = { why: "Why", tasks: "Read", skipped: "Skipped", deletes: "Deletes", head: "Rows", advice: "What would help", rows: "Find a row" };
 const TABULAR = ["tasks", "skipped", "deletes", "head"];
 const HINTED = 120; // ms without a key until what is typed is asked about
 
@@ -14,31 +15,6 @@ const action = (text, onclick, kind = "ice-framed") => el("button.ice-button." +
 const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
 
 const ask = (model, want, more) => model.ask("scan_ask", { ...more, want });
-
-// What Python says, in blocks: ["h" | "p" | "list" | "table" | "code", ...]. A text is made of parts: words, or
-// ["code" | "note" | "yes" | "no", words], ["go", words, selection].
-function blocks(model, list) {
-  const part = (of) => {
-    if (typeof of === "string") return of;
-    const [kind, words, to] = of;
-    if (kind === "go") return el("button.ice-link", { onclick: () => choose(model, to) }, words);
-    return el(kind === "code" ? "code" : "span", { class: `ice-${kind}` }, words);
-  };
-  const row = (tag, cells) => el("tr", cells.map((cell) => el(tag, { scope: tag === "th" && "col" }, cell.map(part))));
-  const draw = {
-    list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
-    table: (heads, rows) => el("table.ice-terms", el("thead", row("th", heads)), el("tbody", rows.map((cells) => row("td", cells)))),
-    code: (text) => el("div.ice-statement", el("pre", text), copier(text, "Copy")),
-  };
-  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el(kind === "h" ? "h4" : "p", rest[0].map(part)));
-}
-function copier(text, label) {
-  const made = action(label, async () => {
-    made.textContent = (await copyText(text)) ? "Copied" : "Not allowed";
-    setTimeout(() => (made.textContent = label), 1500);
-  });
-  return made;
-}
 
 // The box and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
 function filterBox(model, id, submit) {
@@ -137,13 +113,11 @@ function filterBox(model, id, submit) {
 
 // What each level leaves: the number and its bar, and below the level's name what took the rest away.
 function levels({ heads, levels }) {
-  const rect = (kind, x, width) => svg("rect.ice-" + kind, { x: x * 100, width: width && Math.max(0.6, width * 100), height: 6 });
-  const bar = ({ left, gone }) => svg("svg.ice-level-bar", { viewBox: "0 0 100 6", preserveAspectRatio: "none", ariaHidden: true }, rect("left", 0, left), rect("gone", left, gone));
   return el(
     "table.ice-levels",
     { ariaLabel: "What is left after each level" },
     el("thead", el("tr", ["what is left", ...heads].map((head) => el("th", { scope: "col" }, head)))),
-    el("tbody", levels.map((level) => el("tr", { title: level.tip }, el("th", { scope: "row" }, level.label, level.note && el("small", level.note)), level.bars.map((one) => el("td", one && [el("span", one.text), bar(one)]))))),
+    el("tbody", levels.map((level) => el("tr", { title: level.tip }, el("th", { scope: "row" }, level.label, level.note && el("small", level.note)), level.bars.map((one) => el("td", one && [el("span", one.text), bars([["left", one.left], ["gone", one.gone]])]))))),
   );
 }
 
@@ -162,7 +136,7 @@ export function scanView(model) {
   const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
   const empty = el("div.ice-scan-empty");
   const pane = el("div.ice-scan-pane", { role: "tabpanel", id: `${id}-pane` });
-  const tabs = tabRow("div.ice-tabs", "About the plan", VIEWS.map(([key, title]) => el("button.ice-tab", { role: "tab", "data-key": key, "aria-controls": pane.id, onclick: () => model.put("scan_tab", key) }, title)));
+  const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.put("scan_tab", key));
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
   const root = el(
@@ -170,7 +144,7 @@ export function scanView(model) {
     { ariaLabel: "Scan lab" },
     el("div.ice-scan-top", el("div.ice-scan-line", box.element, planner), el("div.ice-scan-line.ice-scan-how", tries, columns, groups)),
     answer,
-    el("div.ice-scan-panes", el("div.ice-scan-left", map, empty), el("div.ice-scan-side", tabs, pane)),
+    el("div.ice-scan-panes", el("div.ice-scan-left", map, empty), el("div.ice-scan-side", tabs.element, pane)),
   );
   let asked = null; // what this view asked for last: the plan and the tab
 
@@ -202,7 +176,7 @@ export function scanView(model) {
     if (!there()) return fill(answer, el("pre.ice-scan-fault", { role: "alert" }, error));
     fill(
       answer,
-      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", action("Count rows", () => ask(model, "count")), copier(python, "Copy as Python"))),
+      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", action("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python))),
       el("div", { role: "status" }, count.of === of ? count.text : ""),
       notes.map((note) => el("div.ice-problem", note)),
       levels(plan()),
@@ -212,8 +186,8 @@ export function scanView(model) {
   const drawStale = () => root.classList.toggle("ice-stale", there() && (plan().filter !== model.get("scan_filter") || plan().snapshot !== model.get("selection").snapshot));
 
   function drawSide() {
-    const now = VIEWS.some(([key]) => key === model.get("scan_tab")) ? model.get("scan_tab") : "why";
-    chooseTab(tabs.children, tabs.children[VIEWS.findIndex(([key]) => key === now)]);
+    const now = model.get("scan_tab") in VIEWS ? model.get("scan_tab") : "why";
+    tabs.mark(now);
     const show = (element) => pane.firstChild === element || fill(pane, element);
     const say = (text) => show(el("div.ice-empty", text));
     const tell = (list) => show(el("div.ice-scan-why", { tabindex: 0 }, blocks(model, list)));
@@ -238,11 +212,10 @@ export function scanView(model) {
     }
   }
 
-  model.listen(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
-  model.listen(["scan_plan", "scan_count"], () => keepFocus(answer, drawAnswer, planner));
-  model.listen(["scan_plan", "scan_why", "scan_advice", "scan_tab"], () => keepFocus(pane, drawSide, tabs.querySelector("[tabindex='0']")));
-  model.listen(["scan_plan", "scan_filter", "selection"], drawStale);
-  for (const draw of [drawTop, drawAnswer, drawSide, drawStale]) draw();
+  model.follow(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
+  model.follow(["scan_plan", "scan_count"], () => keepFocus(answer, drawAnswer, planner));
+  model.follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], () => keepFocus(pane, drawSide, tabs.element.querySelector("[tabindex='0']")));
+  model.follow(["scan_plan", "scan_filter", "selection"], drawStale);
   if (!model.get("scan_examples").names) ask(model, "examples");
   return root;
 }

@@ -53,6 +53,11 @@ export function shell({ model, el: host }, view) {
       ends.push(() => model.off(event, run));
     },
     listen: (names, run) => names.forEach((name) => shared.on("change:" + name, run)),
+    // Runs now, and whenever one of them changes.
+    follow(names, run) {
+      run();
+      shared.listen(names, run);
+    },
     end: (run) => ends.push(run),
   };
   function drawTop() {

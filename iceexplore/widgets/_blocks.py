@@ -1,0 +1,17 @@
+"""What Python says in a widget, as the browser draws it (`blocks.js`): texts stay texts, nothing is markup.
+
+A `Block` is ``["h" | "p" | "div", parts]``, ``["list", [parts, ...]]``, ``["table", heads, rows]`` (a head and a cell
+are parts) or ``["code", text]``, which can be copied.
+
+A `Part` is words, ``["go", words, selection]`` (a click selects), ``["bars", [[kind, length], ...]]`` (0 to 1, one
+after another), or ``[kind, words]``: "code", "note", "yes", "no", "badge ..." and other styles.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+__all__ = ["Block", "Part"]
+
+Part: TypeAlias = str | list[Any]
+Block: TypeAlias = list[Any]
