@@ -39,7 +39,7 @@ class CommitPart(CommitShown):
     commit_asked
         The browser asks: ``n`` (counted up) and ``do``: ``show``; ``apply`` with ``operation``, ``values``, ``layout``
         and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save`` with
-        ``path``.
+        ``path``. ``earlier`` are those asked before it, which may never have come alone.
     commit_line
         ``lines`` (their names), ``ends`` (how many steps of each are done), ``current``, ``steps`` of that line (id,
         title), how many of these are done (``at``), and ``code``: those as Python.
@@ -72,7 +72,7 @@ class CommitPart(CommitShown):
 
     def _begin(self) -> None:
         super()._begin()
-        self.observe(self._on_commit_asked, "commit_asked")
+        self._on_each("commit_asked", self._on_commit_asked)
 
     # For the notebook -------------------------------------------------------------------------------------------------
 
@@ -157,8 +157,7 @@ class CommitPart(CommitShown):
         return self._session
 
     @shown
-    def _on_commit_asked(self, change: Any) -> None:
-        asked = self.commit_asked
+    def _on_commit_asked(self, asked: Mapping[str, Any]) -> None:
         if not asked:
             return
         self.commit_refused = {}

@@ -221,6 +221,24 @@ class Face(anywidget.AnyWidget):
                 out[key] = str(self._snapshot_of(text).snapshot_id)
         return out
 
+    def _on_each(self, name: str, heard: Callable[[Mapping[str, Any]], None]) -> None:
+        """Call ``heard`` with each thing that the browser asks by a trait, none twice.
+
+        Notebooks join changes of a trait while the kernel is busy: the last, numbered ``n``, has those before it in
+        ``earlier``.
+        """
+        last = 0
+
+        def on_asked(change: Any) -> None:
+            nonlocal last
+            asked = dict(change["new"])
+            missed = [one for one in asked.pop("earlier", []) if isinstance(one.get("n"), int) and one["n"] > last]
+            last = asked["n"] if isinstance(asked.get("n"), int) else last
+            for one in [*missed, asked]:
+                heard(one)
+
+        self.observe(on_asked, name)
+
     def _do(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Call ``read`` in the worker's thread and ``show`` with its result here, unless the slot was asked again.
 

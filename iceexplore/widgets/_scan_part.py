@@ -54,8 +54,9 @@ class ScanPart(ScanTyping):
         What the browser's box has and where the cursor is, and what is wrong with it and can come next.
     scan_ask
         What else the browser asks for: ``n``, counted up; ``want``: "examples", "advice", "count", or "rows" with
-        ``column``, ``value``, ``history``. Answers are in `scan_examples`, `scan_advice`, `scan_count`, `scan_found`.
-        The advice has ``of``, the plan's number, and ``blocks`` once it is known, or ``cancelled``.
+        ``column``, ``value``, ``history``; ``earlier``: what it asked before, which may not have come. Answers are in
+        `scan_examples`, `scan_advice`, `scan_count`, `scan_found`. The advice has ``of``, the plan's number, and
+        ``blocks`` once it is known, or ``cancelled``.
     scan_recent
         The last filters that were planned, the newest first.
     scan_tab
@@ -84,7 +85,7 @@ class ScanPart(ScanTyping):
         super()._begin()
         self.observe(self._on_scan, ["scan_filter", "scan_columns", "scan_row_groups"])
         self.observe(self._on_scan_expanded, "scan_expanded")
-        self.observe(self._on_scan_ask, "scan_ask")
+        self._on_each("scan_ask", self._on_scan_ask)
         if self.has_trait("tab"):
             self.observe(self._on_scan_seen, "tab")
         if self.scan_filter:
@@ -218,8 +219,7 @@ class ScanPart(ScanTyping):
     # What else is asked -----------------------------------------------------------------------------------------------
 
     @shown
-    def _on_scan_ask(self, change: Any) -> None:
-        ask = self.scan_ask
+    def _on_scan_ask(self, ask: Mapping[str, Any]) -> None:
         acts: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "examples": self._ask_examples, "advice": self._ask_advice, "count": self._ask_count,
             "rows": self._ask_rows, "plan": lambda _: self._plan_again(),

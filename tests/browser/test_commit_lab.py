@@ -288,3 +288,21 @@ def bad_number(bare: Any) -> None:
     bare.press("Enter")
     assert "files='what was typed': give a whole number" in bare.page.locator("[role=alert]:visible").inner_text()
     assert bare.widget.commit_line["at"] == done
+
+
+def test_what_is_clicked_while_python_is_busy_is_all_done(browser: Any) -> None:
+    """A notebook joins changes of a trait until the kernel has time: only the last of them arrives."""
+    table = ix.empty({"id": "long"}, format_version=3, seed=5)
+    table.append(2, rows=10)
+    widget = CommitLab(table)
+    for _ in range(4):
+        widget.apply("append")
+    with bare_page(browser, widget) as bare:
+        for clicks, left in ((["Undo"] * 3, 1), (["Redo", "Redo", "Undo"], 2)):
+            bare.page.evaluate("() => { ice.save = ice.model.save_changes; ice.model.save_changes = () => {}; }")
+            for name in clicks:
+                bare.page.get_by_role("button", name=name, exact=True).click()
+            bare.page.evaluate("() => { ice.model.save_changes = ice.save; ice.model.save_changes(); }")
+            bare.idle()
+            assert widget.commit_line["at"] == left, clicks
+            assert bare.page.get_by_role("button", name=f"{left} ", exact=False).get_attribute("aria-current") == "step"

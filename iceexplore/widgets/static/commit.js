@@ -16,7 +16,7 @@ export function commitView(model) {
   const problem = (title, ...parts) => el("div.ice-problem.ice-is-error", el("strong", title), ...parts.filter(Boolean).map((part) => el("div", part)));
 
   const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
-  const ask = (what, more) => model.ask("commit_asked", { do: what, ...more });
+  const ask = (what, more) => model.askEach("commit_asked", { do: what, ...more });
 
   // The form: `where` is an operation, "layout", or "" of the form itself -------------------------------------------
 

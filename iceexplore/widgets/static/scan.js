@@ -14,7 +14,7 @@ const HINTED = 120; // ms without a key until what is typed is asked about
 const action = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
 const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
 
-const ask = (model, want, more) => model.ask("scan_ask", { ...more, want });
+const ask = (model, want, more) => model.askEach("scan_ask", { ...more, want });
 
 // The box and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
 function filterBox(model, id, submit) {

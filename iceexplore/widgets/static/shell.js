@@ -7,6 +7,8 @@ import { followTheme } from "./theme.js";
 const PATIENCE = 3000;
 // ms without a sign of Python after which whoever comes to the widget is reason to ask.
 const REST = 20000;
+// Asks that the next one tells of.
+const ALONG = 20;
 const LOST = { text: "The kernel has ended, or was restarted.", advice: "What has been read stays here to look at. Run the cell again to go on." };
 const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
 
@@ -46,6 +48,11 @@ export function shell({ model, el: host }, view) {
       const n = (model.get(name).n ?? 0) + 1;
       shared.put(name, { ...what, n });
       return n;
+    },
+    // Asks for what must be done each time: what a notebook joins into one change while Python is busy is told by the last.
+    askEach(name, what) {
+      const { earlier = [], ...last } = model.get(name);
+      return shared.ask(name, { ...what, earlier: [...earlier, last].slice(-ALONG) });
     },
     send: (message) => toPython("send", message),
     on(event, run) {
