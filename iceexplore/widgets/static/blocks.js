@@ -1,6 +1,7 @@
-// What Python says, as `iceexplore.widgets._blocks` has it, in blocks: ["h" | "p" | "div", parts], ["list", [parts, ...]],
-// ["table", heads, rows], ["code", text]. A text is made of parts: words, or ["go", words, selection],
-// ["bars", [[kind, from 0 to 1], ...]], ["code" | "note" | "yes" | ..., words], the first being its style.
+// What Python says, as `iceexplore.widgets._blocks` has it, in blocks: ["h" | "p" | "evidence" | ..., parts], ["list",
+// [parts, ...]], ["table", heads, rows, styles, caption], ["fold", parts, blocks], ["code", text]. A text is made of parts:
+// words, or ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["code" | "note" | "yes" | ..., words], the
+// first being its style.
 
 import { copier } from "./controls.js";
 import { choose, el, svg } from "./dom.js";
@@ -13,13 +14,16 @@ export function blocks(model, list) {
     if (kind === "bars") return bars(words);
     return el(kind === "code" ? "code" : "span", { class: `ice-${kind}` }, words);
   };
-  const row = (tag, cells) => el("tr", cells.map((cell) => el(tag, { scope: tag === "th" && "col" }, cell.map(part))));
+  // A row's first cell is its head.
+  const row = (tag, cells, styles = []) =>
+    el("tr", cells.map((cell, i) => el(i ? tag : "th", { scope: tag === "th" ? "col" : i === 0 && "row", class: styles[i] && `ice-${styles[i]}` }, cell.map(part))));
   const draw = {
     list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
-    table: (heads, rows) => el("table.ice-terms", el("thead", row("th", heads)), el("tbody", rows.map((cells) => row("td", cells)))),
+    table: (heads, rows, styles, caption) => el("table.ice-terms", caption && el("caption", caption), heads[0] && el("thead", row("th", heads, styles)), el("tbody", rows.map((cells) => row("td", cells, styles)))),
+    fold: (summary, inside) => el("details.ice-rest", el("summary", summary.map(part)), blocks(model, inside)),
     code: (text) => el("div.ice-statement", el("pre", text), copier("Copy", () => text)),
   };
-  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el(kind === "h" ? "h4" : kind, rest[0].map(part)));
+  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el({ h: "h4", p: "p" }[kind] ?? "div.ice-" + kind, rest[0].map(part)));
 }
 
 // Lengths after one another; the numbers stand beside them as text.
