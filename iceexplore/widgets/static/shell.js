@@ -16,8 +16,8 @@ export function shell({ model, el: host }, view) {
   const title = el("h2.ice-table-name", { tabindex: -1 });
   const badges = el("span.ice-badges");
   const busy = el("span.ice-busy-text", { role: "status", ariaLive: "polite" });
-  const stop = el("button.ice-button", { hidden: true, onclick: cancel }, "Cancel");
-  const error = el("div.ice-error", { role: "alert", hidden: true });
+  const stop = el("button.ice-button", { onclick: () => shared.put("cancelled", model.get("cancelled") + 1) }, "Cancel");
+  const error = el("div.ice-error", { role: "alert" });
   const root = el(
     "div.ice-widget",
     // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
@@ -83,9 +83,6 @@ export function shell({ model, el: host }, view) {
     error.hidden = !text;
     fill(error, text && [el("strong", text), el("div", advice)]);
   }
-  function cancel() {
-    shared.put("cancelled", model.get("cancelled") + 1);
-  }
   // Nobody answers a selection once the kernel has ended: then all goes on to show what was read.
   function set(name, value) {
     const selects = name === "selection";
@@ -128,26 +125,24 @@ export function shell({ model, el: host }, view) {
     sign = Date.now();
     if (silent === SILENT) say(null);
   }
-  function visited() {
-    if (waiting === null && silent !== LOST && Date.now() - sign > REST) ping();
+  function seek() {
+    if (waiting === null && silent !== LOST) ping();
   }
-  // Something happened to the line to Python: is somebody there?
-  const gone = () => setTimeout(() => waiting === null && silent !== LOST && ping());
+  const visited = () => Date.now() - sign > REST && seek();
   root.append(view(shared));
-  shared.listen(["title", "badges"], drawTop);
-  shared.listen(["busy"], () => (answered(), drawBusy()));
-  shared.listen(["error", "answered"], () => (answered(), drawError()));
+  shared.follow(["title", "badges"], drawTop);
+  shared.follow(["busy"], drawBusy);
+  shared.follow(["error"], drawError);
+  shared.listen(["busy", "error", "answered"], answered);
   shared.on("msg:custom", answered);
-  shared.on("comm_live_update", gone);
+  // Something happened to the line to Python: is somebody there?
+  shared.on("comm_live_update", () => setTimeout(seek));
   shared.end(() => clearTimeout(waiting));
   followTheme(shared, root);
   for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
   // Where the focus is must be seen once somebody walks by keys: Safari does not show it where a script moved it on from
   // what was clicked.
   for (const [name, keyed] of [["keydown", true], ["pointerdown", false]]) root.addEventListener(name, () => root.classList.toggle("ice-keyed", keyed), true);
-  drawTop();
-  drawBusy();
-  drawError();
   host.classList.add("ice-host");
   host.append(root);
   // JupyterLab keeps the element of an output that is gone: what stands in it need not stay with it.
