@@ -33,8 +33,7 @@ export function vectorsView(model) {
   const ask = (change) => model.put("vector_of", { node: model.get("selection").node, path: "", footer: false, ...change });
   // Only what is looked at is read.
   function look() {
-    if (!seen) return;
-    if (model.get("vector_of").node !== model.get("selection").node) ask();
+    if (seen && model.get("vector_of").node !== model.get("selection").node) ask();
     showTable();
   }
   function showTable() {
@@ -55,7 +54,7 @@ export function vectorsView(model) {
 
   // Drawing ------------------------------------------------------------------------------------------------------------
 
-  const keep = (run) => keepFocus(box, run, () => tabs.querySelector("button") ?? tables.deletes.element.querySelector("[tabindex='0']"));
+  const keep = (run) => keepFocus(box, run, () => tabs.firstChild);
   function waiting() {
     const { cancelled, ...asked } = model.get("vector_of");
     if (cancelled) return ["Cancelled. ", el("button.ice-link", { onclick: () => ask(asked) }, "Try again")];
