@@ -60,12 +60,11 @@ export function problemsView(model) {
     );
     return group;
   }
+  // It stays scrolled as it is, as all of it comes at once.
   function drawList() {
     const { groups = [], nothing = "Looking …" } = model.get("problems");
     const parts = groups.flatMap(drawGroup);
-    const top = list.scrollTop;
     fill(list, parts[0] ? parts : el("div.ice-empty", nothing));
-    list.scrollTop = top;
   }
   function follow() {
     drawList();
