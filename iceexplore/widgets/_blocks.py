@@ -6,8 +6,8 @@ looks, ``label``, ``caption`` and ``columns``, a style such as "right" or "" for
 blocks are seen once somebody clicks the words) or ``["code", text]``, which can be copied.
 
 A `Part` is words, ``["go", words, selection]`` (a click selects), ``["bars", [[kind, length], ...]]`` (0 to 1, one
-after another), or ``[kind, words, tip]``: "code", "note", "yes", "no", "badge ..." and other styles; the tip can be
-left out.
+after another), ``["sign", sign, style]`` (for eyes, in the colours of one of `styles`), or ``[kind, words, tip]``: "b",
+"code", "note", "yes", "no", "badge ..." and other styles; the tip can be left out.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 // What Python says, as `iceexplore.widgets._blocks` has it, in blocks: ["h" | "p" | "evidence" | ..., parts], ["list",
 // [parts, ...]], ["table", heads, rows, look], ["fold", parts, blocks], ["code", text]. A text is made of parts: words, or
-// ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["code" | "note" | "yes" | ..., words, tip], the first
-// being its style.
+// ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["sign", sign, what of `styles` it has its colours of],
+// ["b" | "code" | "note" | "yes" | ..., words, tip], the first being its style.
 
 import { copier } from "./controls.js";
-import { choose, el, svg } from "./dom.js";
+import { choose, colour, el, svg } from "./dom.js";
 
 export function blocks(model, list = []) {
   const part = (of) => {
@@ -12,7 +12,8 @@ export function blocks(model, list = []) {
     const [kind, words, more] = of;
     if (kind === "go") return el("button.ice-link", { onclick: () => choose(model, more) }, words);
     if (kind === "bars") return bars(words);
-    return el(kind === "code" ? "code" : "span", { class: `ice-${kind}`, title: more }, words);
+    if (kind === "sign") return colour(el("b.ice-sign", { ariaHidden: true }, words), model.get("styles")[more] ?? {});
+    return el(["b", "code"].includes(kind) ? kind : "span", { class: `ice-${kind}`, title: more }, words);
   };
   const draw = {
     list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
