@@ -5,7 +5,6 @@ import { tint } from "./theme.js";
 
 // Px: of changes that are drawn together.
 const BIN = 3;
-export const SIGNS = { append: "●", overwrite: "■", delete: "▼", replace: "◆" };
 const CORNERS = { overwrite: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], delete: [[-1, -0.8], [1, -0.8], [0, 1]], replace: [[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]] };
 
 const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
@@ -84,7 +83,7 @@ export function paintHistory(c, colours, styles, { all, x, base, low, high, dens
       bar(px - wide / 2, wide, s.lane, sides);
       c.fillStyle = c.strokeStyle = tinted("operation:" + s.operation);
       shape(s.operation, px, base(s.lane), dense ? 1.5 : 4.5);
-      if (!dense && (!s.reached || !(s.operation in SIGNS))) c.fillStyle = colours.paper;
+      if (!dense && (!s.reached || !styles["operation:" + s.operation])) c.fillStyle = colours.paper;
       c.fill();
       if (!dense) stroke(1.4);
     }

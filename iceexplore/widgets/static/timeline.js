@@ -1,8 +1,9 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
-import { choose, clamp, count, el, enable, fill, listen, onPinch, options, ours, signButton, timer } from "./dom.js";
-import { paintHistory, SIGNS } from "./history.js";
-import { framed, inks, stretch, tint } from "./theme.js";
+import { blocks } from "./blocks.js";
+import { choose, clamp, count, el, enable, fill, keepFocus, listen, onPinch, options, ours, signButton, timer } from "./dom.js";
+import { paintHistory } from "./history.js";
+import { framed, inks, stretch } from "./theme.js";
 
 // Px: the flags' row, lanes, room left and right.
 const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
@@ -11,17 +12,8 @@ const TRAVEL = 150;
 // px apart: nearer ones are drawn together.
 const DENSE = 7;
 const SCALES = [["steps", "One step each"], ["time", "By time"]];
-// And how it is said of what went.
-const MEASURES = [["rows", "Rows", "deleted"], ["files", "Files", "removed"], ["bytes", "Bytes", "removed"]];
+const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
 const SPEEDS = [[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]];
-
-function amount(measure, n) {
-  if (measure !== "bytes" || n < 1024) return measure === "bytes" ? `${n} B` : count(n);
-  const unit = Math.min(4, Math.floor(Math.log2(n) / 10));
-  return `${(n / 1024 ** unit).toFixed(1)} ${["KiB", "MiB", "GiB", "TiB"][unit - 1]}`;
-}
-// What was added and removed, as +3 −1.
-const change = (measure, [more, less]) => [more ? "+" + amount(measure, more) : "", less ? "−" + amount(measure, less) : ""].filter(Boolean).join(" ");
 
 export function timelineView(model) {
   const styles = model.get("styles");
@@ -39,7 +31,7 @@ export function timelineView(model) {
   const zooms = el("span.ice-group", signButton("−", "Zoom out", () => zoom(2)), signButton("+", "Zoom in", () => zoom(0.5)), signButton("Fit", "Fit: show all of it", () => zoom(Infinity)));
   const legend = el("div.ice-line-legend");
   const result = el("div.ice-compared", { role: "status" });
-  const clear = signButton("×", "End the comparison", () => (choose(model, { against: "" }), line.focus()));
+  const clear = signButton("×", "End the comparison", () => choose(model, { against: "" }));
   const foot = el("div.ice-line-foot", legend, result, clear);
   const tools = el("div.ice-line-tools", back, player, next, speed, said, el("span.ice-group.ice-end", zooms, comparing, scale, measure));
   const none = el("div.ice-empty", "No snapshots yet: nothing has been committed.");
@@ -127,19 +119,14 @@ export function timelineView(model) {
   }
   // Words --------------------------------------------------------------------------------------------------------------
 
-  function words(i) {
-    const s = all[i];
-    const changes = MEASURES.map(([key]) => [key, change(key, s[key])]).filter(([, text]) => text);
-    return [s.time, s.operation || "no operation", ...changes.map(([key, text]) => (key === "bytes" ? text : `${text} ${key}`)), ...(s.reached ? [] : ["no ref reaches it"])].join(" · ");
-  }
   function describe() {
     const i = hovered >= 0 ? hovered : at();
     said.classList.toggle("ice-hovered", hovered >= 0);
     if (!all[i]) return fill(said);
-    const { refs } = all[i];
+    const { id, refs, words } = all[i];
     const badge = (text) => el("span.ice-badge", { title: text }, text);
-    said.title = [words(i), all[i].id, ...refs].join("\n");
-    fill(said, el("span.ice-count", `${count(i + 1)}/${count(all.length)}`), refs.slice(0, 3).map(badge), refs.length > 3 && badge(`+${refs.length - 3}`), el("span.ice-words-line", words(i)));
+    said.title = [words, id, ...refs].join("\n");
+    fill(said, el("span.ice-count", `${count(i + 1)}/${count(all.length)}`), refs.slice(0, 3).map(badge), refs.length > 3 && badge(`+${refs.length - 3}`), el("span.ice-words-line", words));
   }
   function draw() {
     const [now, other] = [at(), picked("against")];
@@ -148,8 +135,8 @@ export function timelineView(model) {
     for (const one of [player, comparing]) enable(one, all.length > 1);
     line.ariaValueMax = Math.max(1, all.length);
     line.ariaValueNow = Math.max(1, now + 1);
-    const versus = other >= 0 ? `, compared with ${other + 1}: ${words(other)}` : "";
-    line.ariaValueText = now < 0 ? "none selected" : `${now + 1} of ${all.length}: ${[words(now), ...all[now].refs].join(", ")}${versus}`;
+    const versus = other >= 0 ? `, compared with ${other + 1}: ${all[other].words}` : "";
+    line.ariaValueText = now < 0 ? "none selected" : `${now + 1} of ${all.length}: ${[all[now].words, ...all[now].refs].join(", ")}${versus}`;
     describe();
     drawFoot(other);
     redraw();
@@ -159,35 +146,16 @@ export function timelineView(model) {
     const now = [at(), picked("against")].join();
     if (now !== last) draw((last = now));
   }
+  // What the signs mean, or what differs from the other snapshot.
   function drawFoot(other) {
-    const item = (sign, text, colour) => el("span", el("b", { style: { color: colour }, ariaHidden: true }, sign + " "), text);
-    const there = new Set(all.map((s) => (s.operation in SIGNS ? s.operation : "")));
-    const left = model.get("left_out");
-    legend.hidden = other >= 0;
-    result.hidden = clear.hidden = other < 0;
-    if (other < 0) {
-      fill(result);
-      const [key, , gone] = MEASURES[measure.selectedIndex];
-      const kinds = Object.entries(SIGNS).filter(([name]) => there.has(name));
-      fill(
-        legend,
-        kinds.map(([name, sign]) => item(sign, name, tint(colours, styles, "operation:" + name))),
-        there.has("") && item("○", "other"),
-        most > 0 && el("span", `height: ${key} added ↑, ${gone} ↓, log scale to ${amount(key, most)}`),
-        all.some((s) => !s.reached) && el("span", "hollow: no ref reaches it"),
-        left > 0 && el("span", left === 1 ? "1 earlier one is left out" : `${count(left)} earlier ones are left out`),
-      );
-      return;
-    }
-    const found = model.get("comparison");
-    const ready = found.against === all[other].id && found.snapshot === model.get("selection").snapshot;
-    const rows = (found.rows ?? []).map(([what, ...sides]) => el("span", el("b", change(what === "bytes" ? what : "rows", sides)), what !== "bytes" && " " + what));
-    fill(
-      result,
-      el("span", { title: words(other) }, `Since ${other + 1}/${all.length}:`),
-      other === at() ? "the same snapshot" : !ready ? "…" : rows.length || found.unread ? rows : "nothing differs",
-      ready && found.unread > 0 && el("span", `▲ not all is known: ${count(found.unread)} manifests cannot be read`),
-    );
+    const versus = all[other];
+    keepFocus(foot, () => ((legend.hidden = Boolean(versus)), (result.hidden = clear.hidden = !versus)), line);
+    fill(legend, blocks(model, model.get("legend")[measure.value]));
+    if (!versus) return fill(result);
+    const { against, snapshot, said } = model.get("comparison");
+    const ready = against === versus.id && snapshot === model.get("selection").snapshot;
+    const differs = other === at() ? "the same snapshot" : ready ? blocks(model, said) : "…";
+    fill(result, el("span", { title: versus.words }, `Since ${other + 1}/${all.length}:`), differs);
   }
 
   // Where to -----------------------------------------------------------------------------------------------------------
