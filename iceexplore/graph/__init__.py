@@ -20,6 +20,7 @@ from iceexplore.graph._seed_style import SeedTree, build_seed_tree, seed_diagram
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
 from iceexplore.graph._tree import Tree, build_tree
+from iceexplore.graph._tree_labels import amount
 from iceexplore.render import card_html, card_text
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "TableState",
     "Tree",
     "TreeNode",
+    "amount",
     "blank_secrets",
     "build_seed_tree",
     "build_tree",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from iceexplore.errors import Problem
-from iceexplore.graph import format_ms, json_safe
+from iceexplore.graph import amount, format_ms, json_safe
 from iceexplore.manifests import ContentType
 from iceexplore.render import escape
 from iceexplore.widgets._assets import packed, script
 from iceexplore.widgets._face import Face, shown
-from iceexplore.widgets._places import Place, coverage, places_of
+from iceexplore.widgets._places import Coverage, Place, coverage, places_of
 from iceexplore.widgets._static import problems_html
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ class ProblemsPart(Face):
         ``advice``, ``count`` and ``items``; ``read`` and ``manifests``: how many of the selected snapshot's manifests
         have been read, and of how many; None where its manifest list or root manifest cannot be read. An item has a
         stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (when the snapshot that wrote it was committed) and
-        ``actions``: what can be done, each a ``title`` and the selection it leads to.
+        ``actions``: what can be done, each a ``title`` and what it selects. In words: ``covered``, how much has been
+        read; ``left``, what there is to read; ``nothing``, what to say where no group is shown; and of a group
+        ``more``, how many items it has besides.
     severities
         Those that are shown.
     read_all
@@ -73,7 +75,7 @@ class ProblemsPart(Face):
         return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
 
     def _no_kernel_html(self) -> str:
-        return super()._no_kernel_html() + problems_html(self.problems, self.selection["snapshot"])
+        return super()._no_kernel_html() + problems_html(self.problems)
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)
@@ -128,10 +130,12 @@ class ProblemsPart(Face):
             "groups": [self._group(g, part, places) for g, part in zip(order, sent, strict=True)],
             "read": covered.read,
             "manifests": covered.manifests,
+            **_words(covered, snapshot is not None, bool(met)),
         }
 
     def _group(self, group: list[Problem], sent: list[Problem], places: Mapping[str, Place]) -> dict[str, Any]:
         worst = min(group, key=_rank)
+        more = len(group) - len(sent)
         return {
             "code": worst.code,
             "severity": worst.severity,
@@ -139,6 +143,7 @@ class ProblemsPart(Face):
             "advice": worst.advice,
             "count": len(group),
             "items": [self._item(p, places.get(p.where)) for p in sent],
+            "more": f"and {more:,} more: found_problems in Python has them all" if more else "",
         }
 
     def _item(self, problem: Problem, place: Place | None) -> dict[str, Any]:
@@ -147,7 +152,8 @@ class ProblemsPart(Face):
         identity = "\x1f".join((problem.code, problem.where, problem.text, problem.field or ""))
         actions = []
         if place is not None:
-            actions = [{"title": "Show", "selection": {"node": place.node, "snapshot": place.snapshot}}]
+            snapshot = {"snapshot": place.snapshot} if place.snapshot else {}
+            actions = [{"title": "Show", "selection": {"node": place.node, **snapshot}}]
         return {
             "id": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16],
             "severity": problem.severity,
@@ -193,6 +199,32 @@ class Problems(ProblemsPart):
         frame = self.found_problems
         here: pd.DataFrame = frame.loc[frame["node"] == self.selection["node"]]
         return here
+
+
+def _words(covered: Coverage, snapshot: bool, wrong: bool) -> dict[str, str]:
+    """What is said of how much has been read, of the rest, and where there is nothing to show."""
+    read, known = covered.read, covered.manifests
+    rest = (known or 0) - read
+    clean = (
+        "Nothing is wrong in this snapshot's metadata, all of which has been read. Data files are not opened for it: "
+        "t.verify() does that."
+    )
+    said, left = "this snapshot has no manifests", ""
+    if not snapshot:
+        said = "there is no snapshot"
+        clean = "Nothing is wrong in the table's metadata file: it has no snapshot to look into."
+    elif known is None:
+        said = "which manifests this snapshot has cannot be read"
+    elif known:
+        said = f"{read:,} of {amount(known, 'manifest')} of this snapshot read"
+    if rest:
+        left = f"the other {'one' if rest == 1 else f'{rest:,}'}" if read else "it" if known == 1 else "all"
+        clean = "Nothing is wrong in what has been read." if read else "None of the manifests has been looked at yet."
+    return {
+        "covered": said,
+        "left": left and f"Read {left}",
+        "nothing": "Nothing of these severities." if wrong else clean,
+    }
 
 
 def _rank(problem: Problem) -> int:

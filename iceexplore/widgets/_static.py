@@ -43,26 +43,20 @@ def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
     return details(f"{detail.get('kind_title', '')}: {detail.get('title', '')}", Html("".join(parts)), opened=True)
 
 
-def problems_html(problems: Mapping[str, Any], snapshot: str) -> Html:
-    """The problems met so far (`ProblemsPart.problems`; empty until somebody has looked), and in which snapshot."""
-    groups, done, known = problems.get("groups", []), problems.get("read", 0), problems.get("manifests", 0)
-    if not snapshot:
-        read = "there is no snapshot"
-    elif known is None:
-        read = "the snapshot's manifests are not known, as the file that lists them cannot be read"
-    else:
-        read = f"{done:,} of {known:,} manifests have been read" if known else "the snapshot has no manifests"
+def problems_html(problems: Mapping[str, Any]) -> Html:
+    """The problems met so far (`ProblemsPart.problems`; empty until somebody has looked)."""
     rows = [
         [group["severity"], group["code"], item.get("where") or "", item["text"], group["advice"]]
-        for group in groups
+        for group in problems.get("groups", [])
         for item in group["items"]
     ]
-    if not rows:  # no table: its caption would be as narrow as its columns
-        unread = snapshot and (not problems or (known != 0 and not done))
-        said = f"Nothing is wrong in what has been read: {read}."
-        return Html(f"<p>{escape.html('Nothing has been looked at yet for problems.' if unread else said)}</p>")
-    columns = ("severity", "code", "where", "what", "advice")
-    return html_table(columns, rows, caption=f"Problems; {read}.", limit=_MOST)
+    if rows:
+        columns = ("severity", "code", "where", "what", "advice")
+        return html_table(columns, rows, caption=f"Problems; {problems['covered']}.", limit=_MOST)
+    said = "Nothing has been looked at yet for problems."
+    if problems and (problems["read"] or not problems["manifests"]):
+        said = f"Nothing is wrong in what has been read: {problems['covered']}."
+    return Html(f"<p>{escape.html(said)}</p>")  # no table: its caption would be as narrow as its columns
 
 
 def vector_html(vector: Mapping[str, Any]) -> Html:

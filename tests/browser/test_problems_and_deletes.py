@@ -62,6 +62,41 @@ def test_severities_and_reading_on(browser: Any) -> None:
         assert bare.page.get_by_role("button", name="Read").count() == 0
 
 
+def test_the_list_stays_as_it_is_while_more_is_found(browser: Any) -> None:
+    table = ix.sample("trips")
+    for i in range(60):
+        table.state.problems.add(problem("file-missing", f"s3://x/{i}", "It is not there."))
+        table.state.problems.add(problem("count-mismatch", table.state.metadata_location, f"Another count: {i}."))
+    widget = Problems(table)
+    with bare_page(browser, widget) as bare:
+        page = bare.page
+        said = page.locator(".ice-findings")
+        assert "and 10 more: found_problems in Python has them all" in said.inner_text()
+        page.locator("summary").filter(has_text="missing").click()  # shut
+        # Of one name with the others: all are in one place.
+        item = page.locator(".ice-finding").filter(has_text="Another count: 7.")
+        item.get_by_role("button").focus()
+        at = said.evaluate("(list) => list.scrollTop")
+        assert at > 0
+        table.state.problems.add(problem("metadata-ambiguous", table.state.metadata_location, "Two files."))
+        widget.read_all += 1
+        bare.push()
+        assert "Two files." in said.inner_text()
+        assert said.evaluate("(list) => list.scrollTop") == at
+        focused = "document.activeElement.closest('.ice-finding, .ice-problem-bar > *').textContent"
+        assert "Another count: 7." in page.evaluate(focused)
+        opened = page.locator(".ice-finding-group").evaluate_all("(all) => all.map((one) => one.open)")
+        assert opened == [False, True, True]
+        page.locator("summary").first.focus()
+        page.get_by_role("button", name="60 errors").evaluate("(one) => one.click()")
+        bare.idle()
+        assert page.evaluate("document.activeElement.className") == "ice-findings", "its group is gone"
+        page.get_by_role("button", name="61 warnings").focus()
+        bare.press("Enter")
+        assert said.inner_text() == "Nothing of these severities."
+        assert "61 warnings" in page.evaluate("document.activeElement.textContent")
+
+
 def test_names_that_would_be_code_are_text(browser: Any) -> None:
     table = ix.sample("trips")
     for name in HOSTILE.values():

@@ -59,10 +59,14 @@ def test_nothing_is_wrong_in_what_has_been_read(show: Any) -> None:
     total = len(manifests(table))
     assert widget.problems == {
         "counts": {"error": 0, "warning": 0, "info": 0}, "groups": [], "read": 0, "manifests": total,
+        "covered": f"0 of {total} manifests of this snapshot read", "left": "Read all",
+        "nothing": "None of the manifests has been looked at yet.",
     }  # fmt: skip
     widget.read_all += 1
     assert widget.settle(60)
     assert (widget.problems["read"], widget.problems["groups"]) == (total, [])
+    assert widget.problems["nothing"].startswith("Nothing is wrong in this snapshot's metadata, all of which has been")
+    assert widget.problems["left"] == ""
     assert widget.busy == ""
 
 
@@ -74,6 +78,8 @@ def test_a_missing_manifest_list_is_told_at_once(folder: Path, show: Any) -> Non
     widget = show(Problems, ix.open(folder))
     assert widget.problems["counts"]["error"] == 1
     assert (widget.problems["read"], widget.problems["manifests"]) == (0, None)
+    assert widget.problems["covered"] == "which manifests this snapshot has cannot be read"
+    assert widget.problems["left"] == ""
     [item] = items(widget)
     assert item["actions"][0]["selection"]["node"] == f"root:{snapshot.snapshot_id}"
     assert "cannot be read" in widget._repr_mimebundle_()[0]["text/html"]
@@ -193,6 +199,8 @@ def test_thousands_of_problems_and_names_that_would_be_code(show: Any) -> None:
     assert widget.problems["counts"]["warning"] == 5_000
     sent = {g["code"]: (g["count"], len(g["items"])) for g in widget.problems["groups"]}
     assert sent["value-undecodable"] == (5_000, 50)
+    more = {g["code"]: g["more"] for g in widget.problems["groups"]}
+    assert more["value-undecodable"].startswith("and 4,950 more: ") and more["file-missing"] == ""
     assert widget.problems["groups"][0]["severity"] == "error"
     text = json.dumps(widget.problems)
     text.encode()
@@ -228,6 +236,8 @@ def test_problems_are_listed_though_somebody_cancelled() -> None:
 def test_no_snapshot(show: Any) -> None:
     widget = show(Problems, ix.empty({"a": "long"}))
     assert (widget.problems["manifests"], widget.problems["groups"]) == (0, [])
+    assert (widget.problems["covered"], widget.problems["left"]) == ("there is no snapshot", "")
+    assert widget.problems["nothing"].startswith("Nothing is wrong in the table's metadata file")
     widget.read_all += 1
     assert widget.settle(60)
     assert widget.error == {}
