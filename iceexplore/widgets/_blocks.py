@@ -1,11 +1,12 @@
 """What Python says in a widget, as the browser draws it (`blocks.js`): texts stay texts, nothing is markup.
 
-A `Block` is ``["h" | "p" | "div", parts]``, ``["list", [parts, ...]]``, ``["table", heads, rows, kind, label]`` or
-``["code", text]``, which can be copied. A head and a cell are parts, the first cell is its row's head; ``kind`` is how
-the table looks ("terms" if it is left out), ``label`` what it is called.
+A `Block` is ``["h" | "p", parts]`` or with another style, ``["list", [parts, ...]]``, ``["table", heads, rows, look]``
+(a head and a cell are parts, a row's first cell is its head; ``look`` can be left out and may have ``kind``, how it
+looks, ``label``, ``caption`` and ``columns``, a style such as "right" or "" for each), ``["fold", parts, blocks]`` (the
+blocks are seen once somebody clicks the words) or ``["code", text]``, which can be copied.
 
 A `Part` is words, ``["go", words, selection]`` (a click selects), ``["bars", [[kind, length], ...]]`` (0 to 1, one
-after another), or ``[kind, words, tip]``: "code", "note", "yes", "no", "badge ..." and other styles, the tip can be
+after another), or ``[kind, words, tip]``: "code", "note", "yes", "no", "badge ..." and other styles; the tip can be
 left out.
 """
 

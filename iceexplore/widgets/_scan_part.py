@@ -33,8 +33,12 @@ _LONGEST = 100_000
 _PLACES = 200
 #: What stands where an answer will.
 _PLAN: dict[str, Any] = {"blocks": [["p", [["note", "There is no plan yet: type a filter."]]]]}
-_SELECT: dict[str, Any] = {"blocks": [["p", [["note", "Select a manifest or a file to see why it is read, or is not."]]]]}
-_FIND = "Where is a row, what deleted it, and in which snapshot? Data files are read for it."
+_SELECT: dict[str, Any] = {
+    "blocks": [["p", [["note", "Select a manifest or a file to see why it is read, or is not."]]]]
+}
+_FIND: dict[str, Any] = {
+    "blocks": [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]
+}
 
 
 class ScanPart(ScanTyping):
@@ -75,7 +79,7 @@ class ScanPart(ScanTyping):
     scan_ask = traitlets.Dict().tag(sync=True)
     scan_advice = traitlets.Dict().tag(sync=True)
     scan_count = traitlets.Dict().tag(sync=True)
-    scan_found = traitlets.Dict({"blocks": [["p", [["note", _FIND]]]]}).tag(sync=True)
+    scan_found = traitlets.Dict(_FIND).tag(sync=True)
     scan_recent = traitlets.List(traitlets.Unicode()).tag(sync=True)
     scan_tab = traitlets.Unicode("why").tag(sync=True)
 

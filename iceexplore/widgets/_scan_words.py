@@ -41,7 +41,7 @@ def python_text(text: str) -> str:
 def plan_sent(plan: ScanPlan) -> dict[str, Any]:
     """The headline; as blocks what there is to know, and a row per level with its bars."""
     waterfall = plan.waterfall()
-    notes: list[Block] = [["div.ice-problem", [signs(note[:_LONG])]] for note in plan.notes]
+    notes: list[Block] = [["problem", [signs(note[:_LONG])]] for note in plan.notes]
     said = waterfall.description
     return {
         "headline": signs(said[:1].upper() + said[1:] + _share(waterfall.levels.to_pylist())),
@@ -63,7 +63,7 @@ def _levels(chart: BarChart) -> Block:
         ]
         rows.append([[level, *([["note", signs(row.note[:400])]] if row.note else [])], *bars])
     heads = [[head] for head in ("what is left", *chart.columns)]
-    return ["table", heads, rows, "levels", "What is left after each level"]
+    return ["table", heads, rows, {"kind": "levels", "label": "What is left after each level"}]
 
 
 def _share(levels: Sequence[dict[str, Any]]) -> str:

@@ -84,14 +84,14 @@ def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
     assert lab.scan_plan["files"] == len(plan)
     assert eval(lab.scan_plan["python"], {"t": table}).tasks.equals(plan.tasks)
     chart = plan.waterfall().chart()
-    _, heads, levels, kind, label = lab.scan_plan["blocks"][-1]
-    assert (kind, label) == ("levels", "What is left after each level")
+    _, heads, levels, look = lab.scan_plan["blocks"][-1]
+    assert look == {"kind": "levels", "label": "What is left after each level"}
     assert heads == [["what is left"], *([head] for head in chart.columns)]
     assert [level[1] for (level, *_), *_ in levels] == [row.label for row in chart.rows]
     for (_, *cells), row in zip(levels, chart.rows, strict=True):
         assert [cell[0] if cell else None for cell in cells] == [bar and bar.text for bar in row.bars]
-        shares = [dict(cell[1][1]) for cell in cells if cell]
-        assert all(0 <= share["left"] + share["gone"] <= 1.000001 for share in shares)
+        bars = [dict(cell[1][1]) for cell in cells if cell]
+        assert all(0 <= bar["left"] + bar["gone"] <= 1.000001 for bar in bars)
 
 
 def test_the_tree_has_what_is_read_and_what_is_skipped(lab: ScanLab, table: ix.Table) -> None:
@@ -526,7 +526,7 @@ def test_a_damaged_manifest_is_noted(tmp_path: Path) -> None:
     next(iter(sorted(folder.rglob("optimized-m-*.avro")))).write_bytes(b"nothing")
     made = settled(ScanLab(ix.open(folder), scan_filter="trip_id > 5"))
     assert made.error == {}
-    assert made.scan_plan["blocks"][0][0] == "div.ice-problem"
+    assert made.scan_plan["blocks"][0][0] == "problem"
     assert "cannot be read" in words(made.scan_plan["blocks"][0])
     assert any("problem" in n["marks"] for n in made.scan_nodes.values())
     made.close()

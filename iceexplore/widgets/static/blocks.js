@@ -1,6 +1,7 @@
-// What Python says, as `iceexplore.widgets._blocks` has it, in blocks: ["h" | "p" | "div", parts], ["list", [parts, ...]],
-// ["table", heads, rows, kind, label], ["code", text]. A text is made of parts: words, or ["go", words, selection],
-// ["bars", [[kind, from 0 to 1], ...]], ["code" | "note" | "yes" | ..., words, tip], the first being its style.
+// What Python says, as `iceexplore.widgets._blocks` has it, in blocks: ["h" | "p" | "evidence" | ..., parts], ["list",
+// [parts, ...]], ["table", heads, rows, look], ["fold", parts, blocks], ["code", text]. A text is made of parts: words, or
+// ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["code" | "note" | "yes" | ..., words, tip], the first
+// being its style.
 
 import { copier } from "./controls.js";
 import { choose, el, svg } from "./dom.js";
@@ -13,14 +14,19 @@ export function blocks(model, list = []) {
     if (kind === "bars") return bars(words);
     return el(kind === "code" ? "code" : "span", { class: `ice-${kind}`, title: more }, words);
   };
-  const head = (scope, parts) => el("th", { scope }, parts.map(part));
-  const row = ([first, ...cells]) => el("tr", head("row", first), cells.map((cell) => el("td", cell.map(part))));
   const draw = {
     list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
-    table: (heads, rows, kind = "terms", label) => el(`table.ice-${kind}`, { ariaLabel: label }, el("thead", el("tr", heads.map((parts) => head("col", parts)))), el("tbody", rows.map(row))),
+    table(heads, rows, { kind = "terms", label, caption, columns = [] } = {}) {
+      const cell = (tag, scope, parts, i) => el(tag, { scope, class: columns[i] && `ice-${columns[i]}` }, parts.map(part));
+      const head = heads[0] && el("thead", el("tr", heads.map((parts, i) => cell("th", "col", parts, i))));
+      // The first cell of a row is its head.
+      const body = rows.map((cells) => el("tr", cells.map((parts, i) => (i ? cell("td", null, parts, i) : cell("th", "row", parts, i)))));
+      return el(`table.ice-${kind}`, { ariaLabel: label }, caption && el("caption", caption), head, el("tbody", body));
+    },
+    fold: (summary, inside) => el("details.ice-rest", el("summary", summary.map(part)), blocks(model, inside)),
     code: (text) => el("div.ice-statement", el("pre", text), copier("Copy", () => text)),
   };
-  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el(kind === "h" ? "h4" : kind, rest[0].map(part)));
+  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el({ h: "h4", p: "p" }[kind] ?? "div.ice-" + kind, rest[0].map(part)));
 }
 
 // Lengths after one another; the numbers stand beside them as text.
