@@ -18,7 +18,8 @@ const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 // Letters that stay where they are put, and take room each.
 const PLAIN = /^[ -~]*$/;
 
-// Shows the page of a grid; `show(of, table, more)` of what is returned asks for a table. `onRow(node, row)` is called for
+// Shows the page of a grid; `show(of, table, more)` of what is returned asks for a table, `look(of, table)` for one that is
+// not there already. `onRow(node, row)` is called for
 // a row that stands for a node and is opened; without it the node is selected.
 export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
   const summary = el("summary.ice-button");
@@ -35,6 +36,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   filters.bar.append(menu);
   const box = el("div.ice-grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
   let asked = null; // the query that is not answered yet
+  let looked = null; // what was looked at last
   let fault = ""; // what is wrong with the filter that is typed
   let note = ""; // what was done last
   let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
@@ -68,6 +70,13 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     focus = [0, 0];
     asked = { of: newOf, table: newTable };
     ask(more);
+  }
+
+  // Once: what could not be read is not asked for again, and what another view has asked for stays sorted and filtered.
+  function look(newOf, newTable) {
+    if (same(looked, [newOf, newTable])) return;
+    looked = [newOf, newTable];
+    if (page().of !== newOf || page().table !== newTable) show(newOf, newTable);
   }
 
   // The table ----------------------------------------------------------------------------------------------------------
@@ -379,7 +388,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     later(null);
   });
   draw();
-  return { element: box, ask, show };
+  return { element: box, ask, show, look };
 }
 
 // Selects a node, and the snapshot that it is of.
