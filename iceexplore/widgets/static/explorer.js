@@ -3,17 +3,10 @@
 
 import { chooseTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, count, el, fill, keepFocus, listen, ours, random } from "./dom.js";
+import { clamp, el, fill, keepFocus, listen, ours, random } from "./dom.js";
 import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
-export const PARTS = [
-  { key: "tree", title: "Tree", view: treeView },
-  { key: "scan", title: "Scan" },
-  { key: "commit", title: "Commit" },
-  { key: "problems", title: "Problems", found: (model) => Object.values(model.get("problems").counts ?? {}).reduce((a, b) => a + b, 0) },
-  { key: "deletes", title: "Deletes" },
-];
 // The scripts of parts that came later: text -> what it becomes.
 const loaded = new Map();
 
@@ -63,15 +56,13 @@ function treeView(model) {
   return panes;
 }
 
-// A page without Python shows only some of the parts.
-export function explorerView(model, shown = PARTS) {
+export function explorerView(model) {
   const id = `ice-${random()}`;
   let ended = false;
-  const parts = shown.map((part) => {
-    const own = `${id}-${part.key}`;
-    const panel = el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${part.key}`, "aria-labelledby": own, hidden: true });
-    const tab = el("button.ice-part", { role: "tab", id: own, "aria-controls": panel.id, "data-part": part.key, onclick: () => model.put("tab", part.key) }, part.title);
-    return { ...part, tab, panel, made: false };
+  const parts = model.get("parts").map(([key]) => {
+    const panel = el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true });
+    const tab = el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": panel.id, "data-part": key, onclick: () => model.put("tab", key) });
+    return { key, tab, panel, made: false };
   });
   const tabs = parts.map(({ tab }) => tab);
   const full = el("button.ice-button.ice-end", { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen }, "Full screen");
@@ -80,15 +71,12 @@ export function explorerView(model, shown = PARTS) {
   function draw() {
     const chosen = parts.find(({ key }) => key === model.get("tab")) ?? parts[0];
     chooseTab(tabs, chosen.tab);
-    for (const part of parts) {
-      const found = part.found?.(model);
-      part.tab.textContent = found ? `${part.title} (${count(found)})` : part.title;
-      // Whoever chose it need not be at the tabs: a problem leads to its node, and Python sets the tab.
-      keepFocus(part.panel, () => (part.panel.hidden = part !== chosen), chosen.tab);
-    }
+    model.get("parts").forEach(([, title], i) => (tabs[i].textContent = title));
+    // Whoever chose it need not be at the tabs: a problem leads to its node, and Python sets the tab.
+    for (const { panel } of parts) keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
     if (chosen.made) return;
     const script = model.get("scripts")[chosen.key];
-    if (chosen.view) mount(chosen, chosen.view);
+    if (chosen.key === "tree") mount(chosen, treeView);
     else if (script) later(script).then((view) => mount(chosen, view));
     else fill(chosen.panel, el("div.ice-empty", el("span.ice-awaited", "Loading …"), el("span.ice-missed", "Not loaded: the kernel has ended.")));
   }
@@ -107,7 +95,7 @@ export function explorerView(model, shown = PARTS) {
     full.textContent = yes ? "Leave full screen" : "Full screen";
   }
   document.addEventListener("fullscreenchange", screened);
-  model.follow(["tab", "problems", "scripts"], draw);
+  model.follow(["parts", "tab", "scripts"], draw);
   model.end(() => {
     ended = true;
     document.removeEventListener("fullscreenchange", screened);
