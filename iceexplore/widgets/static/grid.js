@@ -46,7 +46,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   const elsewhere = ({ of, table }) => of !== page.of || table !== page.table;
   const chosen = () => model.get("selection").node;
 
-  const waits = () => asked && (sent().n ?? 0) < asked.n;
+  const waits = () => asked && !(sent().n >= asked.n);
   // What is asked for, or there.
   function current() {
     return waits() ? asked : { ...sent(), columns: sent().shown };
