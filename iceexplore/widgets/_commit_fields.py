@@ -47,27 +47,43 @@ class Field:
     most: float | None = None
     when: tuple[str, tuple[str, ...]] | None = None
 
-    def sent(self) -> dict[str, Any]:
-        """As the browser needs it, JSON-safe: ``help`` in one sentence, what else there is to say in ``more``.
+    def sent(self, of: str) -> dict[str, Any]:
+        """As the browser needs it, JSON-safe: ``of`` what it is, ``help`` in one sentence, the rest of it in ``more``.
 
-        Of more than a thousand choices the browser offers the first; in a notebook each can be given.
+        ``input`` are the attributes of what is typed into; it is a list where there are ``choices``. Of more than a
+        thousand of these the browser offers the first; in a notebook each can be given.
         """
         help_text, more = self.help, ""
         if len(help_text) > _LONG_HELP:
             first, _, rest = help_text.partition(". ")
             help_text, more = (first + ".", rest) if rest else (help_text, "")
+        choices = [[json_safe(value), signs(label)] for value, label in self.choices[:_MOST_CHOICES]]
         return {
+            "of": of,
             "name": self.name,
             "label": signs(self.label),
-            "kind": self.kind,
+            "wide": not of or self.kind in ("text", "json"),
             "default": json_safe(self.default),
             "help": signs(help_text),
             "more": signs(more),
-            "choices": [[json_safe(value), signs(label)] for value, label in self.choices[:_MOST_CHOICES]],
-            "min": self.least,
-            "max": self.most,
+            "choices": choices if self.kind == "choice" else None,
+            "input": self._input(),
             "when": None if self.when is None else [self.when[0], list(self.when[1])],
         }
+
+    def _input(self) -> dict[str, Any]:
+        plain = {"class": "ice-input", "spellcheck": "false", "autocomplete": "off"}
+        match self.kind:
+            case "int" | "number":
+                step = 1 if self.kind == "int" else "any"
+                limits = {"min": self.least, "max": self.most, "step": step, "placeholder": json_safe(self.default)}
+                return {"type": "number", **plain, **limits}
+            case "flag":
+                return {"type": "checkbox", "class": "ice-check"}
+            case "choice":
+                return {}
+            case _:
+                return {"type": "text", **plain}
 
     def checked(self, value: Any) -> Any:
         """A value as an operation takes it: of ``json`` what the text says.
@@ -77,7 +93,7 @@ class Field:
         OptionError
             It makes no sense; the message says what is accepted.
         """
-        if value is None or (value == "" and self.default is None):
+        if value is None or (value == "" and self.kind in ("int", "number")):
             return self.default
         match self.kind:
             case "int" | "number":

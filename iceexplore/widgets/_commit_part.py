@@ -11,6 +11,7 @@ from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import json_safe
 from iceexplore.render import escape
 from iceexplore.widgets._assets import packed, script
+from iceexplore.widgets._blocks import Block
 from iceexplore.widgets._commit_operations import OPERATIONS
 from iceexplore.widgets._commit_sent import form_of, line_of, refusal_of
 from iceexplore.widgets._commit_session import RefusedError, Session, Simulation
@@ -34,8 +35,8 @@ class CommitPart(CommitShown):
         ``operations`` (name, title, help, fields); ``needs`` in their place: why there is nothing. See
         `iceexplore.widgets._commit_fields.Field`.
     commit_draft
-        What is chosen in the browser and not applied yet: ``operation``, ``values`` by operation, ``layout``,
-        ``rival``; the ``tab`` shown; the nodes selected ``before`` and ``after``.
+        What is chosen in the browser and not applied yet: ``operation``, ``rival``, ``layout``, and by the name of each
+        operation the values of its fields; the ``tab`` shown; the nodes selected ``before`` and ``after``.
     commit_asked
         The browser asks: ``n`` (counted up) and ``do``: ``show``; ``apply`` with ``operation``, ``values``, ``layout``
         and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save`` with
@@ -44,10 +45,10 @@ class CommitPart(CommitShown):
         ``lines`` (their names), ``ends`` (how many steps of each are done), ``current``, ``steps`` of that line (id,
         title), how many of these are done (``at``), and ``code``: those as Python.
     commit_refused
-        Why the last request was refused: ``text``, ``rule``, ``law`` (what the rule says, and its source), ``files``,
-        ``advice``; empty where it was not.
+        Why the last request was refused: ``text``, ``rule``, and in ``blocks`` what there is to know, also what the
+        rule says and its source; empty where it was not.
     commit_saved
-        Where the table was saved, ``path``, ``text`` and ``code``, or why not, ``error``.
+        Where the table was saved, ``path`` and ``code``, or why not, ``error``; and that as ``blocks``.
     """
 
     commit_form = traitlets.Dict().tag(sync=True)
@@ -204,7 +205,7 @@ class CommitPart(CommitShown):
     def _save(self, path: str) -> None:
         """Save the table as of the step shown. What is wrong with the folder is said beside it, not with the form."""
         if not path.strip():
-            self.commit_saved = {"error": "No folder is named. Give one that is not there yet."}
+            self.commit_saved = _not_saved("No folder is named. Give one that is not there yet.")
             self._answer()
             return
         simulation = self.simulation
@@ -214,9 +215,10 @@ class CommitPart(CommitShown):
             try:
                 saved = simulation.save(path.strip())
             except (IceexploreError, ValueError) as error:  # ValueError: no system takes a name with a NUL
-                return {"error": str(json_safe(str(error)[:1000]))}
-            code = f"ix.open({str(saved.path)!r})"
-            return {"path": str(saved.path), "text": json_safe(repr(saved)), "code": json_safe(code)}
+                return _not_saved(str(json_safe(str(error)[:1000])))
+            code = json_safe(f"ix.open({str(saved.path)!r})")
+            blocks: list[Block] = [["p", [json_safe(repr(saved))]], ["code", code]]
+            return {"path": str(saved.path), "code": code, "blocks": blocks}
 
         def show(saved: dict[str, Any]) -> None:
             self.commit_saved = saved
@@ -251,6 +253,10 @@ class CommitLab(CommitPart):
     """
 
     _esm = packed(script("commit.commitView"))
+
+
+def _not_saved(error: str) -> dict[str, Any]:
+    return {"error": error, "blocks": [["problem ice-is-error", [["strong", "Not saved"], error]]]}
 
 
 def _whole(asked: Mapping[str, Any], name: str) -> int:

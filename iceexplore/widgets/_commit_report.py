@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import Diff, TableState, diff, human_bytes, to_frame
 from iceexplore.storage import Write
+from iceexplore.widgets._blocks import Block
 from iceexplore.widgets._commit_session import Simulation, Step, Twin
 from iceexplore.widgets._commit_tree import SideTree
 from iceexplore.widgets._signs import signs
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from iceexplore.commits import RuleBreak
 
-__all__ = ["Report", "bars"]
+__all__ = ["Report", "bars", "compared", "costs_sent"]
 
 #: A table with more is checked when somebody asks: every manifest is read for that.
 _MANY_FILES = 200_000
@@ -250,6 +251,21 @@ def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
             ]
             rows.append({"label": name, "total": show(int(sum(costs[key].values()))), "parts": parts})
         out.append({"title": title, "rows": rows})
+    return out
+
+
+def costs_sent(found: list[dict[str, Any]]) -> list[Block]:
+    """Bars as the browser draws them, those of a table as long as its largest is."""
+    out: list[Block] = []
+    for bar in found:
+        most = max([1, *(sum(part["value"] for part in row["parts"]) for row in bar["rows"])])
+        rows = []
+        for row in bar["rows"]:
+            lengths = [[f"level-{part['level']}", part["value"] / most] for part in row["parts"]]
+            words = " · ".join(part["text"] for part in row["parts"])
+            rows.append([[row["label"]], [["bars", lengths], ["note", words]], [row["total"]]])
+        look = {"kind": "cost", "label": bar["title"], "columns": ["", "", "right"]}
+        out.append(["table", [["layout"], [bar["title"]], ["in all"]], rows, look])
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceexplore.graph import json_safe
+from iceexplore.widgets._blocks import Block
 from iceexplore.widgets._commit_fields import Field
 from iceexplore.widgets._commit_layout import layout_fields
 from iceexplore.widgets._commit_operations import OPERATIONS, RIVALS
@@ -26,10 +27,10 @@ def form_of(session: Session) -> dict[str, Any]:
         Field("rival", "Meanwhile", "choice", "", choices=RIVALS),
     )
     return {
-        "choose": [field.sent() for field in choose],
-        "layout": [field.sent() for field in layout_fields(session.table.state)],
+        "choose": [field.sent("") for field in choose],
+        "layout": [field.sent("layout") for field in layout_fields(session.table.state)],
         "operations": [
-            {"name": o.name, "title": o.title, "help": o.help, "fields": [field.sent() for field in fields]}
+            {"name": o.name, "title": o.title, "help": o.help, "fields": [field.sent(o.name) for field in fields]}
             for o, fields in offered
         ],
     }
@@ -63,10 +64,11 @@ def refusal_of(refused: RefusedError) -> dict[str, Any]:
     if refused.orphans:
         files_are = "file that nobody needs" if refused.orphans == 1 else "files that nobody needs"
         advice = f"Its attempts left {refused.orphans:,} {files_are}; the table is as it was."
-    return {
-        "text": signs_of_lines(text),
-        "rule": name,
-        "law": f"{rule.text} ({rule.source})" if rule else "",
-        "files": [signs(f) for f in files[:_MOST_FILES]],
-        "advice": advice,
-    }
+    law = [f"{rule.text} ({rule.source})"] if rule else []
+    said = signs_of_lines(text)
+    blocks: list[Block] = [
+        ["strong", [f"Refused: {name}" if rule else "Refused"]],
+        ["p", [said]],
+        *(["advice", [line]] for line in (*law, *map(signs, files[:_MOST_FILES]), advice)),
+    ]
+    return {"text": said, "rule": name, "blocks": blocks}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.widgets._commit_report import Report, bars, compared
+from iceexplore.widgets._commit_report import Report, bars, compared, costs_sent
 from iceexplore.widgets._commit_session import Line, Session, Step
 from iceexplore.widgets._commit_tree import SideTree
 from iceexplore.widgets._face import shown
@@ -28,7 +28,9 @@ _START = {
     "id": "",
     "title": "The table as it is",
     "text": ["Choose an operation and apply it. The table is never written: all of this is a simulation."],
+    "after": "Now",
 }
+_CAPTIONS = {"before": "Before: − goes, = stays", "after": "After: + is new, − went, = stayed"}
 #: What stands where an answer will.
 _WAITING = {"checked": "The rules are being checked …", "compared": "The same is being done in another layout …"}
 _CANCELLED = "The step is done; what it did was not read, as that was cancelled. Choose the step above to read it."
@@ -41,9 +43,9 @@ class CommitShown(GridPart):
     Attributes
     ----------
     commit_report
-        Of the newest step that is done: ``id``, ``title``, ``text`` (sentences), and when they are known ``checked``
-        (a sentence about rules), ``compared`` (one about costs) and ``bars``: see
-        `iceexplore.widgets._commit_report.bars`.
+        Of the newest step that is done: ``id``, ``title``, ``text`` (sentences), what the trees ``before`` and
+        ``after`` it are, and when they are known ``checked`` (a sentence about rules), ``compared`` (one about costs)
+        and ``costs`` (blocks).
     commit_before_nodes, commit_before_roots, commit_before_expanded
         The tree before the step, and likewise ``commit_after_*``.
     """
@@ -90,7 +92,7 @@ class CommitShown(GridPart):
             report = self._report(step)
             sides = dict(zip(_SIDES, report.sides, strict=True))
             grown = {name: side.first() for name, side in sides.items()}
-            sent = {"id": step.id, "title": step.title, "text": report.text()}
+            sent = {"id": step.id, "title": step.title, "text": report.text(), **_CAPTIONS}
             return sides, grown, sent | _WAITING | self._known.get(step.id, {})
 
         def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
@@ -124,13 +126,13 @@ class CommitShown(GridPart):
         def costs() -> dict[str, Any]:
             try:
                 twin = session.twin(line, step)
-                return {"bars": bars(report, twin), "compared": signs(compared(report, twin))}
+                return {"costs": costs_sent(bars(report, twin)), "compared": signs(compared(report, twin))}
             except IceexploreError as error:
                 return {"compared": signs(f"The same was not done in another layout. {error}")}
 
         if "checked" not in known:
             self._do("commit:rules", "Checking the rules", rules, show)
-        if "bars" not in known:
+        if "costs" not in known:
             self._do("commit:costs", "Doing the same in another layout", costs, show)
 
     @shown

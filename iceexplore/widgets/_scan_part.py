@@ -31,6 +31,14 @@ _GRID = "scan"
 _RECENT = 8
 _LONGEST = 100_000
 _PLACES = 200
+#: What stands where an answer will.
+_PLAN: dict[str, Any] = {"blocks": [["p", [["note", "There is no plan yet: type a filter."]]]]}
+_SELECT: dict[str, Any] = {
+    "blocks": [["p", [["note", "Select a manifest or a file to see why it is read, or is not."]]]]
+}
+_FIND: dict[str, Any] = {
+    "blocks": [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]
+}
 
 
 class ScanPart(ScanTyping):
@@ -45,11 +53,11 @@ class ScanPart(ScanTyping):
     scan_row_groups
         Whether the footers of the files that are left are opened, and their row groups judged.
     scan_plan
-        The plan in words and numbers; ``of`` is its number, ``error`` what is wrong with the filter.
+        The plan in words and ``blocks``; ``of`` is its number, ``error`` what is wrong with the filter.
     scan_nodes, scan_roots, scan_expanded
         Its tree, by the ids of `iceexplore.graph.Tree`.
     scan_why
-        Why the selected node is read, or is not.
+        Why the selected node, ``id``, is read, or is not: as ``blocks``.
     scan_draft, scan_hint
         What the browser's box has and where the cursor is, and what is wrong with it and can come next.
     scan_ask
@@ -67,11 +75,11 @@ class ScanPart(ScanTyping):
     scan_nodes = traitlets.Dict().tag(sync=True)
     scan_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
     scan_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    scan_why = traitlets.Dict().tag(sync=True)
+    scan_why = traitlets.Dict(_PLAN).tag(sync=True)
     scan_ask = traitlets.Dict().tag(sync=True)
     scan_advice = traitlets.Dict().tag(sync=True)
     scan_count = traitlets.Dict().tag(sync=True)
-    scan_found = traitlets.Dict().tag(sync=True)
+    scan_found = traitlets.Dict(_FIND).tag(sync=True)
     scan_recent = traitlets.List(traitlets.Unicode()).tag(sync=True)
     scan_tab = traitlets.Unicode("why").tag(sync=True)
 
@@ -152,7 +160,7 @@ class ScanPart(ScanTyping):
         with self.hold_sync():
             self.scan_plan = words
             self._apply_scan(ScanGrowth())
-            self.scan_why, self.scan_advice, self.scan_count = {}, {}, {}
+            self.scan_why, self.scan_advice, self.scan_count = _PLAN, {}, {}
 
     def _apply_scan(self, growth: ScanGrowth) -> None:
         self._scan_applying = True
@@ -189,7 +197,7 @@ class ScanPart(ScanTyping):
         """Say why the selected node is read, or is not."""
         found, node = self._scan, self.selection["node"]
         if found is None or not node.startswith(("manifest:", "file:")):
-            self.scan_why = {"id": node} if found is not None else {}
+            self.scan_why = _PLAN if found is None else {"id": node, **_SELECT}
             return
 
         def read() -> dict[str, Any]:
@@ -197,7 +205,7 @@ class ScanPart(ScanTyping):
 
             evidence = node_evidence(found.nodes, node)
             if evidence is None:
-                return {}
+                return _SELECT
             name = (self.scan_nodes.get(node) or {}).get("label") or node
             return {"read": evidence.read, "blocks": evidence_sent(evidence, name)}
 

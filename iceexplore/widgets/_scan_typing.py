@@ -103,7 +103,7 @@ class ScanTyping(ScanPlans):
                 "snapshot": snapshot,
                 "columns": [[json_safe(c.text), signs(c.note)] for c in columns if c.kind == "column"],
                 "names": [json_safe(f.name) for f in state.schema.fields[:_COLUMNS]],
-                "filters": [json_safe(f) for f in made.filters],
+                "filters": [*(json_safe(f) for f in made.filters), "true"],
             }
 
         def show(found: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from iceexplore.widgets._signs import signs, signs_of_lines
 
 if TYPE_CHECKING:
     from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan
+    from iceexplore.render import BarChart
 
 __all__ = ["advice_sent", "evidence_sent", "plan_sent", "python_of"]
 
@@ -38,32 +39,31 @@ def python_text(text: str) -> str:
 
 
 def plan_sent(plan: ScanPlan) -> dict[str, Any]:
-    """The headline, and a row per level with its bars: how long they are, 0 to 1, and what they say."""
+    """The headline; as blocks what there is to know, and a row per level with its bars."""
     waterfall = plan.waterfall()
-    chart = waterfall.chart()
-    scales = chart.scales()
-    levels = [
-        {
-            "label": signs(row.label),
-            "note": signs(row.note[:400]),
-            "tip": signs_of_lines((row.tooltip or "")[:600]),
-            "bars": [
-                None if bar is None else {"text": bar.text, "left": bar.value / scale, "gone": bar.rest / scale}
-                for bar, scale in zip(row.bars, scales, strict=True)
-            ],
-        }
-        for row in chart.rows
-    ]
+    notes: list[Block] = [["problem", [signs(note[:_LONG])]] for note in plan.notes]
     said = waterfall.description
     return {
         "headline": signs(said[:1].upper() + said[1:] + _share(waterfall.levels.to_pylist())),
-        "heads": list(chart.columns),
-        "levels": levels,
-        "notes": [signs(note[:_LONG]) for note in plan.notes],
+        "blocks": [*notes, _levels(waterfall.chart())],
         "took": f"planned in {plan.seconds * 1000:,.0f} ms",
         "files": len(plan),
         "deletes": len(plan.files.matched.deletes),
     }
+
+
+def _levels(chart: BarChart) -> Block:
+    """What each level leaves: numbers and their bars, and below the level's name what took the rest away."""
+    rows = []
+    for row in chart.rows:
+        level: Part = ["level", signs(row.label), signs_of_lines((row.tooltip or "")[:600])]
+        bars: list[list[Part]] = [
+            [] if bar is None else [bar.text, ["bars", [["left", bar.value / scale], ["gone", bar.rest / scale]]]]
+            for bar, scale in zip(row.bars, chart.scales(), strict=True)
+        ]
+        rows.append([[level, *([["note", signs(row.note[:400])]] if row.note else [])], *bars])
+    heads = [[head] for head in ("what is left", *chart.columns)]
+    return ["table", heads, rows, {"kind": "levels", "label": "What is left after each level"}]
 
 
 def _share(levels: Sequence[dict[str, Any]]) -> str:

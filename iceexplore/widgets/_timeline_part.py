@@ -15,6 +15,7 @@ from iceexplore.widgets._face import Face, shown
 from iceexplore.widgets._lanes import lanes_of
 from iceexplore.widgets._signs import signs
 from iceexplore.widgets._static import snapshots_html
+from iceexplore.widgets._timeline_words import difference_sent, legend_sent, snapshot_words
 
 __all__ = ["MAX_SNAPSHOTS", "Timeline", "TimelinePart"]
 
@@ -42,17 +43,22 @@ class TimelinePart(Face):
     snapshots
         Oldest first: ``id``, ``time`` (text), ``ms``, ``operation``, ``refs`` (the first ``branches`` of them are
         branches), ``lane``, ``parent`` (its place in the list, or -1), ``reached`` (by a ref), and what the summary
-        says was added and removed: ``rows`` (those that a delete newly marks count as removed), ``files``, ``bytes``.
+        says was added and removed: ``rows`` (those that a delete newly marks count as removed), ``files``, ``bytes``;
+        all that in ``words``.
+    legend
+        What the picture's signs mean, as `Block`s by ``measure``.
     scale
         ``"steps"``: one step each; ``"time"``: by when they were committed.
     measure
         What the bars' height says: ``"rows"``, ``"files"`` or ``"bytes"``.
     comparison
-        What differs between ``selection``'s ``against`` and ``snapshot``: both ids, and ``rows``: what, added, removed.
+        What differs between ``selection``'s ``against`` and ``snapshot``: both ids, and ``rows``: what, added, removed;
+        how many manifests could not be read for it (``unread``); all that as `Block`s (``said``).
     """
 
     snapshots = traitlets.List(traitlets.Dict()).tag(sync=True)
     left_out = traitlets.Int().tag(sync=True)
+    legend = traitlets.Dict().tag(sync=True)
     scale = traitlets.Enum(["steps", "time"], "steps").tag(sync=True)
     measure = traitlets.Enum(list(_MEASURES), "rows").tag(sync=True)
     comparison = traitlets.Dict().tag(sync=True)
@@ -60,7 +66,8 @@ class TimelinePart(Face):
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         sent = _snapshots(self._state)
         left_out = len({s.snapshot_id for s in self._state.metadata.snapshots}) - len(sent)
-        return super()._first(selection) | {"snapshots": sent, "left_out": left_out}
+        made = {"snapshots": sent, "left_out": left_out, "legend": legend_sent(sent, left_out)}
+        return super()._first(selection) | made
 
     def _begin(self) -> None:
         super()._begin()
@@ -100,7 +107,9 @@ class TimelinePart(Face):
             missed = {p.where for p in self._state.problems if p.severity == "error"}
             changed = found.manifests_arrow.filter(pc.not_equal(found.manifests_arrow["change"], "carried over"))
             unread = len(missed.intersection(changed["location"].to_pylist()))
-            return {"against": before, "snapshot": after, "rows": _differences(found), "unread": unread}
+            rows = _differences(found)
+            said = difference_sent(rows, unread)
+            return {"against": before, "snapshot": after, "rows": rows, "unread": unread, "said": said}
 
         def show(found: dict[str, Any]) -> None:
             self.comparison = found
@@ -177,7 +186,7 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
         for measure, sides in _MEASURES.items():
             sent[measure] = [min(sum(_count(summary.get(key)) for key in keys), _SAFE) for keys in sides]
         sent["rows"][1] = max(0, sent["rows"][1] - _gone_before(s.operation, summary))
-        out.append(sent)
+        out.append(sent | {"words": snapshot_words(sent)})
     return out
 
 

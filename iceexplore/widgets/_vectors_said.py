@@ -48,7 +48,7 @@ def _facts(vector: Mapping[str, Any]) -> list[Block]:
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in vector["containers"].items())
     about = " Row groups are drawn about where the split offsets have them."
     return [
-        ["table", [], rows, ["", "right", "bytes", "evidence"], "Bytes by encoding"],
+        ["table", [], rows, {"caption": "Bytes by encoding", "columns": ["", "right", "bytes", "evidence"]}],
         ["evidence", [f"Roaring containers: {kinds}.{about if vector['borders_from'] == 'split offsets' else ''}"]],
         *_groups([(int(rows), int(gone)) for rows, gone in vector["groups"]]),
     ]
@@ -57,7 +57,7 @@ def _facts(vector: Mapping[str, Any]) -> list[Block]:
 def _groups(groups: Sequence[tuple[int, int]]) -> list[Block]:
     heads = [["Row group"], ["Rows"], ["Deleted"], ["Share"]]
     rows = [[[str(i)], [f"{n:,}"], [f"{gone:,}"], [_share(gone, n)]] for i, (n, gone) in enumerate(groups)]
-    table: Block = ["table", heads, rows, ["right"] * 4]
+    table: Block = ["table", heads, rows, {"columns": ["right"] * 4}]
     return [["fold", [amount(len(groups), "row group")], [table]]] if groups else []
 
 

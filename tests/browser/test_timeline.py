@@ -208,3 +208,16 @@ def test_narrow(show: Show) -> None:
     bare = show(Timeline(ix.sample("trips")), width=420)
     assert bare.page.locator(".ice-widget").evaluate("(e) => e.scrollWidth <= e.clientWidth")
     assert bare.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_focus_stays_when_a_comparison_ends_elsewhere(show: Show) -> None:
+    widget = Timeline(ix.sample("trips"))
+    widget.select(against=widget.snapshots[0]["id"])
+    bare = show(widget)
+    bare.page.get_by_role("button", name="End the comparison").focus()
+    widget.select(against="")
+    bare.push()
+    assert bare.page.evaluate("document.activeElement.getAttribute('role')") == "slider"
+    signs = bare.page.locator(".ice-line-legend b")
+    assert signs.all_inner_texts() == ["●", "■", "▼", "◆"]
+    assert len(set(signs.evaluate_all("(all) => all.map((one) => getComputedStyle(one).color)"))) == 4

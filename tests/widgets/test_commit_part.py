@@ -21,6 +21,7 @@ from iceexplore.widgets._assets import script
 from iceexplore.widgets._commit_fields import Call, Field, checked_values
 from iceexplore.widgets._commit_layout import layout_fields
 from iceexplore.widgets._commit_operations import OPERATIONS, RIVALS
+from iceexplore.widgets._commit_report import bars
 from tests.hostile import HOSTILE
 
 SYNCED = [name for name in CommitLab.class_trait_names(sync=True) if name.startswith("commit_")]
@@ -71,6 +72,17 @@ def data_files(table: Any) -> list[str]:
 
 def traits(widget: CommitLab) -> dict[str, Any]:
     return {name: getattr(widget, name) for name in SYNCED}
+
+
+def words(blocks: Any) -> str:
+    """Every word of what Python says, in order."""
+    return blocks if isinstance(blocks, str) else " ".join(map(words, blocks)) if isinstance(blocks, list) else ""
+
+
+def layouts(widget: CommitLab) -> list[str]:
+    """Those that the costs are told of."""
+    _, _, rows, _ = widget.commit_report["costs"][0]
+    return [label for ((label,), *_) in rows]
 
 
 def refusal(call: Callable[[], Any]) -> str | None:
@@ -175,7 +187,7 @@ def test_every_operation_does_what_its_calls_do(lab: Any, version: int) -> None:
             assert document(widget.simulation) == document(alone), (name, values)
         else:
             assert widget.commit_refused["text"]
-            assert (commits.RULES[rule].text if rule else "") in widget.commit_refused["law"]
+            assert (commits.RULES[rule].text if rule else "") in words(widget.commit_refused["blocks"])
             refused.add(rule)
     assert [step["title"] for step in widget.commit_line["steps"]] == [OPERATIONS[name].title for name in done]
     assert refused == {1: {"deletes-need-v2"}, 4: {""}}.get(version, set())
@@ -345,11 +357,12 @@ def test_a_second_writer(lab: Any, operation: str, values: dict[str, Any], rival
     assert widget.commit_line["at"] == 0
     refused = widget.commit_refused
     assert refused["rule"] == rule
-    assert refused["law"] == f"{commits.RULES[rule].text} ({commits.RULES[rule].source})"
+    assert ["strong", [f"Refused: {rule}"]] == refused["blocks"][0]
+    assert ["advice", [f"{commits.RULES[rule].text} ({commits.RULES[rule].source})"]] == refused["blocks"][2]
     with pytest.raises(CommitConflictError) as caught:
         widget.apply(operation, rival=rival, **values)
     assert caught.value.rule == rule
-    assert ("Its attempts left" in refused["advice"]) == (operation != "evolve_schema")
+    assert ("Its attempts left" in words(refused["blocks"][-1])) == (operation != "evolve_schema")
 
 
 @pytest.mark.usefixtures("quick")
@@ -429,10 +442,19 @@ def test_costs_are_those_of_the_commit_and_of_the_same_elsewhere(lab: Any) -> No
     widget = lab(table)
     apply(widget, "append", layout={"format_version": "4"})
     apply(widget, "row_delta", layout={"format_version": "4"})
-    found = {
-        bar["title"]: {r["label"]: sum(p["value"] for p in r["parts"]) for r in bar["rows"]}
-        for bar in widget.commit_report["bars"]
-    }
+    report = widget._reports[widget.commit_report["id"]]
+    made = bars(report, widget._session.twin(widget._session.line, report.step))
+    found = {bar["title"]: {r["label"]: sum(p["value"] for p in r["parts"]) for r in bar["rows"]} for bar in made}
+    for (_, heads, rows, look), bar in zip(widget.commit_report["costs"], made, strict=True):
+        assert look["kind"] == "cost" and heads[1] == [look["label"]] == [bar["title"]]
+        assert [label for ((label,), *_) in rows] == [row["label"] for row in bar["rows"]]
+        assert [total for *_, (total,) in rows] == [row["total"] for row in bar["rows"]]
+        lengths = [[length for _, length in drawn[1]] for _, (drawn, _), _ in rows]
+        assert max(map(sum, lengths)) == pytest.approx(1)
+        for mine, row in zip(lengths, bar["rows"], strict=True):
+            most = max(found[bar["title"]].values())
+            assert mine == pytest.approx([part["value"] / most for part in row["parts"]])
+            assert all(part["text"] in words(rows) for part in row["parts"])
     other = table.simulate(3, seed=SEED)
     other.append(3, rows=1000)
     other.row_delta(deletes={path: [0] for path in data_files(other)[:2]})
@@ -454,17 +476,17 @@ def test_what_is_compared(lab: Any, version: int, labels: list[str]) -> None:
     table = empty(version)
     widget = lab(table)
     apply(widget, "append")
-    assert [row["label"] for row in widget.commit_report["bars"][0]["rows"]] == labels
+    assert layouts(widget) == labels
     assert json.loads(json.dumps(traits(widget), allow_nan=False)) == traits(widget)
 
 
 def test_a_root_beside_the_list_of_java(lab: Any) -> None:
     widget = lab(empty(4, dialect="v4-java"))
     apply(widget, "append")
-    assert [row["label"] for row in widget.commit_report["bars"][0]["rows"]] == ["V4, list", "V4"]
+    assert layouts(widget) == ["V4, list", "V4"]
     ask(widget, "undo")
     apply(widget, "append", layout={"dialect": "v4-proposal"})
-    assert [row["label"] for row in widget.commit_report["bars"][0]["rows"]] == ["V4", "V4, list"]
+    assert layouts(widget) == ["V4", "V4, list"]
 
 
 def test_an_operation_that_the_other_layout_refuses(lab: Any) -> None:
@@ -473,7 +495,7 @@ def test_an_operation_that_the_other_layout_refuses(lab: Any) -> None:
     apply(widget, "rewrite_position_deletes", layout={"format_version": "4"})
     assert widget.commit_refused == {}
     assert "In v3 it was refused" in widget.commit_report["compared"]
-    assert [len(bar["rows"]) for bar in widget.commit_report["bars"]] == [1] * 4
+    assert [len(rows) for _, _, rows, _ in widget.commit_report["costs"]] == [1] * 4
 
 
 def test_the_tables_of_a_step(lab: Any) -> None:
@@ -548,7 +570,10 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     ask(widget, "save", path="s3://bucket/t")
     assert "is a URI, and what is written goes to this machine's disk" in widget.commit_saved["error"]
     ask(widget, "save", path="  ")
-    assert widget.commit_saved == {"error": "No folder is named. Give one that is not there yet."}
+    assert widget.commit_saved["error"] == "No folder is named. Give one that is not there yet."
+    assert words(widget.commit_saved["blocks"]).endswith(
+        "Not saved No folder is named. Give one that is not there yet."
+    )
     assert widget.commit_refused == {}, "that is of what is committed"
 
 
@@ -631,6 +656,9 @@ def test_nonsense_is_refused_beside_the_form(lab: Any) -> None:
     assert widget.commit_refused == {} and widget.commit_line["at"] == 1
 
 
+SENT = {"of", "name", "label", "wide", "default", "help", "more", "choices", "input", "when"}
+
+
 def test_forms_say_all_that_a_browser_needs(lab: Any) -> None:
     widget = lab(ix.sample("trips"))
     form = widget.commit_form
@@ -639,10 +667,11 @@ def test_forms_say_all_that_a_browser_needs(lab: Any) -> None:
     for fields in (form["layout"], form["choose"], *(o["fields"] for o in form["operations"])):
         seen: set[str] = set()
         for field in fields:
-            assert set(field) == {"name", "label", "kind", "default", "help", "more", "choices", "min", "max", "when"}
-            assert field["label"] and field["kind"] in ("int", "number", "text", "json", "choice", "flag")
+            assert set(field) == SENT
+            assert field["label"] and field["input"].get("type") in ("number", "text", "checkbox", None)
             assert field["when"] is None or field["when"][0] in seen
-            assert (field["kind"] == "choice") == bool(field["choices"]) or field["when"]
+            assert field["choices"] or field["input"] or field["when"]
+            assert (field["choices"] is None) == bool(field["input"])
             seen.add(field["name"])
     options = {f["name"]: f for f in form["layout"][1:]}
     assert set(options) == {o.name for o in commits.option_docs(4)}
@@ -650,7 +679,8 @@ def test_forms_say_all_that_a_browser_needs(lab: Any) -> None:
     assert options["flush_data_files"]["default"] == commits.LayoutOptions.of(4).flush_data_files
     for option in commits.option_docs(4):
         sent = options[option.name]
-        assert (sent["min"], sent["max"]) == (option.least, option.most)
+        assert [sent["input"].get(name) for name in ("min", "max")] == [option.least, option.most]
+        assert sent["of"] == "layout"
     assert layout_fields(empty(4).state)[1].when == ("format_version", ("4", ""))
 
 

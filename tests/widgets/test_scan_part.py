@@ -84,11 +84,14 @@ def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
     assert lab.scan_plan["files"] == len(plan)
     assert eval(lab.scan_plan["python"], {"t": table}).tasks.equals(plan.tasks)
     chart = plan.waterfall().chart()
-    assert lab.scan_plan["heads"] == list(chart.columns)
-    assert [level["label"] for level in lab.scan_plan["levels"]] == [row.label for row in chart.rows]
-    for level, row in zip(lab.scan_plan["levels"], chart.rows, strict=True):
-        assert [bar and bar["text"] for bar in level["bars"]] == [bar and bar.text for bar in row.bars]
-        assert all(0 <= bar["left"] + bar["gone"] <= 1.000001 for bar in level["bars"] if bar)
+    _, heads, levels, look = lab.scan_plan["blocks"][-1]
+    assert look == {"kind": "levels", "label": "What is left after each level"}
+    assert heads == [["what is left"], *([head] for head in chart.columns)]
+    assert [level[1] for (level, *_), *_ in levels] == [row.label for row in chart.rows]
+    for (_, *cells), row in zip(levels, chart.rows, strict=True):
+        assert [cell[0] if cell else None for cell in cells] == [bar and bar.text for bar in row.bars]
+        bars = [dict(cell[1][1]) for cell in cells if cell]
+        assert all(0 <= bar["left"] + bar["gone"] <= 1.000001 for bar in bars)
 
 
 def test_the_tree_has_what_is_read_and_what_is_skipped(lab: ScanLab, table: ix.Table) -> None:
@@ -133,6 +136,7 @@ def test_another_filter_and_none(lab: ScanLab, table: ix.Table) -> None:
     plans.append(lab.plan)
     assert plans[1] is None
     assert [*lab.scan_plan, *lab.scan_nodes, *lab.scan_roots] == []
+    assert "no plan yet" in words(lab.scan_why["blocks"])
     lab.scan_filter = "true"
     settled(lab)
     assert lab.scan_plan["files"] == 12
@@ -219,7 +223,8 @@ def test_why(lab: ScanLab) -> None:
         assert all(term.term in said and term.known in said for term in found.terms)
     lab.select("table")
     settled(lab)
-    assert lab.scan_why == {"id": "table"}
+    assert lab.scan_why["id"] == "table" and "read" not in lab.scan_why
+    assert "Select a manifest or a file" in words(lab.scan_why["blocks"])
 
 
 def test_a_file_that_is_selected_comes_into_the_tree(lab: ScanLab) -> None:
@@ -521,13 +526,14 @@ def test_a_damaged_manifest_is_noted(tmp_path: Path) -> None:
     next(iter(sorted(folder.rglob("optimized-m-*.avro")))).write_bytes(b"nothing")
     made = settled(ScanLab(ix.open(folder), scan_filter="trip_id > 5"))
     assert made.error == {}
-    assert "cannot be read" in made.scan_plan["notes"][0]
+    assert made.scan_plan["blocks"][0][0] == "problem"
+    assert "cannot be read" in words(made.scan_plan["blocks"][0])
     assert any("problem" in n["marks"] for n in made.scan_nodes.values())
     made.close()
     for path in folder.rglob("snap-*.avro"):
         path.write_bytes(b"nothing")
     made = settled(ScanLab(ix.open(folder), scan_filter="trip_id > 5"))
-    assert made.scan_plan["notes"][0].startswith("The manifest list cannot be read in full")
+    assert made.scan_plan["blocks"][0][1][0].startswith("The manifest list cannot be read in full")
     made.close()
 
 

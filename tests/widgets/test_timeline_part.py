@@ -75,6 +75,26 @@ def test_sizes_are_the_summary_s(table: ix.Table, widget: Timeline) -> None:
     assert any(s["rows"][1] for s in widget.snapshots)
 
 
+def test_words(widget: Timeline, table: ix.Table) -> None:
+    times = [s["time"] for s in widget.snapshots]
+    assert widget.snapshots[0]["words"] == f"{times[0]} · append · +180 rows · +3 files · +7.2 KiB"
+    legend = [_text(block) for block in widget.legend["files"]]
+    assert legend[:4] == ["● append", "■ overwrite", "▼ delete", "◆ replace"]
+    assert legend[4:] == ["height: files added ↑, removed ↓, log scale to 9"]
+    odd = [snapshot(1, operation="vacuum", deleted_records="1234"), Snapshot(2, None, 0, 0, None, None, None, None)]
+    made = Timeline(with_snapshots(table.state, odd, dict([branch("main", 1)]), 1))
+    assert [s["words"].split(" · ", 1)[1] for s in made.snapshots] == [
+        "no operation · no ref reaches it",
+        "vacuum · −1,234 rows",
+    ]
+    assert [_text(block) for block in made.legend["bytes"]] == ["○ other", "hollow: no ref reaches it"]
+    made.close()
+
+
+def _text(block: list[Any]) -> str:
+    return "".join(part if isinstance(part, str) else part[1] for part in block[1])
+
+
 def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     first, last = table.snapshots[2].snapshot_id, table.snapshots[-1].snapshot_id
     CACHE.clear()  # what another test has read would be kept
@@ -91,6 +111,8 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     assert rows["bytes"] == (counts["added_bytes"].sum(), counts["removed_bytes"].sum()), "deletion vectors too"
     others = counts.drop("data file").sum()
     assert rows["delete files"] == (others["added_files"], others["removed_files"])
+    more, less = rows["data files"]
+    assert _text(widget.comparison["said"][0]) == f"+{more} −{less} data files"
     json.dumps(widget.comparison)
     assert len(table.reads) > reads
     widget.select(against="")
@@ -160,6 +182,7 @@ def test_thousands_are_sent_in_little(table: ix.Table) -> None:
     made = Timeline(with_snapshots(table.state, many, refs, many[-1].snapshot_id))
     assert len(made.snapshots) == MAX_SNAPSHOTS
     assert made.left_out == 20_000 - MAX_SNAPSHOTS
+    assert _text(made.legend["rows"][-1]) == "8,000 earlier ones are left out"
     assert [made.snapshots[0]["refs"], made.snapshots[-1]["refs"]] == [["old"], ["main"]]
     assert len(json.dumps(made.get_state())) < 5_000_000
     made.close()
@@ -222,7 +245,9 @@ def test_what_cannot_be_read_is_not_the_same(trips: Path, tmp_path: Path) -> Non
     widget = Timeline(table, selection={"against": str(table.snapshots[-3].snapshot_id)})
     assert widget.settle(60)
     assert widget.comparison["rows"] == []
-    assert widget.comparison["unread"] > 0
+    unread = widget.comparison["unread"]
+    assert unread > 0
+    assert [*map(_text, widget.comparison["said"])] == [f"▲ not all is known: {unread} manifests cannot be read"]
     whole = Timeline(ix.open(trips), selection={"against": str(table.snapshots[-3].snapshot_id)})
     assert whole.settle(60)
     assert whole.comparison["unread"] == 0 and whole.comparison["rows"]

@@ -1,25 +1,29 @@
 // What Python says, as `iceexplore.widgets._blocks` has it, in blocks: ["h" | "p" | "evidence" | ..., parts], ["list",
-// [parts, ...]], ["table", heads, rows, styles, caption], ["fold", parts, blocks], ["code", text]. A text is made of parts:
-// words, or ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["code" | "note" | "yes" | ..., words], the
-// first being its style.
+// [parts, ...]], ["table", heads, rows, look], ["fold", parts, blocks], ["code", text]. A text is made of parts: words, or
+// ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["sign", sign, what of `styles` it has its colours of],
+// ["b" | "code" | "note" | "yes" | ..., words, tip], the first being its style.
 
 import { copier } from "./controls.js";
-import { choose, el, svg } from "./dom.js";
+import { choose, colour, el, svg } from "./dom.js";
 
-export function blocks(model, list) {
+export function blocks(model, list = []) {
   const part = (of) => {
     if (typeof of === "string") return of;
-    const [kind, words, to] = of;
-    if (kind === "go") return el("button.ice-link", { onclick: () => choose(model, to) }, words);
+    const [kind, words, more] = of;
+    if (kind === "go") return el("button.ice-link", { onclick: () => choose(model, more) }, words);
     if (kind === "bars") return bars(words);
-    return el(kind === "code" ? "code" : "span", { class: `ice-${kind}` }, words);
+    if (kind === "sign") return colour(el("b.ice-sign", { ariaHidden: true }, words), model.get("styles")[more] ?? {});
+    return el(["b", "code"].includes(kind) ? kind : "span", { class: `ice-${kind}`, title: more }, words);
   };
-  // A row's first cell is its head.
-  const row = (tag, cells, styles = []) =>
-    el("tr", cells.map((cell, i) => el(i ? tag : "th", { scope: tag === "th" ? "col" : i === 0 && "row", class: styles[i] && `ice-${styles[i]}` }, cell.map(part))));
   const draw = {
     list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
-    table: (heads, rows, styles, caption) => el("table.ice-terms", caption && el("caption", caption), heads[0] && el("thead", row("th", heads, styles)), el("tbody", rows.map((cells) => row("td", cells, styles)))),
+    table(heads, rows, { kind = "terms", label, caption, columns = [] } = {}) {
+      const cell = (tag, scope, parts, i) => el(tag, { scope, class: columns[i] && `ice-${columns[i]}` }, parts.map(part));
+      const head = heads[0] && el("thead", el("tr", heads.map((parts, i) => cell("th", "col", parts, i))));
+      // The first cell of a row is its head.
+      const body = rows.map((cells) => el("tr", cells.map((parts, i) => (i ? cell("td", null, parts, i) : cell("th", "row", parts, i)))));
+      return el(`table.ice-${kind}`, { ariaLabel: label }, caption && el("caption", caption), head, el("tbody", body));
+    },
     fold: (summary, inside) => el("details.ice-rest", el("summary", summary.map(part)), blocks(model, inside)),
     code: (text) => el("div.ice-statement", el("pre", text), copier("Copy", () => text)),
   };

@@ -1,9 +1,9 @@
 // The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
 // and where a row is.
 
-import { bars, blocks } from "./blocks.js";
+import { blocks } from "./blocks.js";
 import { copier, menuOf, tabsOf } from "./controls.js";
-import { clamp, el, fill, focusedIn, keepFocus, listen, random, timer } from "./dom.js";
+import { button, clamp, el, fill, keepFocus, listen, options, random, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -11,8 +11,8 @@ const VIEWS = { why: "Why", tasks: "Read", skipped: "Skipped", deletes: "Deletes
 const TABULAR = ["tasks", "skipped", "deletes", "head"];
 const HINTED = 120; // ms without a key until what is typed is asked about
 
-const action = (text, onclick, kind = "ice-framed") => el("button.ice-button." + kind, { onclick }, text);
-const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", ...more, onchange }), el("span", text));
+const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", "data-key": text, ...more, onchange: ({ target }) => onchange?.(target.checked) }), el("span", text));
+const primary = (text, onclick) => button(text, onclick, { class: "ice-primary" });
 
 const ask = (model, want, more) => model.askEach("scan_ask", { ...more, want });
 
@@ -22,8 +22,7 @@ function filterBox(model, id, submit) {
   const list = el("ul.ice-scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
   const fault = el("pre.ice-scan-fault", { id: `${id}-fault`, role: "status" });
   let open = false;
-  let at = -1; // the choice that Enter takes
-  let pending = 0; // an arrow that waits for the choices
+  let at = -1; // the choice that Enter takes, once there are choices
   const wait = timer(model);
 
   const hint = () => model.get("scan_hint");
@@ -33,33 +32,27 @@ function filterBox(model, id, submit) {
     wait();
     model.ask("scan_draft", { text: input.value, at: input.selectionStart });
   }
-  function show() {
-    open = true;
-    send();
-  }
-  // Nothing is chosen of the list yet, or any more.
-  function reset(opened) {
+  function reset(opened, first = -1) {
     open = opened;
-    at = -1;
-    pending = 0;
+    at = first;
     draw();
+  }
+  function show(first) {
+    reset(true, first);
+    send();
   }
   const close = () => reset(false);
   function draw() {
     const found = choices();
-    if (found.length && pending) at = pending > 0 ? 0 : found.length - 1;
-    if (found.length) pending = 0;
-    at = Math.min(at, found.length - 1);
+    if (found.length) at = Math.min(at, found.length - 1);
     fill(list, found.map(([text, note], i) => el("li", { role: "option", id: `${id}-${i}`, ariaSelected: i === at, onmousedown: (event) => (event.preventDefault(), accept(i)) }, el("code", text), el("span", note))));
-    list.hidden = !found.length;
-    input.ariaExpanded = found.length > 0;
-    input.setAttribute("aria-activedescendant", at < 0 ? "" : `${id}-${at}`);
     const chosen = list.children[at];
+    input.ariaExpanded = found.length > 0;
+    input.setAttribute("aria-activedescendant", chosen?.id ?? "");
     if (chosen) list.scrollTop = clamp(chosen.offsetTop + chosen.offsetHeight - list.clientHeight, list.scrollTop, chosen.offsetTop);
     const { error, unfinished, start, end } = hint();
     // not while a word is being completed, and not what is said below already
     const wrong = here() && input.value.trim() && !(found.length && (unfinished || start < end)) && model.get("scan_plan").filter !== input.value.trim() ? error : "";
-    fault.hidden = !wrong;
     if (fault.textContent !== wrong) fault.textContent = wrong;
     fault.classList.toggle("ice-quiet", unfinished);
     input.ariaInvalid = Boolean(wrong) && !unfinished;
@@ -72,15 +65,11 @@ function filterBox(model, id, submit) {
     const head = before + (/[^\s(]$/.test(before) ? " " : "") + text + (text.endsWith("(") || after.startsWith(" ") ? "" : " ");
     input.value = head + after;
     input.setSelectionRange(head.length, head.length);
-    at = -1;
     show();
   }
   function move(by) {
     const count = choices().length + 1; // and none of them, as before
-    if (count === 1) {
-      pending = by;
-      return show();
-    }
+    if (count === 1) return show(by > 0 ? 0 : Infinity); // the first or the last, once they are there
     at = ((at + 1 + by + count) % count) - 1;
     draw();
   }
@@ -90,7 +79,7 @@ function filterBox(model, id, submit) {
       const act = {
         ArrowDown: () => move(1),
         ArrowUp: () => move(-1),
-        Enter: () => (at >= 0 && choices().length ? accept(at) : (close(), submit(input.value))),
+        Enter: () => (choices()[at] ? accept(at) : (close(), submit(input.value))),
         Escape: choices().length ? close : null,
         " ": event.ctrlKey ? show : null,
       }[event.key];
@@ -104,21 +93,12 @@ function filterBox(model, id, submit) {
     },
     blur: close,
   });
-  const take = () => (input.value.trim() === model.get("scan_filter") ? null : (input.value = model.get("scan_filter")), draw());
+  model.follow(["scan_filter"], () => {
+    if (input.value.trim() !== model.get("scan_filter")) input.value = model.get("scan_filter");
+    draw();
+  });
   model.listen(["scan_hint", "scan_plan"], draw);
-  model.listen(["scan_filter"], take);
-  take();
   return { element: el("div.ice-combo", input, el("div.ice-scan-pop", fault, list)), value: () => input.value };
-}
-
-// What each level leaves: the number and its bar, and below the level's name what took the rest away.
-function levels({ heads, levels }) {
-  return el(
-    "table.ice-levels",
-    { ariaLabel: "What is left after each level" },
-    el("thead", el("tr", ["what is left", ...heads].map((head) => el("th", { scope: "col" }, head)))),
-    el("tbody", levels.map((level) => el("tr", { title: level.tip }, el("th", { scope: "row" }, level.label, level.note && el("small", level.note)), level.bars.map((one) => el("td", one && [el("span", one.text), bars([["left", one.left], ["gone", one.gone]])]))))),
-  );
 }
 
 export function scanView(model) {
@@ -129,16 +109,17 @@ export function scanView(model) {
   const summary = el("summary.ice-button");
   const names = el("div.ice-menu-list");
   const columns = menuOf(summary, { class: "ice-scan-columns" }, names);
-  const groups = check("Row groups", (event) => model.put("scan_row_groups", event.target.checked), { title: "Opens the footers of the files that are left" });
+  const groups = check("Row groups", (on) => model.put("scan_row_groups", on), { title: "Opens the footers of the files that are left" });
   const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
-  const planner = action("Plan", () => submit(box.value()), "ice-primary");
+  const planner = primary("Plan", () => submit(box.value()));
   const answer = el("div.ice-scan-answer");
   const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
   const empty = el("div.ice-scan-empty");
-  const pane = el("div.ice-scan-pane", { role: "tabpanel", id: `${id}-pane` });
-  const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.put("scan_tab", key));
+  const told = el("div.ice-scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
+  const pane = el("div.ice-scan-pane", { role: "tabpanel", id: `${id}-pane` }, told, grid.element, finder);
+  const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.put("scan_tab", key));
   const root = el(
     "section.ice-scan",
     { ariaLabel: "Scan lab" },
@@ -146,7 +127,7 @@ export function scanView(model) {
     answer,
     el("div.ice-scan-panes", el("div.ice-scan-left", map, empty), el("div.ice-scan-side", tabs.element, pane)),
   );
-  let asked = null; // what this view asked for last: the plan and the tab
+  let seen = ""; // the plan and the tab that this view has shown last
 
   function submit(text) {
     if (text.trim() === model.get("scan_filter")) ask(model, "plan");
@@ -156,65 +137,53 @@ export function scanView(model) {
     const { names: known = [], filters = [] } = model.get("scan_examples");
     const chosen = model.get("scan_columns");
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
-    const held = focusedIn(names)?.value ?? "";
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
-    fill(names, every.map((name) => check(name, (event) => model.put("scan_columns", every.filter((one) => (one === name ? event.target.checked : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
-    names.querySelector(`[value="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
+    fill(names, every.map((name) => check(name, (on) => model.put("scan_columns", every.filter((one) => (one === name ? on : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
     groups.firstChild.checked = model.get("scan_row_groups");
-    const group = (label, texts) => el("optgroup", { label }, texts.map((text) => el("option", { value: text }, text)));
-    fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", [...filters, "true"]));
-    const chips = [...filters, "true"].map((text) => el("button.ice-chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
+    const group = (label, texts) => el("optgroup", { label }, options(texts.map((text) => [text, text])));
+    fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", filters));
     const words = el("p", el("strong", "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:");
+    const chips = filters.map((text) => el("button.ice-chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
     keepFocus(empty, () => fill(empty, words, chips), planner);
   }
   function drawAnswer() {
-    const { error, headline, took, python, notes, of } = plan();
+    const { error, headline, took, python, blocks: said, of } = plan();
     const count = model.get("scan_count");
-    keepFocus(map, () => (map.hidden = !there()), planner);
-    keepFocus(empty, () => (empty.hidden = there()), planner);
-    answer.hidden = !there() && !error;
-    if (!there()) return fill(answer, el("pre.ice-scan-fault", { role: "alert" }, error));
+    map.hidden = !there();
+    empty.hidden = there();
+    if (!there()) return fill(answer, error && el("pre.ice-scan-fault", { role: "alert" }, error));
     fill(
       answer,
-      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", action("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python))),
-      el("div", { role: "status" }, count.of === of ? count.text : ""),
-      notes.map((note) => el("div.ice-problem", note)),
-      levels(plan()),
+      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", button("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python))),
+      el("div", { role: "status" }, count.of === of && count.text),
+      blocks(model, said),
     );
   }
   // What was asked for and is not shown yet, or was cancelled, is pale.
   const drawStale = () => root.classList.toggle("ice-stale", there() && (plan().filter !== model.get("scan_filter") || plan().snapshot !== model.get("selection").snapshot));
 
   function drawSide() {
+    const { of } = plan();
     const now = model.get("scan_tab") in VIEWS ? model.get("scan_tab") : "why";
-    tabs.mark(now);
-    const show = (element) => pane.firstChild === element || fill(pane, element);
-    const say = (text) => show(el("div.ice-empty", text));
-    const tell = (list) => show(el("div.ice-scan-why", { tabindex: 0 }, blocks(model, list)));
-    const news = there() && asked !== `${plan().of} ${now}`;
-    asked = `${plan().of} ${now}`;
-    if (now === "rows") return show(finder);
-    if (!there()) return say("There is no plan yet: type a filter.");
-    const { of, table } = model.get("pages").scan ?? {};
-    const advice = model.get("scan_advice").of === plan().of ? model.get("scan_advice") : {};
-    if (TABULAR.includes(now)) {
-      show(grid.element);
-      if (news && (of !== plan().of || table !== now)) grid.show(plan().of, now);
-    } else if (now === "why") {
-      const { blocks } = model.get("scan_why");
-      if (blocks) tell(blocks);
-      else say("Select a manifest or a file to see why it is read, or is not.");
-    } else if (advice.blocks) tell(advice.blocks);
-    else if (advice.cancelled) show(el("div.ice-empty", "Cancelled. ", el("button.ice-link", { onclick: () => ask(model, "advice") }, "Try again")));
-    else {
-      say("Reading the statistics of every manifest …");
-      if (news) ask(model, "advice");
-    }
+    const news = seen !== `${of} ${now}`;
+    seen = `${of} ${now}`;
+    const shown = now === "rows" ? finder : there() && TABULAR.includes(now) ? grid.element : told;
+    if (shown === grid.element) grid.look(of, now);
+    fill(told, shown === told && (there() && now === "advice" ? advised(of, news) : blocks(model, model.get("scan_why").blocks)));
+    told.scrollTop = 0;
+    tabs.mark(now, shown);
+  }
+  function advised(of, news) {
+    const advice = model.get("scan_advice").of === of ? model.get("scan_advice") : {};
+    if (advice.blocks) return blocks(model, advice.blocks);
+    if (advice.cancelled) return ["Cancelled. ", el("button.ice-link", { onclick: () => ask(model, "advice") }, "Try again")];
+    if (news) ask(model, "advice");
+    return "Reading the statistics of every manifest …";
   }
 
   model.follow(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
-  model.follow(["scan_plan", "scan_count"], () => keepFocus(answer, drawAnswer, planner));
-  model.follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], () => keepFocus(pane, drawSide, tabs.element.querySelector("[tabindex='0']")));
+  model.follow(["scan_plan", "scan_count"], () => keepFocus(root, drawAnswer, planner));
+  model.follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], drawSide);
   model.follow(["scan_plan", "scan_filter", "selection"], drawStale);
   if (!model.get("scan_examples").names) ask(model, "examples");
   return root;
@@ -227,13 +196,10 @@ function rowFinder(model) {
   const history = check("removed files too");
   const found = el("div", { role: "status" });
   const find = () => value.value && ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
-  function draw() {
-    const before = column.value;
-    fill(column, (model.get("scan_examples").columns ?? []).map(([name, type]) => el("option", { value: name, title: type }, name)));
-    if (before) column.value = before;
-    fill(found, blocks(model, model.get("scan_found").blocks ?? [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]));
-  }
-  model.listen(["scan_examples", "scan_found"], draw);
-  draw();
-  return el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, action("Find", find, "ice-primary")), found);
+  model.follow(["scan_examples"], () => {
+    const { columns = [] } = model.get("scan_examples");
+    fill(column, columns.map(([name, type]) => el("option", { value: name, title: type, selected: name === column.value }, name)));
+  });
+  model.follow(["scan_found"], () => fill(found, blocks(model, model.get("scan_found").blocks)));
+  return el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, primary("Find", find)), found);
 }
