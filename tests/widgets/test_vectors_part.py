@@ -204,8 +204,8 @@ def test_what_is_said_of_deleted_positions(show: Any, v4: Any) -> None:
     assert vector["headline"] == f"{n} deleted of 78 rows (21 %) · {runs} runs · {span}"
     assert vector["label"] == f"{n} of 78 positions deleted; the table below has them"
     assert vector["legend"] == "Each square is one position; 78 in all."
-    kind, heads, rows, styles, caption = vector["facts"][0]
-    assert (kind, heads, caption, len(styles)) == ("table", [], "Bytes by encoding", 4)
+    kind, heads, rows, look = vector["facts"][0]
+    assert (kind, heads, look["caption"], len(look["columns"])) == ("table", [], "Bytes by encoding", 4)
     assert [row[0][0] for row in rows] == [e["name"] for e in vector["encodings"]]
     most = max(e["bytes"] for e in vector["encodings"])
     bars = [["bars", [["bytes", e["bytes"] / most]]] for e in vector["encodings"]]
