@@ -3,7 +3,7 @@
 import { blocks } from "./blocks.js";
 import { button, clamp, count, el, fill, icon, keepFocus, listen } from "./dom.js";
 import { gridView } from "./grid.js";
-import { framed, inks, stretch, tint } from "./theme.js";
+import { framed, inks, stretch } from "./theme.js";
 
 const HEIGHT = 132; // px that the picture takes at most
 const LISTS = { positions: "Positions", runs: "Runs", all: "All deletes of the snapshot" };
@@ -81,8 +81,8 @@ export function vectorsView(model) {
     const wide = picture.clientWidth;
     if (!wide || !colours.line) return;
     const { label, legend: said, borders, picture: { cells, width } } = vector();
-    const { line, accent, plain } = colours;
-    const gone = plain ? accent : tint(colours, model.get("styles"), "mark:removed");
+    const { line, accent, plain, tint } = colours;
+    const gone = plain ? accent : tint("mark:removed");
     cell = clamp(3, Math.floor(Math.sqrt((wide * HEIGHT) / cells.length)), 12);
     columns = Math.max(1, Math.floor(wide / cell));
     const size = [columns * cell, Math.ceil(cells.length / columns) * cell];
