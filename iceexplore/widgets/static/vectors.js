@@ -80,8 +80,8 @@ export function vectorsView(model) {
     const wide = picture.clientWidth;
     if (!wide || !colours.line) return;
     const { label, legend: said, borders, picture: { cells, width } } = vector();
-    const { line, accent, plain } = colours;
-    const gone = plain ? accent : colours.tint("mark:removed");
+    const { line, accent, plain, tint } = colours;
+    const gone = plain ? accent : tint("mark:removed");
     cell = clamp(3, Math.floor(Math.sqrt((wide * HEIGHT) / cells.length)), 12);
     columns = Math.max(1, Math.floor(wide / cell));
     const size = [columns * cell, Math.ceil(cells.length / columns) * cell];
