@@ -16,7 +16,7 @@ from iceexplore.widgets._signs import signs, signs_of_lines
 from iceexplore.widgets._work import Work
 
 if TYPE_CHECKING:
-    from iceexplore.planning import Examples
+    from iceexplore.planning import Completion, Examples
 
 __all__ = ["ScanTyping"]
 
@@ -71,7 +71,7 @@ class ScanTyping(ScanPlans):
                     make_filter(state.metadata, state.schema, text)
             except OptionError as fault:
                 error = str(fault)
-            choices = [[json_safe(c.text), signs(c.note), c.kind] for c in found.choices]
+            choices = [[json_safe(c.text), signs(c.note), json_safe(_put(text, found, c.text))] for c in found.choices]
             unfinished = "the text ends" in error.partition("\n")[0]
             words = {"error": signs_of_lines(error[:_LONGEST]), "unfinished": unfinished}
             place = {"n": number, "text": text, "at": at, "start": found.start, "end": found.end}
@@ -110,3 +110,10 @@ class ScanTyping(ScanPlans):
             self.scan_examples = found
 
         self._hints.submit("examples", read, show)
+
+
+def _put(text: str, found: Completion, choice: str) -> str:
+    """What stands in place of the text from ``start`` to ``end`` once a choice is taken: words apart by a space."""
+    before, after = text[: found.start], text[found.end :]
+    first = "" if not before or before[-1].isspace() or before.endswith("(") else " "
+    return first + choice + ("" if choice.endswith("(") or after.startswith(" ") else " ")

@@ -2,7 +2,7 @@
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
 import { blocks } from "./blocks.js";
-import { copier, tabsOf } from "./controls.js";
+import { copier, formOf, tabsOf } from "./controls.js";
 import { button, el, enable, fill, options, random, same } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
@@ -18,7 +18,6 @@ export function commitView(model) {
   const draft = () => get("draft");
   const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
   const ask = (what, more) => model.askEach("commit_asked", { do: what, ...more });
-  const formOf = (kind, send, ...inside) => el("form" + kind, { novalidate: true, onsubmit: (event) => (event.preventDefault(), send()), onkeydown: (event) => event.stopPropagation() }, ...inside);
   const sender = (words) => el("button.ice-go", { type: "submit" }, words);
 
   // The form: a field is `of` an operation, "layout", or "" of the form itself ---------------------------------------
