@@ -26,6 +26,7 @@ _LATER = {
     "problems": "problems.problemsView",
     "deletes": "vectors.vectorsView",
 }
+_PARTS = {"tree": "Tree", "scan": "Scan", "commit": "Commit", "problems": "Problems", "deletes": "Deletes"}
 
 
 class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, TimelinePart, DetailPart):
@@ -36,21 +37,30 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
 
     Attributes
     ----------
+    parts
+        The parts, each a key and the words of its tab, which tell how many problems there are.
     tab
-        The part that is shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
+        The key of the part that is shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
         The scripts of parts that have been shown and are not in the widget's own.
     """
 
+    parts = traitlets.List([[key, words] for key, words in _PARTS.items()]).tag(sync=True)
     tab = traitlets.Unicode("tree").tag(sync=True)
     scripts = traitlets.Dict().tag(sync=True)
 
     _esm = packed(script(_VIEW, *_LATER.values()))
 
     def _begin(self) -> None:
+        self.observe(self._on_problems, "problems")
         super()._begin()
         self.observe(self._on_tab, "tab")
         self._load_part()
+
+    def _on_problems(self, change: Any) -> None:
+        found = sum(self.problems.get("counts", {}).values())
+        words = {**_PARTS, "problems": f"Problems ({found:,})"} if found else _PARTS
+        self.parts = [[key, title] for key, title in words.items()]
 
     @shown
     def _on_tab(self, change: Any) -> None:

@@ -98,6 +98,7 @@ class SavedPart(TimelinePart, DetailPart):
         traits = redactor.traits(_traits(self))
         traits["detail"] = made.details.get(self.selection["node"], {})
         traits["selection"] = {**self.selection, "against": ""}  # comparing takes Python
+        traits["parts"] = [["tree", "Tree"]]  # the others do
         saved = {
             "traits": {**traits, **tree},
             "trees": made.trees,

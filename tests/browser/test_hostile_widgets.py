@@ -98,3 +98,15 @@ def test_saved_and_converted(browser: Any, table: ix.Table, tmp_path: Path) -> N
         assert name == "converted" or asked == []  # nbconvert's own template asks for MathJax
         assert seen == [], name
         context.close()
+
+
+def test_a_field_named_as_what_every_object_has(browser: Any) -> None:
+    """Who writes a snapshot names what its summary tells."""
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    names = ["constructor", "toString", "__proto__"]
+    widget.detail = {**widget.detail, "facts": [[name, "mine"] for name in names]}
+    with bare_page(browser, widget) as bare:
+        facts = bare.page.locator(".ice-head > .ice-facts dt")
+        assert facts.all_inner_texts() == names
+        assert bare.page.locator(".ice-head > .ice-facts dd").all_inner_texts() == ["mine"] * 3

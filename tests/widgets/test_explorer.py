@@ -236,12 +236,14 @@ def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
     for path in folder.rglob(wanted):
         path.unlink()
     widget = Explorer(ix.open(folder))
+    assert [words for _, words in widget.parts] == ["Tree", "Scan", "Commit", "Problems", "Deletes"]
     chosen = manifest(widget)
     widget.expanded = [*widget.expanded, chosen]
     widget.select(chosen)
     assert widget.settle(60)
     assert [p["severity"] for p in widget.detail["problems"]] == ["error"]
     assert "missing" in widget.detail["problems"][0]["title"]
+    assert ["problems", "Problems (1)"] in widget.parts
     widget.close()
 
 

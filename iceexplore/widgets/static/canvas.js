@@ -1,9 +1,10 @@
 // The picture of a forest: cards on a canvas that pans and zooms, beside an overview.
 
 import { cardPainter, ICONS, WORDS } from "./cards.js";
-import { clamp, el, listen, onPinch, timer } from "./dom.js";
+import { clamp, el, listen, timer } from "./dom.js";
+import { gestures } from "./gestures.js";
 import { SIZE } from "./layout.js";
-import { framed, inks, stretch } from "./theme.js";
+import { framed, inks, stretch, trace } from "./theme.js";
 
 const FARTHEST = 0.03;
 const NEAREST = 2.5;
@@ -21,23 +22,21 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   const box = el("div.ice-picture", canvas, mini, tip);
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
-  const state = { selected: null, focus: null, hasFocus: false, hits: new Set(), hovered: null };
+  const state = { selected: null, focus: null, hasFocus: false, hits: new Set() };
   const wait = timer(model);
-  // The minimap's cards.
-  let dirty = true;
+  // The minimap's cards, once drawn.
   let overview = null;
 
   // Colours and sizes ------------------------------------------------------------------------------------------------
 
   const redraw = framed(model, draw);
-  const forget = () => {
-    dirty = true;
-    cards.forget();
-    redraw();
-  };
-  const colours = inks(model, box, forget, resize);
+  const colours = inks(model, box, anew, resize);
   const cards = cardPainter(colours, styles);
 
+  function anew() {
+    overview = null;
+    redraw();
+  }
   function resize() {
     const { clientWidth: w, clientHeight: h } = box;
     if (!w || !h) return;
@@ -89,36 +88,41 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     const row = map.byId.get(state.selected);
     if (row) moveTo(EDGE - row.x * 0.9, view.height / 2 - row.y * 0.9, 0.9);
   }
-  function reveal(id) {
+  // The place of a card on the screen.
+  function where(id) {
     const row = map.byId.get(id);
-    if (!row || !view.width) return;
-    const scale = view.scale < WORDS ? 0.9 : view.scale;
-    const [left, top] = [row.x * scale + view.x, row.y * scale + view.y];
+    return row && { x: row.x * view.scale + view.x, y: row.y * view.scale + view.y, width: row.w * view.scale, height: SIZE.height * view.scale, scale: view.scale };
+  }
+  // Shows a card: with as little as moves it into view, or at a size at which it can be read.
+  function reveal(id) {
+    const at = where(id);
+    if (!at || !view.width) return;
+    const { width, height, scale } = view;
     const room = 16;
-    const inside = scale === view.scale && left >= room && top >= room && left + row.w * scale <= view.width - room - 20 && top + SIZE.height * scale <= view.height - room;
-    if (inside) return;
-    const near = (at, size, all) => clamp(room, at, all - size - room - 20);
-    if (scale === view.scale && Math.abs(left - view.width / 2) < view.width && Math.abs(top - view.height / 2) < view.height)
-      return void moveTo(view.x + near(left, row.w * scale, view.width) - left, view.y + near(top, SIZE.height * scale, view.height) - top);
-    moveTo(view.width / 3 - row.x * scale, view.height / 2 - row.y * scale, scale);
+    const into = (start, size, all) => clamp(room, start, all - size - room - 20) - start;
+    const near = Math.abs(at.x - width / 2) < width && Math.abs(at.y - height / 2) < height;
+    if (near && scale >= WORDS) return void pan(into(at.x, at.width, width), into(at.y, at.height, height));
+    const row = map.byId.get(id);
+    const next = scale < WORDS ? 0.9 : scale;
+    moveTo(width / 3 - row.x * next, height / 2 - row.y * next, next);
   }
   // Another forest; the card `anchor` stays where it is on the screen.
   function show(next, anchor) {
     const [old, now] = [map.byId.get(anchor), next.byId.get(anchor)];
-    const empty = map.rows.length === 0;
+    const empty = !map.rows.length;
     map = next;
-    dirty = true;
+    overview = null;
     if (old && now) Object.assign(view, { x: view.x + (old.x - now.x) * view.scale, y: view.y + (old.y - now.y) * view.scale });
     if (!view.width) return;
     if (empty) home();
     limit();
     redraw();
   }
-  function hit(px, py) {
-    const [x, y] = [(px - view.x) / view.scale, (py - view.y) / view.scale];
+  function hit({ offsetX, offsetY }) {
+    const [x, y] = [(offsetX - view.x) / view.scale, (offsetY - view.y) / view.scale];
     return map.rows.find((row) => x >= row.x && x <= row.x + row.w + (row.node.leaf ? 0 : 13) && y >= row.y && y <= row.y + SIZE.height);
   }
-  const onTwisty = (row, px) => !row.node.leaf && view.scale >= ICONS && (px - view.x) / view.scale > row.x + row.w - 12;
+  const onTwisty = (row, { offsetX }) => !row.node.leaf && view.scale >= ICONS && (offsetX - view.x) / view.scale > row.x + row.w - 12;
 
   // Drawing ----------------------------------------------------------------------------------------------------------
 
@@ -135,31 +139,30 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     mini.hidden = !larger || view.width < MINI || view.height < 220;
     if (mini.hidden) return;
     const k = miniScale();
+    if (!overview) drawOverview(k);
     const c = mini.getContext("2d");
-    if (dirty) {
-      mini.width = Math.max(28, map.width * k + 8);
-      mini.height = Math.max(28, map.height * k + 8);
-      overview = el("canvas", { width: mini.width, height: mini.height });
-      const o = overview.getContext("2d");
-      let [at, lowest, tone] = [0, 0, null];
-      for (const { node, x, y, w } of map.rows) {
-        const next = cards.toneOf(node);
-        // The card above, alike, covers it.
-        if (next === tone && x === at && y >= lowest && (y - lowest) * k < 0.5) continue;
-        [at, lowest, tone] = [x, y, next];
-        o.fillStyle = tone;
-        o.fillRect(4 + x * k, 4 + y * k, Math.max(1, w * k), Math.max(1, (SIZE.height - 8) * k));
-      }
-      dirty = false;
-    }
     c.fillStyle = colours.paper;
     c.fillRect(0, 0, mini.width, mini.height);
     c.drawImage(overview, 0, 0);
-    c.strokeStyle = colours.accent;
-    c.lineWidth = 1.5;
-    const at = (p) => Math.max(1, 4 + (-p / view.scale) * k);
+    const at = (p) => Math.max(1, 4 - (p / view.scale) * k);
+    const size = (from, seen, all) => clamp(3, (seen / view.scale) * k, all - 1 - from);
     const [x, y] = [at(view.x), at(view.y)];
-    c.strokeRect(x, y, clamp(3, (view.width / view.scale) * k, mini.width - 1 - x), clamp(3, (view.height / view.scale) * k, mini.height - 1 - y));
+    trace(c, () => c.rect(x, y, size(x, view.width, mini.width), size(y, view.height, mini.height)), { stroke: colours.accent, width: 1.5 });
+  }
+  function drawOverview(k) {
+    mini.width = Math.max(28, map.width * k + 8);
+    mini.height = Math.max(28, map.height * k + 8);
+    overview = el("canvas", { width: mini.width, height: mini.height });
+    const c = overview.getContext("2d");
+    let [at, lowest, tone] = [0, 0, null];
+    for (const { node, x, y, w } of map.rows) {
+      const next = cards.toneOf(node);
+      // The card above, alike, covers it.
+      if (next === tone && x === at && y >= lowest && (y - lowest) * k < 0.5) continue;
+      [at, lowest, tone] = [x, y, next];
+      c.fillStyle = tone;
+      c.fillRect(4 + x * k, 4 + y * k, Math.max(1, w * k), Math.max(1, (SIZE.height - 8) * k));
+    }
   }
   function miniTo({ offsetX, offsetY }) {
     const k = miniScale() / view.scale;
@@ -175,69 +178,35 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
 
   // Pointer ----------------------------------------------------------------------------------------------------------
 
-  const pointers = new Map();
-  let dragged = false;
-  // Where the picture was when the first of them came.
-  let held;
-  listen(canvas, {
-    pointerdown({ button, pointerId, offsetX, offsetY }) {
-      if (button) return;
-      if (!pointers.size) held = { ...view };
-      pointers.set(pointerId, [offsetX, offsetY]);
-      dragged = pointers.size > 1;
+  gestures(canvas, {
+    pan,
+    zoom,
+    hold() {
       hideTip();
+      const { x, y, scale } = view;
+      return () => moveTo(x, y, scale);
     },
-    pointermove(event) {
-      const now = [event.offsetX, event.offsetY];
-      const last = pointers.get(event.pointerId);
-      if (!last) return hover(event);
-      if (!dragged && Math.hypot(now[0] - last[0], now[1] - last[1]) < 4) return;
-      if (!dragged) canvas.setPointerCapture(event.pointerId);
-      dragged = true;
-      const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
-      pointers.set(event.pointerId, now);
-      if (other) {
-        const apart = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
-        zoom(apart(now) / apart(last), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
-      } else pan(now[0] - last[0], now[1] - last[1]);
+    wheels: () => state.hasFocus,
+    hover(event) {
+      const row = event && hit(event);
+      canvas.style.cursor = row ? "pointer" : "";
+      if (row?.id === state.hovered) return;
+      hideTip();
+      state.hovered = row?.id;
+      redraw();
+      if (row) wait(() => showTip(row, event.offsetX, event.offsetY), SLOW);
     },
-    pointerup({ pointerId, offsetX, offsetY }) {
-      if (!pointers.delete(pointerId) || dragged) return;
-      const row = hit(offsetX, offsetY);
+    tap(event) {
+      const row = hit(event);
       if (!row) return;
-      if (onTwisty(row, offsetX)) onToggle(row);
+      if (onTwisty(row, event)) onToggle(row);
       else onSelect(row);
     },
-    // The finger scrolls the page after all.
-    pointercancel: ({ pointerId }) => pointers.delete(pointerId) && moveTo(held.x, held.y, held.scale),
-    dblclick({ offsetX, offsetY }) {
-      const row = hit(offsetX, offsetY);
-      if (row && !row.node.leaf && !onTwisty(row, offsetX)) onToggle(row);
-    },
-    // The wheel is the page's, unless the tree has the focus or Ctrl says that it is meant; at the end it is the page's again.
-    wheel(event) {
-      if (!event.ctrlKey && !state.hasFocus) return;
-      const unit = event.deltaMode ? 24 : 1;
-      const [dx, dy] = event.shiftKey && !event.deltaX ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
-      const moved = event.ctrlKey ? zoom(Math.exp(-event.deltaY * unit * 0.004), event.offsetX, event.offsetY) : pan(-dx * unit, -dy * unit);
-      if (moved || event.ctrlKey) event.preventDefault();
-    },
-    pointerleave() {
-      hideTip();
-      state.hovered = null;
-      redraw();
-    },
   });
-  onPinch(canvas, (by, px, py) => pointers.size || zoom(by, px, py)); // fingers on a screen are pointers
-  function hover({ offsetX, offsetY }) {
-    const row = hit(offsetX, offsetY);
-    canvas.style.cursor = row ? "pointer" : "grab";
-    if (row?.id === state.hovered) return;
-    hideTip();
-    state.hovered = row?.id ?? null;
-    redraw();
-    if (row) wait(() => showTip(row, offsetX, offsetY), SLOW);
-  }
+  canvas.addEventListener("dblclick", (event) => {
+    const row = hit(event);
+    if (row && !row.node.leaf && !onTwisty(row, event)) onToggle(row);
+  });
   function showTip({ node }, x, y) {
     tip.textContent = [node.tooltip || node.label, node.reason].filter(Boolean).join("\n");
     tip.hidden = false;
@@ -251,8 +220,9 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
 
   // The whole picture as a file: in detail as far as a canvas may be large.
   function png() {
-    const scale = Math.min(2, 12000 / (map.width + 2 * EDGE), 12000 / (map.height + 2 * EDGE));
-    const file = el("canvas", { width: Math.ceil((map.width + 2 * EDGE) * scale), height: Math.ceil((map.height + 2 * EDGE) * scale) });
+    const [width, height] = [map.width + 2 * EDGE, map.height + 2 * EDGE];
+    const scale = Math.min(2, 12000 / width, 12000 / height);
+    const file = el("canvas", { width: Math.ceil(width * scale), height: Math.ceil(height * scale) });
     cards.paint(file, { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height }, { map, state });
     return new Promise((done) => file.toBlob(done, "image/png"));
   }
@@ -271,10 +241,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
       Object.assign(state, next);
       redraw();
     },
-    // The place of a card on the screen, for tests and for who points at it.
-    where(id) {
-      const row = map.byId.get(id);
-      return row && { x: row.x * view.scale + view.x, y: row.y * view.scale + view.y, width: row.w * view.scale, height: SIZE.height * view.scale, scale: view.scale };
-    },
+    // For tests, and for who points at a card.
+    where,
   };
 }

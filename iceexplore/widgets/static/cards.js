@@ -1,42 +1,38 @@
 // A forest as a view of a canvas shows it: cards, joined by lines; in less detail from afar.
 
-import { tint } from "./theme.js";
 import { SIZE } from "./layout.js";
+import { fitted, trace, write } from "./theme.js";
 
 // From this scale on cards have words.
 export const WORDS = 0.52;
 // And icons; below they are dots.
 export const ICONS = 0.24;
+// Of what a node is marked with, the first of these gives it its colour.
+const TELLING = ["mark:problem", "mark:removed", "mark:added"];
 
 // `colours` is what inks returns, `styles` the look of the kinds of nodes.
 export function cardPainter(colours, styles) {
-  const tinted = (name) => tint(colours, styles, name);
   const paths = new Map();
-  // Texts as they fit.
-  const cut = new Map();
 
   // Paints what a view shows of the forest: of this canvas, or of one for a file.
   function paint(canvas, { x, y, scale, width, height }, { map, state }) {
     const c = canvas.getContext("2d");
     const ratio = canvas.width / width;
+    Object.assign(c, { direction: "ltr", lineJoin: "round", lineCap: "round", fillStyle: colours.panel });
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.direction = "ltr";
-    c.fillStyle = colours.panel;
     c.fillRect(0, 0, width, height);
     c.setTransform(ratio * scale, 0, 0, ratio * scale, x * ratio, y * ratio);
     const [left, top, right, bottom] = [-x / scale, -y / scale, (width - x) / scale, (height - y) / scale];
     const outside = (r, h = SIZE.height) => r.x > right || r.x + r.w + 14 < left || r.y > bottom || r.y + h < top;
-    c.lineWidth = Math.max(1, 0.6 / scale);
-    c.strokeStyle = c.fillStyle = colours.line;
-    c.beginPath();
-    for (const { parent, x, y, w, h } of map.blocks) {
-      if (parent) edge(c, parent, x - 6, y + Math.min(h, SIZE.height) / 2, top, bottom);
-      if (!outside({ x: x - 6, y: y - 6, w: w + 12 }, h + 12)) c.roundRect(x - 6, y - 6, w + 12, h + 12, 8);
-    }
-    for (const row of map.rows) for (const kid of row.kids) if (!kid.blocked) edge(c, row, kid.x, kid.y + SIZE.height / 2, top, bottom);
-    c.stroke();
+    const lines = () => {
+      for (const { parent, x, y, w, h } of map.blocks) {
+        if (parent) edge(c, parent, x - 6, y + Math.min(h, SIZE.height) / 2, top, bottom);
+        if (!outside({ x: x - 6, y: y - 6, w: w + 12 }, h + 12)) c.roundRect(x - 6, y - 6, w + 12, h + 12, 8);
+      }
+      for (const row of map.rows) for (const kid of row.kids) if (!kid.blocked) edge(c, row, kid.x, kid.y + SIZE.height / 2, top, bottom);
+    };
+    trace(c, lines, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
     if (scale < ICONS) return dots(c, outside, scale, map, state);
-    c.textBaseline = "alphabetic";
     for (const row of map.rows) if (!outside(row)) card(c, row, scale, state);
   }
   function edge(c, { x, y, w }, toX, toY, top, bottom) {
@@ -59,130 +55,71 @@ export function cardPainter(colours, styles) {
       c.fillStyle = colour;
       for (const { x, y, w } of rows) c.fillRect(x, y, w, Math.max(least, SIZE.height - 10));
     }
-    c.globalAlpha = 1;
-    c.strokeStyle = colours.accent;
-    c.lineWidth = 2 / scale;
-    for (const row of map.rows) if (row.id === state.selected || state.hits.has(row.id)) c.strokeRect(row.x - least, row.y - least, row.w + 2 * least, SIZE.height + 2 * least);
+    const told = map.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
+    const frames = () => told.forEach(({ x, y, w }) => c.rect(x - least, y - least, w + 2 * least, SIZE.height + 2 * least));
+    trace(c, frames, { stroke: colours.accent, width: 2 / scale });
   }
   // Of a node: the name of its colour.
-  const tones = new WeakMap();
-  const mainMark = (node) => {
-    if (!tones.has(node)) tones.set(node, ["problem", "removed", "added"].find((mark) => node.marks?.includes(mark)));
-    return tones.get(node) && "mark:" + tones.get(node);
-  };
-  const toneOf = (node) => tinted(mainMark(node) ?? node.kind);
+  const mainMark = ({ marks }) => TELLING.find((name) => marks?.includes(name.slice(5)));
+  const toneOf = (node) => colours.tint(mainMark(node) ?? node.kind);
 
-  function card(c, row, scale, state) {
+  function card(c, row, scale, { selected, hovered, focus, hasFocus, hits }) {
     const { id, node, x, y, w } = row;
     const h = SIZE.height;
     const marks = node.marks ?? [];
     const pruned = marks.includes("pruned");
     const dim = pruned || (marks.includes("carried") && !marks.includes("problem"));
     const mark = mainMark(node);
-    const selected = id === state.selected;
+    const chosen = id === selected;
     const more = node.kind === "more";
-    c.beginPath();
-    c.roundRect(x, y, w, h, 6);
-    c.fillStyle = selected ? colours.chosen : id === state.hovered ? colours.hover : more || pruned ? colours.panel : colours.paper;
-    c.fill();
-    c.lineWidth = selected ? 2 : 1;
-    c.strokeStyle = selected ? colours.accent : mark ? tinted(mark) : colours.line;
-    if (marks.includes("removed") || more || pruned) c.setLineDash([4, 3]);
-    c.stroke();
-    c.setLineDash([]);
-    if (state.hits.has(id)) {
-      c.fillStyle = colours.accent;
-      c.fillRect(x + 8, y + h - 3, w - 16, 3);
-    }
-    if (id === state.focus && state.hasFocus) {
-      c.lineWidth = 2;
-      c.strokeStyle = colours.accent;
-      c.beginPath();
-      c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9);
-      c.stroke();
-    }
+    trace(c, () => c.roundRect(x, y, w, h, 6), {
+      fill: chosen ? colours.chosen : id === hovered ? colours.hover : more || pruned ? colours.panel : colours.paper,
+      stroke: chosen ? colours.accent : mark ? colours.tint(mark) : colours.line,
+      width: chosen ? 2 : 1,
+      dash: marks.includes("removed") || more || pruned ? [4, 3] : [],
+    });
+    if (hits.has(id)) trace(c, () => c.rect(x + 8, y + h - 3, w - 16, 3), { fill: colours.accent });
+    if (id === focus && hasFocus) trace(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
     c.globalAlpha = dim ? 0.72 : 1;
     drawIcon(c, node.kind, x + 9, y + 12, pruned);
     c.globalAlpha = 1;
-    const signs = marks.map((m) => [styles["mark:" + m]?.sign, tinted("mark:" + m)]).filter(([sign]) => sign);
-    if (scale >= WORDS) {
-      const room = w - 45 - 11 * signs.length;
+    const signs = marks.filter((m) => styles["mark:" + m]?.sign);
+    if (scale < WORDS) trace(c, () => c.rect(x + 32, y + 15, w - 52, 10), { fill: colours.line });
+    else {
       const note = (pruned && node.reason) || node.note;
-      c.fillStyle = more ? colours.accent : dim ? colours.muted : colours.ink;
-      c.font = `12.5px ${colours.font}`;
-      c.fillText(fitted(c, node.label, room), x + 32, y + (note ? 17 : 24.5));
-      if (note) {
-        c.fillStyle = colours.muted;
-        c.font = `11px ${colours.font}`;
-        c.fillText(fitted(c, note, w - 45), x + 32, y + 31.5);
-      }
-    } else {
-      c.fillStyle = colours.line;
-      c.fillRect(x + 32, y + 15, w - 52, 10);
+      const [large, small] = [`12.5px ${colours.font}`, `11px ${colours.font}`];
+      const label = fitted(c, node.label, w - 45 - 11 * signs.length, large);
+      write(c, label, x + 32, y + (note ? 17 : 24.5), more ? colours.accent : dim ? colours.muted : colours.ink, large);
+      if (note) write(c, fitted(c, note, w - 45, small), x + 32, y + 31.5, colours.muted, small);
     }
-    c.font = `bold 13px ${colours.font}`;
-    signs.forEach(([sign, colour], i) => {
-      c.fillStyle = colour;
-      c.fillText(sign, x + w - 13 - 11 * (signs.length - i) + (node.leaf ? 7 : 0), y + 17);
-    });
+    const right = x + w - (node.leaf ? 6 : 13);
+    signs.forEach((m, i) => write(c, styles["mark:" + m].sign, right - 11 * (signs.length - i), y + 17, colours.tint("mark:" + m), `bold 13px ${colours.font}`));
     if (!node.leaf) twisty(c, row);
   }
   function twisty(c, { node, x, y, w, open }) {
     const [cx, cy] = [x + w, y + SIZE.height / 2];
-    c.beginPath();
-    c.arc(cx, cy, 8, 0, 7);
-    c.fillStyle = colours.paper;
-    c.fill();
-    c.lineWidth = 1;
-    c.strokeStyle = colours.muted;
-    c.stroke();
-    c.beginPath();
-    // It is being read.
-    if (open && !node.children) for (const d of [-3.5, 0, 3.5]) c.rect(cx + d - 0.5, cy - 0.5, 1, 1);
-    else {
+    const sign = () => {
+      // It is being read.
+      if (open && !node.children) return [-3.5, 0, 3.5].forEach((d) => c.rect(cx + d - 0.5, cy - 0.5, 1, 1));
       c.moveTo(cx - 4, cy);
       c.lineTo(cx + 4, cy);
-      if (!open) {
-        c.moveTo(cx, cy - 4);
-        c.lineTo(cx, cy + 4);
-      }
-    }
-    c.strokeStyle = colours.ink;
-    c.lineWidth = 1.4;
-    c.stroke();
+      if (open) return;
+      c.moveTo(cx, cy - 4);
+      c.lineTo(cx, cy + 4);
+    };
+    trace(c, () => c.arc(cx, cy, 8, 0, 7), { fill: colours.paper, stroke: colours.muted });
+    trace(c, sign, { stroke: colours.ink, width: 1.4 });
   }
   function drawIcon(c, kind, x, y, grey) {
-    const style = styles[kind] ?? {};
-    if (!paths.has(kind)) paths.set(kind, (style.icon ?? ["", ""]).map((d) => (d ? new Path2D(d) : null)));
+    if (!paths.has(kind)) paths.set(kind, (styles[kind]?.icon ?? ["", ""]).map((d) => new Path2D(d)));
     const [fill, line] = paths.get(kind);
     c.translate(x, y);
-    c.fillStyle = c.strokeStyle = grey ? colours.muted : tinted(kind);
+    c.fillStyle = c.strokeStyle = grey ? colours.muted : colours.tint(kind);
     c.lineWidth = 1.3;
-    c.lineJoin = c.lineCap = "round";
-    if (fill) c.fill(fill);
-    if (line) c.stroke(line);
+    c.fill(fill);
+    c.stroke(line);
     c.translate(-x, -y);
   }
-  // A text as far as it has room.
-  function fitted(c, text, room) {
-    const key = `${c.font[0]}${Math.round(room)} ${text}`;
-    let found = cut.get(key);
-    if (found === undefined) {
-      found = text;
-      if (c.measureText(text).width > room) {
-        let [low, high] = [0, text.length];
-        while (low < high) {
-          const middle = (low + high + 1) >> 1;
-          if (c.measureText(text.slice(0, middle) + "…").width <= room) low = middle;
-          else high = middle - 1;
-        }
-        found = text.slice(0, low) + "…";
-      }
-      if (cut.size > 20000) cut.clear();
-      cut.set(key, found);
-    }
-    return found;
-  }
 
-  return { paint, toneOf, forget: () => cut.clear() };
+  return { paint, toneOf };
 }

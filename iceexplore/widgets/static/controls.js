@@ -1,6 +1,6 @@
 // Tabs, menus, buttons that copy: what the keys do in them.
 
-import { copyText, el, keepFocus, ours } from "./dom.js";
+import { copyText, el, fill, keepFocus, ours } from "./dom.js";
 
 // A row of tabs (WAI-ARIA tabs pattern): arrows, Home and End go to another, and choose it.
 export function tabRow(kind, label, tabs) {
@@ -43,11 +43,11 @@ export function tabsOf(label, titles, panel, choose) {
 // ms that a button says what it did.
 const SAID = 1500;
 
-// A button that copies what `text` returns, or will: says so in its place.
-export function copier(label, text, extra) {
-  const made = el("button.ice-button.ice-framed", { ...extra, onclick: async () => {
-    made.textContent = (await copyText(text())) ? "Copied" : "Not allowed";
-    setTimeout(() => (made.textContent = label), SAID);
+// A button that copies what `text` returns, or will: says so in its place, in words or drawings.
+export function copier(label, text, extra, [done, refused] = ["Copied", "Not allowed"]) {
+  const made = el("button", { class: "ice-button ice-framed", ...extra, onclick: async () => {
+    fill(made, (await copyText(text())) ? done : refused);
+    setTimeout(() => fill(made, label), SAID);
   } }, label);
   return made;
 }

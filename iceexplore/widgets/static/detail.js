@@ -1,7 +1,7 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { tabRow } from "./controls.js";
-import { copyText, el, fill, focusedIn, icon, keepFocus, lines, plural } from "./dom.js";
+import { chooseTab, tabRow } from "./controls.js";
+import { copyText, el, fill, focusedIn, icon, lines, plural } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
@@ -15,10 +15,6 @@ export function detailView(model) {
   const tabs = tabRow("div.ice-tabs", "Tables");
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
   const box = el("section.ice-detail", { ariaLabel: "Details" }, head, tabs, tables.element);
-  // The tab that was asked for last, until its page comes.
-  let chosen = null;
-  // The tabs that are shown.
-  let drawn;
 
   // The table stays, as its row is what is selected now.
   function openRow(node) {
@@ -42,17 +38,16 @@ export function detailView(model) {
     const value = el("dd", folded, copies && copyButton(whole, name));
     const size = text.length > 48 ? "ice-wide" : text.length > 16 && "ice-two";
     if (!meaning) return el("div", { class: size }, el("dt", name), value);
-    const told = el("dd.ice-help", { hidden: true }, meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
-    const ask = el("button.ice-why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(told.hidden) }, name, el("span.ice-what", { ariaHidden: true }, "?"));
+    const told = el("dd.ice-help", meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
+    const ask = el("button.ice-why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(!isTold()) }, name);
     const item = el("div", { class: size, onkeydown: leave }, el("dt", ask), value, told);
+    const isTold = () => ask.ariaExpanded === "true";
     function tell(open) {
-      told.hidden = !open;
-      if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
       ask.ariaExpanded = open;
-      item.classList.toggle("ice-told", open);
+      if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
     }
     function leave(event) {
-      if (event.key !== "Escape" || told.hidden) return;
+      if (event.key !== "Escape" || !isTold()) return;
       event.stopPropagation();
       tell(false);
       ask.focus();
@@ -61,72 +56,47 @@ export function detailView(model) {
   }
 
   function drawHead() {
-    const detail = model.get("detail");
-    if (detail.id === undefined) return fill(head);
+    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } = model.get("detail");
     // First: afterwards it would take a layout of its own.
     head.scrollTop = 0;
-    const problems = (detail.problems ?? []).map((problem) =>
-      el(
-        "div.ice-problem",
-        { class: problem.severity === "error" && "ice-is-error" },
-        el("strong", problem.title),
-        el("div", problem.text),
-        problem.evidence && el("div.ice-evidence", problem.evidence),
-        el("div.ice-advice", problem.advice),
-      ),
-    );
-    const list = (facts) => el("dl.ice-facts", facts.map((fact) => field(fact, detail.help?.[fact[0]])));
-    const more = detail.more ?? [];
+    const meanings = new Map(Object.entries(help));
+    const list = (some) => el("dl.ice-facts", some.map((fact) => field(fact, meanings.get(fact[0]))));
     fill(
       head,
-      el(
-        "div.ice-title",
-        icon(model.get("styles"), detail.kind, 20),
-        el("div.ice-name", el("span.ice-kind", detail.kind_title), el("h3", detail.title)),
+      el("div.ice-title", icon(model.get("styles"), kind, 20), el("div.ice-name", el("span.ice-kind", kind_title), el("h3", title))),
+      path && el("div.ice-path", el("span", path), copyButton(copy, "location")),
+      problems.map(({ severity, title, text, evidence, advice }) =>
+        el("div.ice-problem", { class: severity === "error" && "ice-is-error" }, el("strong", title), el("div", text), evidence && el("div.ice-evidence", evidence), el("div.ice-advice", advice)),
       ),
-      detail.path && el("div.ice-path", el("span", detail.path), copyButton(detail.copy ?? detail.path, "location")),
-      problems,
-      list(detail.facts ?? []),
+      list(facts),
       more[0] && el("details.ice-rest", el("summary", plural(more.length, "more field")), list(more)),
     );
   }
 
-  const is = (tab, other) => tab.key === other?.key && tab.of === other?.of;
-
   function drawTabs() {
-    const { id: row, tables: list } = model.get("detail");
-    const { table: key, of } = model.get("pages").detail ?? {};
-    const answered = { key, of };
-    if (is(answered, chosen)) chosen = null;
-    const all = (list ?? []).map((tab) => ({ of: row, ...tab }));
-    const now = all.find((tab) => is(tab, chosen)) ?? all.find((tab) => is(tab, answered)) ?? all[0];
+    const { id: node, tables: all = [] } = model.get("detail");
     const held = focusedIn(tabs);
+    const tab = ({ of, key, title }) => {
+      const show = () => (tables.show(of, key, of === node ? {} : { node }), mark());
+      return el("button.ice-tab", { role: "tab", title: of === node ? null : "The table in which this is a row", onclick: show }, title);
+    };
+    fill(tabs, all.map(tab));
+    const chosen = mark();
+    if (held) (chosen ?? head).focus();
+  }
+  // The tab of the table that was asked for last; returns it.
+  function mark() {
+    const { tables: all = [] } = model.get("detail");
+    const { of, table } = tables.current();
+    const now = all.find((tab) => tab.of === of && tab.key === table) ?? all[0];
+    const chosen = tabs.children[all.indexOf(now)];
     tabs.hidden = tables.element.hidden = !now;
     if (now) tables.element.ariaLabel = now.title;
-    const wanted = JSON.stringify([all, now, row]);
-    if (wanted === drawn) return;
-    drawn = wanted;
-    fill(
-      tabs,
-      all.map((tab) =>
-        el("button.ice-tab", {
-          role: "tab", "data-key": tab.key, ariaSelected: is(tab, now), tabindex: is(tab, now) ? 0 : -1,
-          title: tab.of === row ? null : "The table in which this is a row",
-          onclick: () => {
-            chosen = tab;
-            tables.show(tab.of, tab.key, tab.of === row ? {} : { node: row });
-            drawTabs();
-          },
-        }, tab.title),
-      ),
-    );
-    if (held) tabs.querySelector("[aria-selected=true]")?.focus();
+    chooseTab(tabs.children, chosen);
+    return chosen;
   }
 
-  model.listen(["cancelled"], () => ((chosen = null), drawTabs()));
-  model.listen(["detail"], () => (keepFocus(head, drawHead), drawTabs()));
-  model.listen(["pages"], drawTabs);
-  drawHead();
-  drawTabs();
+  model.follow(["detail"], () => (drawHead(), drawTabs()));
+  model.listen(["pages", "cancelled"], mark);
   return box;
 }

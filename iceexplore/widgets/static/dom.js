@@ -91,23 +91,6 @@ export function listen(node, heard) {
   for (const [event, run] of Object.entries(heard)) node.addEventListener(event, run);
 }
 
-// Two fingers on a trackpad, as Safari tells of them; elsewhere they are a wheel with Ctrl. `run(by, px, py)` zooms.
-export function onPinch(canvas, run) {
-  let last = 1;
-  listen(canvas, {
-    gesturestart(event) {
-      event.preventDefault();
-      last = 1;
-    },
-    gesturechange(event) {
-      event.preventDefault();
-      const { left, top } = canvas.getBoundingClientRect();
-      run(event.scale / last, event.clientX - left, event.clientY - top);
-      last = event.scale;
-    },
-  });
-}
-
 // Runs what it is given after so many ms, in place of what was to run: `wait(run, ms)`; nothing after `wait()`, nor once
 // the widget has ended.
 export function timer(model) {

@@ -3,17 +3,10 @@
 
 import { chooseTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, count, el, fill, keepFocus, listen, ours, random } from "./dom.js";
+import { clamp, el, fill, keepFocus, listen, ours, random } from "./dom.js";
 import { mapView } from "./map.js";
 import { timelineView } from "./timeline.js";
 
-export const PARTS = [
-  { key: "tree", title: "Tree", trait: "nodes", view: treeView },
-  { key: "scan", title: "Scan", trait: "scan_plan" },
-  { key: "commit", title: "Commit", trait: "commit_form" },
-  { key: "problems", title: "Problems", trait: "problems", count: ({ counts = {} }) => Object.values(counts).reduce((a, b) => a + b, 0) },
-  { key: "deletes", title: "Deletes", trait: "vector" },
-];
 // The scripts of parts that came later: text -> what it becomes.
 const loaded = new Map();
 
@@ -63,58 +56,49 @@ function treeView(model) {
   return panes;
 }
 
-// A page without Python shows only some of the parts.
-export function explorerView(model, every = PARTS) {
-  const parts = every.filter(({ trait }) => model.get(trait) !== undefined);
+export function explorerView(model) {
   const id = `ice-${random()}`;
   let ended = false;
-  // The keys of the parts that have been looked at.
-  const shown = new Set();
-  const buttons = parts.map(({ key, title }) => el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": `${id}-panel-${key}`, "data-part": key, onclick: () => model.put("tab", key) }, title));
-  const panels = parts.map(({ key }) => el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true }));
+  const parts = model.get("parts").map(([key]) => {
+    const panel = el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true });
+    const tab = el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": panel.id, "data-part": key, onclick: () => model.put("tab", key) });
+    return { key, tab, panel, made: false };
+  });
+  const tabs = parts.map(({ tab }) => tab);
   const full = el("button.ice-button.ice-end", { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen }, "Full screen");
-  const element = el("div.ice-explorer", timelineView(model), el("div.ice-bar", tabRow("div.ice-parts", "Parts of the explorer", buttons), full), panels);
+  const element = el("div.ice-explorer", timelineView(model), el("div.ice-bar", tabRow("div.ice-parts", "Parts of the explorer", tabs), full), parts.map(({ panel }) => panel));
 
   function draw() {
-    const wanted = model.get("tab");
-    const now = parts.some(({ key }) => key === wanted) ? wanted : parts[0].key;
-    const chosen = buttons[parts.findIndex(({ key }) => key === now)];
-    parts.forEach((part, i) => {
-      const here = part.key === now;
-      const found = part.count?.(model.get(part.trait));
-      buttons[i].textContent = found ? `${part.title} (${count(found)})` : part.title;
-      if (here) chooseTab(buttons, chosen);
-      // Whoever chose it need not be at the tabs: a problem leads to its node, and Python sets the tab.
-      keepFocus(panels[i], () => (panels[i].hidden = !here), chosen);
-      const script = model.get("scripts")?.[part.key];
-      if (!here || shown.has(part.key)) return;
-      if (part.view) mount(part.key, panels[i], part.view);
-      else if (script) later(script).then((view) => mount(part.key, panels[i], view));
-      else fill(panels[i], el("div.ice-empty", el("span.ice-awaited", "Loading …"), el("span.ice-missed", "Not loaded: the kernel has ended.")));
-    });
+    const chosen = parts.find(({ key }) => key === model.get("tab")) ?? parts[0];
+    chooseTab(tabs, chosen.tab);
+    model.get("parts").forEach(([, title], i) => (tabs[i].textContent = title));
+    // Whoever chose it need not be at the tabs: a problem leads to its node, and Python sets the tab.
+    for (const { panel } of parts) keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
+    if (chosen.made) return;
+    const script = model.get("scripts")[chosen.key];
+    if (chosen.key === "tree") mount(chosen, treeView);
+    else if (script) later(script).then((view) => mount(chosen, view));
+    else fill(chosen.panel, el("div.ice-empty", el("span.ice-awaited", "Loading …"), el("span.ice-missed", "Not loaded: the kernel has ended.")));
   }
-  function mount(key, panel, make) {
-    if (ended || shown.has(key)) return;
-    const view = make(model);
-    shown.add(key);
-    fill(panel, view);
+  function mount(part, view) {
+    if (ended || part.made) return;
+    fill(part.panel, view(model));
+    part.made = true;
   }
   function fullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
     else element.closest(".ice-widget").requestFullscreen();
   }
-  const screened = () => {
-    const { fullscreenElement: screen } = document;
-    const yes = screen !== null && screen === element.closest(".ice-widget");
+  function screened() {
+    const yes = document.fullscreenElement === element.closest(".ice-widget");
     full.ariaPressed = yes;
     full.textContent = yes ? "Leave full screen" : "Full screen";
-  };
+  }
   document.addEventListener("fullscreenchange", screened);
-  model.listen(["tab", "problems", "scripts"], draw);
+  model.follow(["parts", "tab", "scripts"], draw);
   model.end(() => {
     ended = true;
     document.removeEventListener("fullscreenchange", screened);
   });
-  draw();
   return element;
 }

@@ -29,7 +29,8 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   const said = el("span.ice-said.ice-gap", { role: "status" });
   const pager = el("div.ice-pager");
   const page = () => model.get("pages")[grid] ?? {};
-  const current = () => asked ?? page();
+  const waits = () => asked && !(page().n >= asked.n);
+  const current = () => (waits() ? asked : page());
   const drawSaid = () => (said.textContent = said.title = fault || note);
   const say = (words) => ((note = words), drawSaid());
   const filters = filterBar(model, { label, page, current, ask, say: (words) => ((fault = words), drawSaid()) });
@@ -265,7 +266,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   function draw() {
     cancelAnimationFrame(turning);
     turning = 0;
-    if (asked && (page().n ?? 0) < asked.n) return; // an answer to what was asked before
+    if (waits()) return; // an answer to what was asked before
     const wanted = asked?.filters;
     asked = null;
     const now = page();
@@ -388,7 +389,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     later(null);
   });
   draw();
-  return { element: box, ask, show, look };
+  return { element: box, ask, show, look, current };
 }
 
 // Selects a node, and the snapshot that it is of.

@@ -1,117 +1,85 @@
 // A history as the timeline's canvas shows it: snapshots in lanes, what each changed, and the names of refs.
 
 import { clamp } from "./dom.js";
-import { tint } from "./theme.js";
+import { fitted, trace, write } from "./theme.js";
 
+// px apart: nearer ones are drawn together.
+const DENSE = 7;
 // Px: of changes that are drawn together.
 const BIN = 3;
-const CORNERS = { overwrite: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], delete: [[-1, -0.8], [1, -0.8], [0, 1]], replace: [[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]] };
+// All others are round.
+const CORNERS = { "operation:overwrite": [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], "operation:delete": [[-1, -0.8], [1, -0.8], [0, 1]], "operation:replace": [[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]] };
 
-const clip = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
-
-// Paints the snapshots `low` to `high` of `all`, those that are in view: `x` and `base` are where a snapshot and a lane
-// are, `top` is where the lanes begin, `most` the largest change.
-export function paintHistory(c, colours, styles, { all, x, base, low, high, dense, most, top, width, height, measure, now, other, hovered }) {
-  const tinted = (name) => tint(colours, styles, name);
-  if (other >= 0 && now >= 0) {
-    c.fillStyle = colours.chosen;
-    c.globalAlpha = 0.5;
-    c.fillRect(Math.min(x(now), x(other)), top, Math.abs(x(now) - x(other)), height - top);
-    c.globalAlpha = 1;
-  }
-  pole(other, colours.muted, [3, 3]);
-  pole(now, colours.accent);
-  links();
+// Paints a history: `seen` are the places in `all` of the snapshots that are in view, `x` and `base` are where a snapshot
+// and a lane are, `top` is where the lanes begin, `most` the largest change.
+export function paintHistory(c, colours, styles, { all, seen, x, base, most, top, width, height, measure, now, other, hovered }) {
+  const dense = width / seen.length < DENSE;
+  c.clearRect(0, 0, width, height);
+  if (other >= 0 && now >= 0) trace(c, () => c.rect(Math.min(x(now), x(other)), top, Math.abs(x(now) - x(other)), height - top), { fill: colours.chosen, alpha: 0.5 });
+  if (other >= 0) pole(other, { stroke: colours.muted, dash: [3, 3] });
+  if (now >= 0) pole(now, { stroke: colours.accent });
+  links({ stroke: colours.muted, alpha: 0.55 }, true);
+  links({ stroke: colours.muted, alpha: 0.55, dash: [2, 3] }, false);
   marks();
-  for (const i of [hovered, other, now]) if (i >= 0) ring(i, i === now ? 2 : 1.25, i === other ? colours.muted : colours.accent);
+  for (const i of [hovered, other, now]) if (i >= 0) trace(c, () => c.arc(x(i), base(all[i].lane), 8, 0, 7), { stroke: i === other ? colours.muted : colours.accent, width: i === now ? 2 : 1.25 });
   flags();
 
-  function stroke(wide, colour, dash = [], alpha = 1) {
-    Object.assign(c, { lineWidth: wide, globalAlpha: alpha }, colour && { strokeStyle: colour });
-    c.setLineDash(dash);
-    c.stroke();
-    c.setLineDash([]);
-    c.globalAlpha = 1;
+  function pole(i, look, from = top, to = height) {
+    const path = () => {
+      c.moveTo(x(i), from);
+      c.lineTo(x(i), to);
+    };
+    trace(c, path, look);
   }
-  function pole(i, colour, dash, from = top, to = height, alpha = 1) {
-    if (i < 0) return;
-    c.beginPath();
-    c.moveTo(x(i), from);
-    c.lineTo(x(i), to);
-    stroke(1, colour, dash, alpha);
-  }
-  function links() {
-    for (const reached of [true, false]) {
-      c.beginPath();
-      all.forEach((s, i) => {
-        if (s.parent < 0 || s.reached !== reached) return;
-        const [from, to] = [x(s.parent), x(i)];
-        if (Math.max(from, to) < 0 || Math.min(from, to) > width) return;
-        const [top, bottom] = [base(all[s.parent].lane), base(s.lane)];
-        c.moveTo(from, top);
-        if (top === bottom) c.lineTo(to, bottom);
-        else c.bezierCurveTo((from + to) / 2, top, from, bottom, to, bottom);
-      });
-      stroke(1, colours.muted, reached ? [] : [2, 3], 0.55);
-    }
-  }
-  function bar(left, wide, lane, [more, less]) {
-    const size = (n, room) => (n && most ? Math.max(2, (room * Math.log1p(n)) / Math.log1p(most)) : 0);
-    const [up, down] = lane ? [13, 9] : [28, 15];
-    c.globalAlpha = 0.5;
-    c.fillStyle = tinted("mark:added");
-    c.fillRect(left, base(lane) - size(more, up), wide, size(more, up));
-    c.fillStyle = tinted("mark:removed");
-    c.fillRect(left, base(lane), wide, size(less, down));
-    c.globalAlpha = 1;
+  function links(look, reached) {
+    const link = (s, i) => {
+      if (s.parent < 0 || s.reached !== reached) return;
+      const [from, to] = [x(s.parent), x(i)];
+      if (Math.max(from, to) < 0 || Math.min(from, to) > width) return;
+      const [top, bottom] = [base(all[s.parent].lane), base(s.lane)];
+      c.moveTo(from, top);
+      if (top === bottom) c.lineTo(to, bottom);
+      else c.bezierCurveTo((from + to) / 2, top, from, bottom, to, bottom);
+    };
+    trace(c, () => all.forEach(link), look);
   }
   // Where they stand too near: the largest changes in each few pixels.
   function marks() {
-    const bins = new Map();
-    for (let i = low; i <= high; i++) {
-      const s = all[i];
-      const px = dense ? Math.round(x(i) / BIN) * BIN : x(i);
-      const key = dense ? px * 8 + s.lane : i;
-      const bin = bins.get(key) ?? { s, px, sides: [0, 0] };
-      const sides = s[measure];
-      if (Math.max(...sides) > Math.max(...bin.sides)) bin.s = s;
-      bin.sides = bin.sides.map((n, side) => Math.max(n, sides[side]));
-      bins.set(key, bin);
+    const bin = (i) => Math.round(x(i) / BIN) * BIN;
+    const largest = (i) => Math.max(...all[i][measure]);
+    for (const near of Map.groupBy(seen, (i) => (dense ? `${bin(i)} ${all[i].lane}` : i)).values()) {
+      const i = near.reduce((a, b) => (largest(b) > largest(a) ? b : a));
+      const { operation, reached, lane } = all[i];
+      const [px, y, wide] = dense ? [bin(i), base(lane), BIN - 1] : [x(i), base(lane), 6];
+      const size = (side, room) => {
+        const n = Math.max(...near.map((one) => all[one][measure][side]));
+        return n && Math.max(2, (room * Math.log1p(n)) / Math.log1p(most));
+      };
+      const [up, down] = [size(0, lane ? 13 : 28), size(1, lane ? 9 : 15)];
+      trace(c, () => c.rect(px - wide / 2, y - up, wide, up), { fill: colours.tint("mark:added"), alpha: 0.5 });
+      trace(c, () => c.rect(px - wide / 2, y, wide, down), { fill: colours.tint("mark:removed"), alpha: 0.5 });
+      const [name, r] = ["operation:" + operation, dense ? 1.5 : 4.5];
+      const colour = colours.tint(name);
+      const shape = () => {
+        for (const [dx, dy] of CORNERS[name] ?? []) c.lineTo(px + dx * r, y + dy * r);
+        if (CORNERS[name]) c.closePath();
+        else c.arc(px, y, r * 0.9, 0, 7);
+      };
+      trace(c, shape, dense ? { fill: colour } : { fill: reached && styles[name] ? colour : colours.paper, stroke: colour, width: 1.4 });
     }
-    for (const { s, px, sides } of bins.values()) {
-      const wide = dense ? BIN - 1 : 6;
-      bar(px - wide / 2, wide, s.lane, sides);
-      c.fillStyle = c.strokeStyle = tinted("operation:" + s.operation);
-      shape(s.operation, px, base(s.lane), dense ? 1.5 : 4.5);
-      if (!dense && (!s.reached || !styles["operation:" + s.operation])) c.fillStyle = colours.paper;
-      c.fill();
-      if (!dense) stroke(1.4);
-    }
-  }
-  function shape(operation, px, y, r) {
-    c.beginPath();
-    const corners = CORNERS[operation];
-    for (const [dx, dy] of corners ?? []) c.lineTo(px + dx * r, y + dy * r);
-    if (corners) c.closePath();
-    else c.arc(px, y, r * 0.9, 0, 7);
-  }
-  function ring(i, wide, colour) {
-    c.beginPath();
-    c.arc(x(i), base(all[i].lane), 8, 0, 7);
-    stroke(wide, colour);
   }
   // The names of refs where there is room: main, branches, tags.
   function flags() {
-    const named = [];
-    for (let i = low; i <= high; i++) all[i].refs.forEach((name, n) => named.push([n < all[i].branches ? (name === "main" ? 0 : 1) : 2, -i, i, name]));
-    named.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const named = seen.flatMap((i) => all[i].refs.map((name, n) => ({ i, name, kind: n >= all[i].branches ? 2 : name === "main" ? 0 : 1 })));
+    named.sort((a, b) => a.kind - b.kind || b.i - a.i);
     const taken = [];
-    c.font = `11px ${colours.font}`;
+    const font = `11px ${colours.font}`;
     c.textBaseline = "middle";
-    for (const [kind, , i, whole] of named.slice(0, 200)) {
+    for (const { i, name, kind } of named.slice(0, 200)) {
       const { lane } = all[i];
-      const name = clip(whole, 20);
-      const wide = c.measureText(name).width + 12;
+      const text = fitted(c, name, 130, font);
+      c.font = font;
+      const wide = c.measureText(text).width + 12;
       const px = x(i);
       // Beside a mark of a lane, not on it; above one of main.
       const beside = px + 11 + wide < width ? px + 11 : px - 11 - wide;
@@ -119,14 +87,10 @@ export function paintHistory(c, colours, styles, { all, x, base, low, high, dens
       const top = lane ? base(lane) - 8 : 0;
       if (px < 0 || px > width || taken.some(([l, r, t]) => t === top && left < r + 4 && l < left + wide + 4)) continue;
       taken.push([left, left + wide, top]);
-      if (!lane) pole(i, colours.muted, [], 16, base(0) - 7, 0.5);
-      c.beginPath();
-      c.roundRect(left, top + 0.5, wide, 15, kind === 2 ? 2 : 7.5);
-      c.fillStyle = colours.paper;
-      c.fill();
-      stroke(1, colours.muted, kind === 2 ? [3, 2] : []);
-      c.fillStyle = kind ? colours.muted : colours.ink;
-      c.fillText(name, left + 6, top + 8.5);
+      if (!lane) pole(i, { stroke: colours.muted, alpha: 0.5 }, 16, base(0) - 7);
+      const tag = kind === 2;
+      trace(c, () => c.roundRect(left, top + 0.5, wide, 15, tag ? 2 : 7.5), { fill: colours.paper, stroke: colours.muted, dash: tag ? [3, 2] : [] });
+      write(c, text, left + 6, top + 8.5, kind ? colours.muted : colours.ink, font);
     }
   }
 }

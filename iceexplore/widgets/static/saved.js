@@ -1,10 +1,8 @@
 // A saved page: the views of the explorer on a model that answers from what was saved, without Python.
 
-import { explorerView, PARTS } from "./explorer.js";
+import { explorerView } from "./explorer.js";
 import { answer, whole } from "./pages.js";
 import { shell } from "./shell.js";
-
-const HERE = ["tree"]; // the parts that ask Python for nothing else
 
 // As much of a widget's model as the views use. Setting a trait tells who listens, then what is asked is answered.
 function staticModel(saved) {
@@ -77,6 +75,6 @@ function staticModel(saved) {
 export function savedPage() {
   const saved = JSON.parse(document.getElementById("ice-data").textContent);
   const model = staticModel(saved);
-  shell({ model, el: document.getElementById("ice-host") }, (m) => explorerView(m, PARTS.filter(({ key }) => HERE.includes(key))));
+  shell({ model, el: document.getElementById("ice-host") }, explorerView);
   model.start();
 }

@@ -51,13 +51,14 @@ export function resized(model, box, run) {
   model.end(() => observer.disconnect());
 }
 
-// What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, and `plain` where the system's
-// colours are forced, in which kinds are told by their icons alone. They are there when `resize` is called, as by
-// `resized`; with every change of them `run` is.
+// What a canvas in a box paints with: the style sheet's colours by name, `font`, `dark`, `plain` where the system's
+// colours are forced, in which kinds are told by their icons alone, and `tint` of what has a look of its own in `styles`,
+// as a kind of node. They are there when `resize` is called, as by `resized`; with every change of them `run` is.
 export function inks(model, box, run, resize) {
   const probe = el("span", { hidden: true });
   const medias = [matchMedia("(forced-colors: active)")];
-  const found = {};
+  const styles = model.get("styles");
+  const found = { tint: (name) => (found.plain ? found.ink : styles[name]?.[found.dark ? "dark" : "light"] ?? found.muted) };
   let host = null;
   box.append(probe);
   function read() {
@@ -81,9 +82,6 @@ export function inks(model, box, run, resize) {
   return found;
 }
 
-// The colour of a kind of node, or of another thing that has a look of its own, in a theme's inks.
-export const tint = (inks, styles, name) => (inks.plain ? inks.ink : (inks.dark ? styles[name]?.dark : styles[name]?.light) ?? inks.muted);
-
 // A canvas of so many px, and as many points as the screen has for them; returns what draws on it, in px.
 export function stretch(canvas, width, height) {
   const ratio = Math.min(devicePixelRatio || 1, 3);
@@ -92,6 +90,55 @@ export function stretch(canvas, width, height) {
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
   return context;
+}
+
+// Fills a path, strokes it, or both: `trace(c, () => c.rect(...), { fill, stroke, width, dash, alpha })`.
+export function trace(c, path, { fill, stroke, width = 1, dash = [], alpha = 1 }) {
+  c.beginPath();
+  path();
+  c.globalAlpha = alpha;
+  if (fill) {
+    c.fillStyle = fill;
+    c.fill();
+  }
+  if (stroke) {
+    c.strokeStyle = stroke;
+    c.lineWidth = width;
+    c.setLineDash(dash);
+    c.stroke();
+    c.setLineDash([]);
+  }
+  c.globalAlpha = 1;
+}
+
+export function write(c, text, x, y, fill, font) {
+  c.fillStyle = fill;
+  c.font = font;
+  c.fillText(text, x, y);
+}
+
+// Texts as they fit.
+const cut = new Map();
+
+// A text as far as it has room.
+export function fitted(c, text, room, font) {
+  const key = `${font} ${Math.round(room)} ${text}`;
+  let found = cut.get(key);
+  if (found !== undefined) return found;
+  c.font = font;
+  found = text;
+  if (c.measureText(text).width > room) {
+    let [low, high] = [0, text.length];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (c.measureText(text.slice(0, middle) + "…").width <= room) low = middle;
+      else high = middle - 1;
+    }
+    found = text.slice(0, low) + "…";
+  }
+  if (cut.size > 20000) cut.clear();
+  cut.set(key, found);
+  return found;
 }
 
 // What has `draw` called in the next frame, once however often it is asked for.
