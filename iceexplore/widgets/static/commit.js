@@ -114,8 +114,7 @@ export function commitView(model) {
   // Before and after -----------------------------------------------------------------------------------------------
 
   const sides = ["before", "after"].map((side) => {
-    const traits = Object.fromEntries(["nodes", "roots", "expanded"].map((name) => [name, `commit_${side}_${name}`]));
-    const map = mapView(model, { ...traits, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
+    const map = mapView(model, { prefix: `commit_${side}_`, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
     const [title, said] = [el("figcaption"), el("div.ice-path", { tabindex: 0 })];
     return { side, title, said, element: el("figure.ice-side", title, map, said) };
   });

@@ -106,7 +106,7 @@ export function scanView(model) {
   const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
   const planner = button("Plan", () => submit(box.value()), { class: "ice-primary" });
   const answer = el("div.ice-scan-answer");
-  const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
+  const map = mapView(model, { prefix: "scan_", label: "What is read and what is skipped" });
   const empty = el("div.ice-scan-empty");
   const told = el("div.ice-scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
