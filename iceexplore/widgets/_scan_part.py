@@ -117,7 +117,7 @@ class ScanPart(ScanTyping):
             self._plan_again()
         elif self.scan_why.get("id", "") != self.selection["node"]:
             self._explain()
-        if self.scan_examples and self.scan_examples.get("snapshot") != snapshot:
+        if self.scan_examples.get("snapshot", snapshot) != snapshot:
             self._ask_examples({})
 
     def _plan_again(self) -> None:

@@ -22,6 +22,18 @@ __all__ = ["ScanTyping"]
 
 _LONGEST = 100_000
 _COLUMNS = 1000
+#: What stands before the examples.
+_WORDS: dict[str, Any] = {
+    "blocks": [
+        [
+            "p",
+            [
+                ["b", "Which files does a query read?"],
+                "Type a filter above: no data is read to plan it. Or try one:",
+            ],
+        ]
+    ]
+}
 
 
 class ScanTyping(ScanPlans):
@@ -29,7 +41,7 @@ class ScanTyping(ScanPlans):
 
     scan_draft = traitlets.Dict().tag(sync=True)
     scan_hint = traitlets.Dict().tag(sync=True)
-    scan_examples = traitlets.Dict().tag(sync=True)
+    scan_examples = traitlets.Dict(_WORDS).tag(sync=True)
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -100,6 +112,7 @@ class ScanTyping(ScanPlans):
             columns = complete_filter(state.schema, "", 0, most=_COLUMNS).choices
             made = self._examples_of(snapshot, state)
             return {
+                **_WORDS,
                 "snapshot": snapshot,
                 "columns": [[json_safe(c.text), signs(c.note)] for c in columns if c.kind == "column"],
                 "names": [json_safe(f.name) for f in state.schema.fields[:_COLUMNS]],

@@ -33,7 +33,10 @@ export function commitView(model) {
   function control(field) {
     const { of, name, label, help, more, wide, choices, input: how, when } = field;
     const key = `${id}-${of}-${name}`;
-    const props = { ...how, id: key, "data-field": name, "aria-describedby": help && key + "-help", onchange: () => change(field, read()) };
+    const take = () => change(field, read());
+    // To a browser what is no number is as empty as nothing: that it went is no change.
+    const oninput = () => value(field) === NO_NUMBER && take();
+    const props = { ...how, id: key, "data-field": name, "aria-describedby": help && key + "-help", onchange: take, oninput };
     const input = choices ? el("select.ice-select", props, options(choices)) : el("input", props);
     const [flag, number] = ["checkbox", "number"].map((type) => how.type === type);
     const read = () => (flag ? input.checked : input.validity.badInput ? NO_NUMBER : number && input.value ? Number(input.value) : input.value);

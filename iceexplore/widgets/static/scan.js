@@ -126,7 +126,7 @@ export function scanView(model) {
     else model.put("scan_filter", text.trim());
   }
   function drawTop() {
-    const { names: known = [], filters = [] } = model.get("scan_examples");
+    const { names: known = [], filters = [], blocks: words } = model.get("scan_examples");
     const chosen = model.get("scan_columns");
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
@@ -134,9 +134,8 @@ export function scanView(model) {
     groups.firstChild.checked = model.get("scan_row_groups");
     const group = (label, texts) => el("optgroup", { label }, options(texts.map((text) => [text, text])));
     fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", filters));
-    const words = el("p", el("strong", "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:");
     const chips = filters.map((text) => el("button.ice-chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
-    fill(empty, words, chips);
+    fill(empty, blocks(model, words), chips);
   }
   function drawAnswer() {
     const { error, headline, took, python, blocks: said, of } = plan();
