@@ -54,7 +54,7 @@ def picture(bitmap: Any, size: int) -> dict[str, Any]:
     width = max(1, -(-size // MAX_CELLS))
     count = -(-size // width)
     cells = [bitmap.range_cardinality(i * width, min(size, (i + 1) * width)) for i in range(count)]
-    return {"size": _safe(size), "width": _safe(width), "cells": [min(c, _SAFE - 1) for c in cells]}
+    return {"size": _safe(size), "width": width, "cells": [min(c, _SAFE - 1) for c in cells]}
 
 
 def groups(bitmap: Any, starts: Sequence[int], size: int) -> list[list[int]]:

@@ -21,6 +21,7 @@ from iceexplore.widgets._grid_part import GridPart
 from iceexplore.widgets._signs import signs
 from iceexplore.widgets._static import vector_html
 from iceexplore.widgets._vectors import MAX_LISTED, containers, encodings, groups, listed, picture, run_count
+from iceexplore.widgets._vectors_said import vector_said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,8 @@ class VectorsPart(GridPart):
         The answer to that, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
         ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
         ``borders_from``, ``groups``, ``containers``, ``encodings``, ``paths`` (a data file, its
-        positions, the file as shown), ``notes``; only ``notes`` where the node has no positions.
+        positions, the file as shown), ``notes``, and what is said of it all (see `vector_said`); only ``notes`` where
+        the node has no positions.
     """
 
     vector_of = traitlets.Dict().tag(sync=True)
@@ -124,7 +126,8 @@ class VectorsPart(GridPart):
         node = self._node_of(node_id)
         about = {"kind": node.kind, "title": json_safe(escape.visible(node.label[:300]))}
         if node.kind not in KINDS:
-            return {**about, "notes": [_NONE.get(node.kind, _OTHERWISE)]}
+            note = _NONE.get(node.kind, _OTHERWISE) if self.selection["snapshot"] else _NO_SNAPSHOT
+            return {**about, "notes": [note]}
         found = yield from deletes_of(self._state, node, path)
         bitmap = found.bitmap
         count = len(bitmap)
@@ -149,7 +152,7 @@ class VectorsPart(GridPart):
         written = []
         if found.written is not None:
             written.append({"name": "As written", "bytes": json_safe(found.written), "note": style(node.kind).title})
-        return {
+        vector = {
             **about,
             "of": json_safe(escape.visible(escape.shorten(found.of, 1_000))),
             "cardinality": json_safe(count),
@@ -165,8 +168,8 @@ class VectorsPart(GridPart):
             "encodings": [*written, *other],
             "paths": [[path, n, signs(path)] for p, n in found.paths for path in [str(json_safe(p))]],
             "notes": [json_safe(escape.visible(note)) for note in found.notes],
-            "listed": min(count, MAX_LISTED),
         }
+        return {**vector, **vector_said(vector)}
 
     # The tables -------------------------------------------------------------------------------------------------------
 
@@ -231,6 +234,7 @@ def _result(steps: Generator[Any, None, Deletes]) -> Deletes:
 
 
 _OTHERWISE = "Select a delete, or a data file, to see its deleted rows."
+_NO_SNAPSHOT = "The table has no snapshot, so nothing is deleted."
 _NONE = {
     "equality-delete": "An equality delete deletes by values: which rows these are takes reading the data.",
 }

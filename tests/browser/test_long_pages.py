@@ -126,7 +126,7 @@ def test_the_menu_of_columns_by_keys(browser: Any) -> None:
         bare.page.keyboard.press("Tab")
         bare.page.keyboard.press("Space")
         bare.page.wait_for_function(f"window.ice.state.pages.detail.shown.length === {columns - 1}")
-        assert bare.page.evaluate("document.activeElement.dataset.place") == "0"
+        assert bare.page.evaluate("document.activeElement.dataset.key") == "0"
         bare.page.keyboard.press("Escape")
         assert not bare.page.locator(".ice-detail .ice-menu").evaluate("menu => menu.open")
         assert bare.page.evaluate("document.activeElement.tagName") == "SUMMARY"
@@ -156,8 +156,67 @@ def test_what_is_too_long_or_leaves_its_line_is_clipped(browser: Any) -> None:
                 const box = cell.getBoundingClientRect();
                 const fits = inside.left >= box.left - 1 && inside.right <= box.right + 1;
                 const plain = /^[ -~]*$/.test(cell.textContent.replace(/[↑↓]/g, ""));
-                return [cell.textContent.slice(0, 20), (fits && plain) || getComputedStyle(cell).overflow === "hidden"];
+                return [cell.textContent.slice(0, 20), (fits && plain) || getComputedStyle(cell).overflow === "clip"];
             })"""
         )
         assert [text for text, fine in cells if not fine] == []
-        assert bare.page.locator(".ice-detail .ice-table .ice-long").count() == 2 + 2 * 3 + 1  # and one of widths
+
+
+def test_the_focus_keeps_its_place_though_others_have_the_same_text(browser: Any) -> None:
+    widget = Explorer(table())
+    with bare_page(browser, widget, width=1000) as bare:
+        opened(bare, widget)
+        where = """() => {
+            const cell = document.activeElement.closest("th, td");
+            return [Number(cell.parentElement.ariaRowIndex), Number(cell.ariaColIndex), cell.textContent];
+        }"""
+        bare.page.locator(f"{ROWS} > *").first.click()
+        bare.press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
+        row, column, text = bare.page.evaluate(where)
+        assert (row, column, text) == (5, 2, "DATA"), "as above and below it"
+        bare.press("PageDown")
+        assert bare.page.evaluate(where) == [55, 2, "DATA"]
+        bare.press("PageUp")
+        assert bare.page.evaluate(where) == [5, 2, "DATA"]
+        # another grid's page is not this table's concern
+        bare.page.evaluate("() => { window.row = document.activeElement.parentElement }")
+        bare.page.evaluate(
+            "() => window.ice.update({ pages: { ...window.ice.state.pages, other: { n: 1, of: 'x' } } })"
+        )
+        bare.idle()
+        assert bare.page.evaluate("window.row.isConnected && window.row.contains(document.activeElement)")
+
+
+def test_what_was_cancelled_is_asked_for_again(browser: Any) -> None:
+    widget = Explorer(table())
+    with bare_page(browser, widget, width=1000) as bare:
+        page = bare.page
+        opened(bare, widget)
+        # nobody answers
+        page.evaluate(
+            """() => {
+                window.iceAsked = window.ice.model.save_changes;
+                window.ice.model.save_changes = () => {};
+            }"""
+        )
+        cancel = "window.ice.update({ cancelled: window.ice.state.cancelled + 1 })"
+        panel = page.locator(".ice-detail .ice-panel")
+        page.get_by_label("Filter Table").fill("zzz")
+        page.wait_for_function("window.ice.state.query.detail?.filters?.length === 1")
+        assert page.locator(".ice-detail .ice-grid").get_attribute("aria-busy") == "true"
+        page.evaluate(cancel)
+        assert page.locator(".ice-detail .ice-grid").get_attribute("aria-busy") == "false"
+        assert page.locator(ROWS).count() > 5, "what was shown still is"
+        assert page.get_by_label("Filter Table").input_value() == "zzz"
+        page.locator(".ice-detail .ice-tab", has_text="JSON").click()
+        page.evaluate(cancel)
+        assert panel.inner_text() == "Cancelled. Try again"
+        assert not page.locator(".ice-detail .ice-pager").is_visible()
+        before = page.evaluate("window.ice.state.query.detail")
+        page.evaluate("() => { window.ice.model.save_changes = window.iceAsked }")
+        page.get_by_role("button", name="Try again").focus()
+        bare.press("Enter")
+        asked = page.evaluate("window.ice.state.query.detail")
+        assert asked == {**before, "n": before["n"] + 1}
+        assert page.locator(".ice-detail .ice-text").is_visible()
+        assert page.evaluate("document.activeElement.className") == "ice-text"

@@ -124,6 +124,14 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
             }"""
         )
         assert painted >= 3, "deleted, not deleted, and between them"
+        first = int(widget.vector["first"])
+        canvas = page.locator(".ice-cells")
+        canvas.hover(position={"x": 12 * first + 4, "y": 4})
+        assert page.locator(".ice-cell-said").inner_text() == f"Position {first}: deleted"
+        canvas.hover(position={"x": 4, "y": 4})
+        assert page.locator(".ice-cell-said").inner_text() == "Position 0: not deleted"
+        page.locator(".ice-title").hover()
+        assert page.locator(".ice-cell-said").inner_text() == widget.vector["legend"]
         page.evaluate("window.told = []; addEventListener('error', ({ message }) => told.push(message))")
         page.set_viewport_size({"width": 420, "height": 900})
         page.wait_for_function("document.querySelector('.ice-cells').clientWidth < 420")
@@ -160,6 +168,21 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         widget.select("table")
         bare.push()  # which has no positions: their table goes
         assert page.evaluate("document.activeElement.closest('.ice-vectors') !== null"), "not the page"
+
+
+def test_many_positions_have_a_square(browser: Any) -> None:
+    s = ix.empty({"a": "long"}, format_version=3)
+    s.append(files=1, rows=10_000)
+    (path,) = s.inspect.files()["file_path"].tolist()
+    s.row_delta(deletes={path: [0, 2, 9_999]})
+    (node,) = nodes_of(s.table, "data-file")
+    with bare_page(browser, DeletionVectors(s.table, selection={"node": node.id})) as bare:
+        said, canvas = bare.page.locator(".ice-cell-said"), bare.page.locator(".ice-cells")
+        assert said.inner_text() == "Each square is 3 positions, the stronger the more are deleted; 10,000 in all."
+        canvas.hover(position={"x": 2, "y": 2})
+        assert said.inner_text() == "Positions 0 to 2: 2 deleted (67 %)"
+        bare.push()
+        assert "3 deleted of 10,000 rows (< 0.1 %)" in bare.page.locator(".ice-title").inner_text()
 
 
 def test_the_explorer_shows_deletes_of_what_is_selected(browser: Any) -> None:

@@ -31,6 +31,7 @@ from iceexplore.widgets._vectors import (
     picture,
     run_count,
 )
+from iceexplore.widgets._vectors_said import vector_said
 
 
 @pytest.fixture
@@ -191,6 +192,64 @@ def test_many_row_groups_and_a_manifest_that_counts_others(show: Any, trips: Pat
     assert f"Of {count:,} row groups the first 500 are listed." in widget.vector["notes"]
     said = f"The file has {rows + 1_200:,} rows by its footer, {rows:,} by its manifest."
     assert said in widget.vector["notes"]
+
+
+def test_what_is_said_of_deleted_positions(show: Any, v4: Any) -> None:
+    table = ix.sample("trips")
+    node = max(nodes_of(table, "deletion-vector"), key=lambda n: n.fields["record_count"])
+    widget = show(DeletionVectors, table, selection={"node": node.id})
+    vector = widget.vector
+    n, runs = vector["cardinality"], vector["runs"]
+    span = f"positions {vector['first']} to {vector['last']}"
+    assert vector["headline"] == f"{n} deleted of 78 rows (21 %) · {runs} runs · {span}"
+    assert vector["label"] == f"{n} of 78 positions deleted; the table below has them"
+    assert vector["legend"] == "Each square is one position; 78 in all."
+    kind, heads, rows, styles, caption = vector["facts"][0]
+    assert (kind, heads, caption, len(styles)) == ("table", [], "Bytes by encoding", 4)
+    assert [row[0][0] for row in rows] == [e["name"] for e in vector["encodings"]]
+    most = max(e["bytes"] for e in vector["encodings"])
+    bars = [["bars", [["bytes", e["bytes"] / most]]] for e in vector["encodings"]]
+    assert [row[2] for row in rows] == [[bar] for bar in bars]
+    assert vector["facts"][1:] == [["evidence", ["Roaring containers: 1 array, 0 bitmap, 0 run."]]]
+    assert vector["unread"] == "Read the row groups from the data file's footer"
+    widget.vector_of = {**widget.vector_of, "footer": True}
+    assert widget.settle(60)
+    assert widget.vector["unread"] == ""
+    kind, words, ((_, heads, rows, _),) = widget.vector["facts"][2]
+    assert (kind, words, heads[3], rows) == ("fold", ["1 row group"], ["Share"], [[["0"], ["78"], [f"{n}"], ["21 %"]]])
+    whole = next(n for n in nodes_of(table, "data-file") if not show_of(show, table, n)["cardinality"])
+    assert show_of(show, table, whole)["headline"] == "Nothing is deleted here by position"
+    v4.delete_files(v4.inspect.files()["file_path"].tolist()[3:9])
+    (entries,) = nodes_of(v4.table, "manifest-dv")
+    vector = show_of(show, v4.table, entries)
+    assert vector["headline"] == "6 deleted of 40 entries (15 %) · 1 run · positions 3 to 8"
+    assert vector["unread"] == "", "a manifest has no row groups"
+    assert show(DeletionVectors, ix.empty({"a": "long"})).vector["notes"] == [
+        "The table has no snapshot, so nothing is deleted."
+    ]
+
+
+def show_of(show: Any, table: ix.Table, node: Any) -> dict[str, Any]:
+    """What is sent of a node."""
+    sent: dict[str, Any] = show(DeletionVectors, table, selection={"node": node.id}).vector
+    return sent
+
+
+def test_shares_and_squares_of_many_positions() -> None:
+    bitmap = bitmap_of(np.array([5]))
+    vector = {
+        "kind": "data-file", "cardinality": 1, "rows": 10_000, "runs": 1, "first": "5", "last": "5",
+        "picture": picture(bitmap, 10_000), "borders": [0, 5_000], "borders_from": "split offsets", "groups": [],
+        "containers": containers(bitmap), "encodings": [{"name": "Mumbling", "bytes": None, "note": "far"}],
+    }  # fmt: skip
+    said = vector_said(vector)
+    assert said["headline"] == "1 deleted of 10,000 rows (< 0.1 %) · 1 run · positions 5 to 5"
+    squares = "Each square is 3 positions, the stronger the more are deleted"
+    assert said["legend"] == f"{squares}; 10,000 in all; a line begins a row group."
+    assert said["facts"][0][2] == [[["Mumbling"], ["–"], [["bars", [["bytes", 0]]]], ["far"]]]
+    assert said["facts"][1][1][0].endswith("Row groups are drawn about where the split offsets have them.")
+    far = {**vector, "rows": None, "picture": picture(bitmap, MAX_POSITION + 1), "last": str(MAX_POSITION)}
+    assert f"positions 5 to {MAX_POSITION:,}" in vector_said(far)["headline"]
 
 
 def test_the_list_of_all_leads_to_nodes(show: Any) -> None:
