@@ -32,10 +32,8 @@ _RECENT = 8
 _LONGEST = 100_000
 _PLACES = 200
 #: What stands where an answer will.
-_PLAN: dict[str, Any] = {"blocks": [["p", [["note", "There is no plan yet: type a filter."]]]]}
-_SELECT: dict[str, Any] = {
-    "blocks": [["p", [["note", "Select a manifest or a file to see why it is read, or is not."]]]]
-}
+_PLAN: dict[str, Any] = {"blocks": [["evidence", ["There is no plan yet: type a filter."]]]}
+_SELECT: dict[str, Any] = {"blocks": [["evidence", ["Select a manifest or a file to see why it is read, or is not."]]]}
 _FIND: dict[str, Any] = {
     "blocks": [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]
 }
@@ -94,6 +92,7 @@ class ScanPart(ScanTyping):
         self.observe(self._on_scan, ["scan_filter", "scan_columns", "scan_row_groups"])
         self.observe(self._on_scan_expanded, "scan_expanded")
         self._on_each("scan_ask", self._on_scan_ask)
+        self.observe(self._on_scan_tab, "scan_tab")
         if self.has_trait("tab"):
             self.observe(self._on_scan_seen, "tab")
         if self.scan_filter:
@@ -118,7 +117,7 @@ class ScanPart(ScanTyping):
             self._plan_again()
         elif self.scan_why.get("id", "") != self.selection["node"]:
             self._explain()
-        if self.scan_examples and self.scan_examples.get("snapshot") != snapshot:
+        if self.scan_examples.get("snapshot", snapshot) != snapshot:
             self._ask_examples({})
 
     def _plan_again(self) -> None:
@@ -152,6 +151,7 @@ class ScanPart(ScanTyping):
                 recent = [asked.filter, *(f for f in self.scan_recent if f != asked.filter)]
                 self.scan_recent = [json_safe(f) for f in recent if len(f) <= 1000][:_RECENT]
             self._explain()
+            self._advise()
 
         self._do("scan", "Planning", read, show)
 
@@ -249,6 +249,17 @@ class ScanPart(ScanTyping):
         if self._scan is None:
             raise OptionError("there is no plan: type a filter, and press Enter")
         return self._scan
+
+    def _on_scan_tab(self, change: Any) -> None:
+        self._work.call(self._advise)
+
+    def _advise(self) -> None:
+        """Look for what would help, where somebody looks at that and it is not known."""
+        found, known = self._scan, self.scan_advice
+        if self.scan_tab != "advice" or found is None:
+            return
+        if known.get("of") != found.number or not ("blocks" in known or "cancelled" in known):
+            self._ask_advice({})
 
     def _ask_advice(self, ask: Mapping[str, Any]) -> None:
         found = self._current()

@@ -16,12 +16,24 @@ from iceexplore.widgets._signs import signs, signs_of_lines
 from iceexplore.widgets._work import Work
 
 if TYPE_CHECKING:
-    from iceexplore.planning import Examples
+    from iceexplore.planning import Completion, Examples
 
 __all__ = ["ScanTyping"]
 
 _LONGEST = 100_000
 _COLUMNS = 1000
+#: What stands before the examples.
+_WORDS: dict[str, Any] = {
+    "blocks": [
+        [
+            "p",
+            [
+                ["b", "Which files does a query read?"],
+                "Type a filter above: no data is read to plan it. Or try one:",
+            ],
+        ]
+    ]
+}
 
 
 class ScanTyping(ScanPlans):
@@ -29,7 +41,7 @@ class ScanTyping(ScanPlans):
 
     scan_draft = traitlets.Dict().tag(sync=True)
     scan_hint = traitlets.Dict().tag(sync=True)
-    scan_examples = traitlets.Dict().tag(sync=True)
+    scan_examples = traitlets.Dict(_WORDS).tag(sync=True)
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -71,7 +83,7 @@ class ScanTyping(ScanPlans):
                     make_filter(state.metadata, state.schema, text)
             except OptionError as fault:
                 error = str(fault)
-            choices = [[json_safe(c.text), signs(c.note), c.kind] for c in found.choices]
+            choices = [[json_safe(c.text), signs(c.note), json_safe(_put(text, found, c.text))] for c in found.choices]
             unfinished = "the text ends" in error.partition("\n")[0]
             words = {"error": signs_of_lines(error[:_LONGEST]), "unfinished": unfinished}
             place = {"n": number, "text": text, "at": at, "start": found.start, "end": found.end}
@@ -100,6 +112,7 @@ class ScanTyping(ScanPlans):
             columns = complete_filter(state.schema, "", 0, most=_COLUMNS).choices
             made = self._examples_of(snapshot, state)
             return {
+                **_WORDS,
                 "snapshot": snapshot,
                 "columns": [[json_safe(c.text), signs(c.note)] for c in columns if c.kind == "column"],
                 "names": [json_safe(f.name) for f in state.schema.fields[:_COLUMNS]],
@@ -110,3 +123,10 @@ class ScanTyping(ScanPlans):
             self.scan_examples = found
 
         self._hints.submit("examples", read, show)
+
+
+def _put(text: str, found: Completion, choice: str) -> str:
+    """What stands in place of the text from ``start`` to ``end`` once a choice is taken: words apart by a space."""
+    before, after = text[: found.start], text[found.end :]
+    first = "" if not before or before[-1].isspace() or before.endswith("(") else " "
+    return first + choice + ("" if choice.endswith("(") or after.startswith(" ") else " ")

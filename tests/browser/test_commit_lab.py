@@ -288,6 +288,13 @@ def bad_number(bare: Any) -> None:
     bare.press("Enter")
     assert "files='what was typed': give a whole number" in bare.page.locator("[role=alert]:visible").inner_text()
     assert bare.widget.commit_line["at"] == done
+    files.fill("")
+    bare.press("Tab")
+    assert files.input_value() == "", "what counts in its place stands there pale"
+    bare.page.locator(".ice-commit-form .ice-go").click()
+    bare.idle()
+    assert bare.widget.commit_refused == {} and bare.widget.commit_line["at"] == done + 1
+    assert "s.append(3, rows=1000)" in bare.widget.commit_line["code"]
 
 
 def test_what_is_clicked_while_python_is_busy_is_all_done(browser: Any) -> None:

@@ -301,6 +301,33 @@ def test_what_would_help(table: ix.Table) -> None:
     made.close()
 
 
+def test_what_would_help_is_looked_for_where_it_is_seen(lab: ScanLab) -> None:
+    assert lab.scan_advice == {}
+    lab.scan_tab = "advice"
+    settled(lab)
+    assert (lab.scan_advice["of"], "blocks" in lab.scan_advice) == (lab.scan_plan["of"], True)
+    lab.scan_filter = "trip_id > 5"
+    settled(lab)
+    assert (lab.scan_advice["of"], "blocks" in lab.scan_advice) == (lab.scan_plan["of"], True)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "choice", "put"),
+    [
+        ("", 0, "trip_id", "trip_id "),
+        ("rid = 5", 3, "rider", "rider"),  # what follows has its space
+        ("rider =", 7, "'guest'", " 'guest' "),
+        ("(rid", 4, "rider", "rider "),
+        ("rider ", 6, "in (", "in ("),
+    ],
+)
+def test_what_is_taken_stands_apart(lab: ScanLab, text: str, at: int, choice: str, put: str) -> None:
+    lab.scan_draft = {"n": 1, "text": text, "at": at}
+    settled(lab)
+    puts = {shown: what for shown, _, what in lab.scan_hint["choices"]}
+    assert puts.get(choice) == put, puts
+
+
 def test_counting(lab: ScanLab, table: ix.Table) -> None:
     ask(lab, "count")
     assert lab.scan_count == {"of": lab.scan_plan["of"], "text": table.count(FILTER).explain()}
@@ -363,7 +390,10 @@ def test_what_is_typed(lab: ScanLab) -> None:
     settled(lab)
     hint = lab.scan_hint
     assert (hint["n"], hint["text"], hint["start"], hint["end"]) == (7, "start", 0, 5)
-    assert [c[0] for c in hint["choices"]] == ["started_at", "start_station"]
+    assert [[c[0], c[2]] for c in hint["choices"]] == [
+        ["started_at", "started_at "],
+        ["start_station", "start_station "],
+    ]
     assert "nearest" in hint["error"]
     lab.scan_draft = {"n": 8, "text": "start_station = ", "at": 16}
     settled(lab)

@@ -144,7 +144,7 @@ def test_the_words_of_a_commit(table: ix.Table) -> None:
 
     ask(do="show")
     fields = [f for o in lab.commit_form["operations"] for f in o["fields"]]
-    labels = [[f["label"], f["help"], f["more"], [label for _, label in f["choices"]]] for f in fields]
+    labels = [[f["label"], f["help"], f["more"], [label for _, label in f["choices"] or ()]] for f in fields]
     assert not acting(labels) and "⟨U+202E⟩" in json.dumps(labels, ensure_ascii=False)
     assert acting([f["choices"] for f in fields]), "what is chosen stays"
     apply("set_properties", name="\u202enew", value="\u2066", remove=False)

@@ -2,7 +2,7 @@
 // operation: what there is to choose, what happened and what was refused are in the traits.
 
 import { blocks } from "./blocks.js";
-import { copier, tabsOf } from "./controls.js";
+import { copier, formOf, tabsOf } from "./controls.js";
 import { button, el, enable, fill, options, random, same } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
@@ -18,7 +18,6 @@ export function commitView(model) {
   const draft = () => get("draft");
   const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
   const ask = (what, more) => model.askEach("commit_asked", { do: what, ...more });
-  const formOf = (kind, send, ...inside) => el("form" + kind, { novalidate: true, onsubmit: (event) => (event.preventDefault(), send()), onkeydown: (event) => event.stopPropagation() }, ...inside);
   const sender = (words) => el("button.ice-go", { type: "submit" }, words);
 
   // The form: a field is `of` an operation, "layout", or "" of the form itself ---------------------------------------
@@ -34,7 +33,10 @@ export function commitView(model) {
   function control(field) {
     const { of, name, label, help, more, wide, choices, input: how, when } = field;
     const key = `${id}-${of}-${name}`;
-    const props = { ...how, id: key, "data-field": name, "aria-describedby": help && key + "-help", onchange: () => change(field, read()) };
+    const take = () => change(field, read());
+    // To a browser what is no number is as empty as nothing: that it went is no change.
+    const oninput = () => value(field) === NO_NUMBER && take();
+    const props = { ...how, id: key, "data-field": name, "aria-describedby": help && key + "-help", onchange: take, oninput };
     const input = choices ? el("select.ice-select", props, options(choices)) : el("input", props);
     const [flag, number] = ["checkbox", "number"].map((type) => how.type === type);
     const read = () => (flag ? input.checked : input.validity.badInput ? NO_NUMBER : number && input.value ? Number(input.value) : input.value);
@@ -115,8 +117,7 @@ export function commitView(model) {
   // Before and after -----------------------------------------------------------------------------------------------
 
   const sides = ["before", "after"].map((side) => {
-    const traits = Object.fromEntries(["nodes", "roots", "expanded"].map((name) => [name, `commit_${side}_${name}`]));
-    const map = mapView(model, { ...traits, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
+    const map = mapView(model, { prefix: `commit_${side}_`, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
     const [title, said] = [el("figcaption"), el("div.ice-path", { tabindex: 0 })];
     return { side, title, said, element: el("figure.ice-side", title, map, said) };
   });

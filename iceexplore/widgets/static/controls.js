@@ -52,6 +52,9 @@ export function copier(label, text, extra, [done, refused] = ["Copied", "Not all
   return made;
 }
 
+// A form that Enter sends, too. Its keys are not the notebook's.
+export const formOf = (kind, send, ...inside) => el("form" + kind, { novalidate: true, onsubmit: (event) => (event.preventDefault(), send()), onkeydown: (event) => event.stopPropagation() }, ...inside);
+
 // A menu below its summary, which Escape shuts.
 export function menuOf(summary, props, ...list) {
   const menu = el("details.ice-menu", { onkeydown: shut, ...props }, summary, list);

@@ -11,20 +11,21 @@ import { rowsView } from "./rows.js";
 const FILES = { png: ["PNG", "png", "image/png"], svg: ["SVG", "svg", "image/svg+xml"], mermaid: ["Mermaid", "mmd", "text/plain"], dot: ["DOT", "gv", "text/vnd.graphviz"] };
 
 // Options, all of them optional:
-//   nodes, roots, expanded   names of the traits: {id: node}, [id], [id]; a node is {kind, label, note, marks, tooltip,
-//                            leaf, children: [id] or null while it is not read, reason: why it is skipped}
+//   prefix                   of the traits nodes, roots and expanded: {id: node}, [id], [id]; a node is {kind, label, note,
+//                            marks, tooltip, leaf, children: [id] or null while it is not read, reason: why it is skipped}
 //   label                    what it is, for those who hear it
 //   selected()               the id of the selected node; watch: names of other traits that this depends on
 //   select(id)               what a click does
 //   list                     whether the rows are shown at first, not the picture
 export function mapView(model, options = {}) {
-  const { nodes: named = "nodes", roots = "roots", expanded = "expanded", label, watch = [] } = options;
+  const { prefix = "", label, watch = [] } = options;
   const { selected = () => model.get("selection").node, select = (id) => choose(model, { node: id }) } = options;
   // Whether Python searches (traits search, found) and writes files (traits wanted, written).
-  const python = named === "nodes" && model.get("search") !== undefined;
+  const python = !prefix && model.get("search") !== undefined;
   const styles = model.get("styles");
-  const traits = [named, roots, expanded];
-  const nodes = () => model.get(named);
+  const traits = ["nodes", "roots", "expanded"].map((name) => prefix + name);
+  const expanded = prefix + "expanded";
+  const nodes = () => model.get(prefix + "nodes");
   // The traits' values that were laid out last.
   let drawn = [];
   let placed = null;

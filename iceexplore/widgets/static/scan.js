@@ -2,7 +2,7 @@
 // and where a row is.
 
 import { blocks } from "./blocks.js";
-import { copier, menuOf, tabsOf } from "./controls.js";
+import { copier, formOf, menuOf, tabsOf } from "./controls.js";
 import { button, clamp, el, fill, keepFocus, listen, options, random, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
@@ -12,7 +12,6 @@ const TABULAR = ["tasks", "skipped", "deletes", "head"];
 const HINTED = 120; // ms without a key until what is typed is asked about
 
 const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", "data-key": text, ...more, onchange: ({ target }) => onchange?.(target.checked) }), el("span", text));
-const primary = (text, onclick) => button(text, onclick, { class: "ice-primary" });
 
 const ask = (model, want, more) => model.askEach("scan_ask", { ...more, want });
 
@@ -21,27 +20,24 @@ function filterBox(model, id, submit) {
   const input = el("input.ice-input.ice-scan-input", { role: "combobox", ariaLabel: "Filter", ariaAutoComplete: "list", "aria-controls": `${id}-list`, "aria-describedby": `${id}-fault`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "Filter: which rows?" });
   const list = el("ul.ice-scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
   const fault = el("pre.ice-scan-fault", { id: `${id}-fault`, role: "status" });
-  let open = false;
+  let asked = 0; // the question whose answer is the list; none while it is shut
   let at = -1; // the choice that Enter takes, once there are choices
   const wait = timer(model);
 
   const hint = () => model.get("scan_hint");
-  const here = () => input.matches(":focus") && hint().text === input.value;
-  const choices = () => (open && here() && hint().at === input.selectionStart ? hint().choices : []);
-  function send() {
+  const choices = () => (hint().n === asked && hint().at === input.selectionStart ? hint().choices : []);
+  function show(first = -1) {
     wait();
-    model.ask("scan_draft", { text: input.value, at: input.selectionStart });
-  }
-  function reset(opened, first = -1) {
-    open = opened;
+    asked = model.ask("scan_draft", { text: input.value, at: input.selectionStart });
     at = first;
     draw();
   }
-  function show(first) {
-    reset(true, first);
-    send();
+  function close() {
+    wait();
+    asked = 0;
+    at = -1;
+    draw();
   }
-  const close = () => reset(false);
   function draw() {
     const found = choices();
     if (found.length) at = Math.min(at, found.length - 1);
@@ -52,19 +48,15 @@ function filterBox(model, id, submit) {
     if (chosen) list.scrollTop = clamp(chosen.offsetTop + chosen.offsetHeight - list.clientHeight, list.scrollTop, chosen.offsetTop);
     const { error, unfinished, start, end } = hint();
     // not while a word is being completed, and not what is said below already
-    const wrong = here() && input.value.trim() && !(found.length && (unfinished || start < end)) && model.get("scan_plan").filter !== input.value.trim() ? error : "";
+    const here = input.matches(":focus") && input.value.trim() && hint().text === input.value;
+    const wrong = here && !(found.length && (unfinished || start < end)) && model.get("scan_plan").filter !== input.value.trim() ? error : "";
     if (fault.textContent !== wrong) fault.textContent = wrong;
     fault.classList.toggle("ice-quiet", unfinished);
     input.ariaInvalid = Boolean(wrong) && !unfinished;
   }
   function accept(i) {
     const { start, end } = hint();
-    const text = choices()[i][0];
-    const before = input.value.slice(0, start);
-    const after = input.value.slice(end);
-    const head = before + (/[^\s(]$/.test(before) ? " " : "") + text + (text.endsWith("(") || after.startsWith(" ") ? "" : " ");
-    input.value = head + after;
-    input.setSelectionRange(head.length, head.length);
+    input.setRangeText(choices()[i][2], start, end, "end");
     show();
   }
   function move(by) {
@@ -88,14 +80,14 @@ function filterBox(model, id, submit) {
       act();
     },
     input() {
-      wait(send, HINTED);
-      reset(true);
+      close();
+      wait(show, HINTED);
     },
     blur: close,
   });
   model.follow(["scan_filter"], () => {
     if (input.value.trim() !== model.get("scan_filter")) input.value = model.get("scan_filter");
-    draw();
+    close();
   });
   model.listen(["scan_hint", "scan_plan"], draw);
   return { element: el("div.ice-combo", input, el("div.ice-scan-pop", fault, list)), value: () => input.value };
@@ -105,15 +97,16 @@ export function scanView(model) {
   const id = `ice-${random()}`;
   const plan = () => model.get("scan_plan");
   const there = () => plan().of !== undefined;
+  const follow = (names, draw) => model.follow(names, () => keepFocus(root, draw, planner));
   const box = filterBox(model, id, submit);
   const summary = el("summary.ice-button");
   const names = el("div.ice-menu-list");
   const columns = menuOf(summary, { class: "ice-scan-columns" }, names);
   const groups = check("Row groups", (on) => model.put("scan_row_groups", on), { title: "Opens the footers of the files that are left" });
   const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
-  const planner = primary("Plan", () => submit(box.value()));
+  const planner = button("Plan", () => submit(box.value()), { class: "ice-primary" });
   const answer = el("div.ice-scan-answer");
-  const map = mapView(model, { nodes: "scan_nodes", roots: "scan_roots", expanded: "scan_expanded", label: "What is read and what is skipped" });
+  const map = mapView(model, { prefix: "scan_", label: "What is read and what is skipped" });
   const empty = el("div.ice-scan-empty");
   const told = el("div.ice-scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
@@ -127,14 +120,13 @@ export function scanView(model) {
     answer,
     el("div.ice-scan-panes", el("div.ice-scan-left", map, empty), el("div.ice-scan-side", tabs.element, pane)),
   );
-  let seen = ""; // the plan and the tab that this view has shown last
 
   function submit(text) {
     if (text.trim() === model.get("scan_filter")) ask(model, "plan");
     else model.put("scan_filter", text.trim());
   }
   function drawTop() {
-    const { names: known = [], filters = [] } = model.get("scan_examples");
+    const { names: known = [], filters = [], blocks: words } = model.get("scan_examples");
     const chosen = model.get("scan_columns");
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
@@ -142,9 +134,8 @@ export function scanView(model) {
     groups.firstChild.checked = model.get("scan_row_groups");
     const group = (label, texts) => el("optgroup", { label }, options(texts.map((text) => [text, text])));
     fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", filters));
-    const words = el("p", el("strong", "Which files does a query read?"), el("br"), "Type a filter above: no data is read to plan it. Or try one:");
     const chips = filters.map((text) => el("button.ice-chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
-    keepFocus(empty, () => fill(empty, words, chips), planner);
+    fill(empty, blocks(model, words), chips);
   }
   function drawAnswer() {
     const { error, headline, took, python, blocks: said, of } = plan();
@@ -163,28 +154,24 @@ export function scanView(model) {
   const drawStale = () => root.classList.toggle("ice-stale", there() && (plan().filter !== model.get("scan_filter") || plan().snapshot !== model.get("selection").snapshot));
 
   function drawSide() {
-    const { of } = plan();
     const now = model.get("scan_tab") in VIEWS ? model.get("scan_tab") : "why";
-    const news = seen !== `${of} ${now}`;
-    seen = `${of} ${now}`;
     const shown = now === "rows" ? finder : there() && TABULAR.includes(now) ? grid.element : told;
-    if (shown === grid.element) grid.look(of, now);
-    fill(told, shown === told && (there() && now === "advice" ? advised(of, news) : blocks(model, model.get("scan_why").blocks)));
+    if (shown === grid.element) grid.look(plan().of, now);
+    fill(told, shown === told && (there() && now === "advice" ? advised() : blocks(model, model.get("scan_why").blocks)));
     told.scrollTop = 0;
     tabs.mark(now, shown);
   }
-  function advised(of, news) {
-    const advice = model.get("scan_advice").of === of ? model.get("scan_advice") : {};
+  function advised() {
+    const advice = model.get("scan_advice").of === plan().of ? model.get("scan_advice") : {};
     if (advice.blocks) return blocks(model, advice.blocks);
-    if (advice.cancelled) return ["Cancelled. ", el("button.ice-link", { onclick: () => ask(model, "advice") }, "Try again")];
-    if (news) ask(model, "advice");
-    return "Reading the statistics of every manifest …";
+    const again = advice.cancelled && ["Cancelled. ", el("button.ice-link", { onclick: () => ask(model, "advice") }, "Try again")];
+    return el("div.ice-evidence", again || "Reading the statistics of every manifest …");
   }
 
-  model.follow(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
-  model.follow(["scan_plan", "scan_count"], () => keepFocus(root, drawAnswer, planner));
-  model.follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], drawSide);
-  model.follow(["scan_plan", "scan_filter", "selection"], drawStale);
+  follow(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
+  follow(["scan_plan", "scan_count"], drawAnswer);
+  follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], drawSide);
+  follow(["scan_plan", "scan_filter", "selection"], drawStale);
   if (!model.get("scan_examples").names) ask(model, "examples");
   return root;
 }
@@ -192,7 +179,7 @@ export function scanView(model) {
 // Where a row is, what deleted it, in which snapshot.
 function rowFinder(model) {
   const column = el("select.ice-select", { ariaLabel: "Column" });
-  const value = el("input.ice-input", { ariaLabel: "Value", placeholder: "value", onkeydown: (event) => (event.stopPropagation(), event.key === "Enter" && find()) });
+  const value = el("input.ice-input", { ariaLabel: "Value", placeholder: "value" });
   const history = check("removed files too");
   const found = el("div", { role: "status" });
   const find = () => value.value && ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
@@ -201,5 +188,5 @@ function rowFinder(model) {
     fill(column, columns.map(([name, type]) => el("option", { value: name, title: type, selected: name === column.value }, name)));
   });
   model.follow(["scan_found"], () => fill(found, blocks(model, model.get("scan_found").blocks)));
-  return el("div.ice-scan-why", el("div.ice-scan-form", column, "=", value, history, primary("Find", find)), found);
+  return el("div.ice-scan-why", formOf(".ice-scan-form", find, column, "=", value, history, button("Find", null, { type: "submit", class: "ice-primary" })), found);
 }
