@@ -4,7 +4,7 @@ import { cardPainter, ICONS, WORDS } from "./cards.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { SIZE } from "./layout.js";
-import { framed, inks, stretch, trace } from "./theme.js";
+import { framed, inks, stretch } from "./theme.js";
 
 const FARTHEST = 0.03;
 const NEAREST = 2.5;
@@ -17,15 +17,18 @@ const MINI = 450;
 
 export function canvasView(model, { styles, onSelect, onToggle }) {
   const canvas = el("canvas.ice-canvas", { ariaHidden: true });
-  const mini = el("canvas.ice-mini", { ariaHidden: true, hidden: true });
+  // The overview: all cards, and a frame around those that are in view.
+  const overview = el("canvas");
+  const frame = el("div.ice-frame");
+  const mini = el("div.ice-mini", { ariaHidden: true, hidden: true }, overview, frame);
   const tip = el("div.ice-tip", { role: "tooltip", hidden: true });
   const box = el("div.ice-picture", canvas, mini, tip);
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
   const state = { selected: null, focus: null, hasFocus: false, hits: new Set() };
   const wait = timer(model);
-  // The minimap's cards, once drawn.
-  let overview = null;
+  // Whether the overview shows other cards, or in other colours.
+  let old = true;
 
   // Colours and sizes ------------------------------------------------------------------------------------------------
 
@@ -34,7 +37,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   const cards = cardPainter(colours, styles);
 
   function anew() {
-    overview = null;
+    old = true;
     redraw();
   }
   function resize() {
@@ -108,11 +111,11 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   }
   // Another forest; the card `anchor` stays where it is on the screen.
   function show(next, anchor) {
-    const [old, now] = [map.byId.get(anchor), next.byId.get(anchor)];
+    const [was, now] = [map.byId.get(anchor), next.byId.get(anchor)];
     const empty = !map.rows.length;
     map = next;
-    overview = null;
-    if (old && now) Object.assign(view, { x: view.x + (old.x - now.x) * view.scale, y: view.y + (old.y - now.y) * view.scale });
+    old = true;
+    if (was && now) Object.assign(view, { x: view.x + (was.x - now.x) * view.scale, y: view.y + (was.y - now.y) * view.scale });
     if (!view.width) return;
     if (empty) home();
     limit();
@@ -139,20 +142,15 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     mini.hidden = !larger || view.width < MINI || view.height < 220;
     if (mini.hidden) return;
     const k = miniScale();
-    if (!overview) drawOverview(k);
-    const c = mini.getContext("2d");
-    c.fillStyle = colours.paper;
-    c.fillRect(0, 0, mini.width, mini.height);
-    c.drawImage(overview, 0, 0);
-    const at = (p) => Math.max(1, 4 - (p / view.scale) * k);
-    const size = (from, seen, all) => clamp(3, (seen / view.scale) * k, all - 1 - from);
-    const [x, y] = [at(view.x), at(view.y)];
-    trace(c, () => c.rect(x, y, size(x, view.width, mini.width), size(y, view.height, mini.height)), { stroke: colours.accent, width: 1.5 });
+    if (old) drawOverview(k);
+    old = false;
+    const [left, top] = [4 - (view.x / view.scale) * k, 4 - (view.y / view.scale) * k];
+    const [right, bottom] = [left + (view.width / view.scale) * k, top + (view.height / view.scale) * k];
+    frame.style.inset = [top, overview.width - right, overview.height - bottom, left].map((px) => `max(0px, ${px}px)`).join(" ");
   }
   function drawOverview(k) {
-    mini.width = Math.max(28, map.width * k + 8);
-    mini.height = Math.max(28, map.height * k + 8);
-    overview = el("canvas", { width: mini.width, height: mini.height });
+    overview.width = Math.max(28, map.width * k + 8);
+    overview.height = Math.max(28, map.height * k + 8);
     const c = overview.getContext("2d");
     let [at, lowest, tone] = [0, 0, null];
     for (const { node, x, y, w } of map.rows) {

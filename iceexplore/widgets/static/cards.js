@@ -83,7 +83,7 @@ export function cardPainter(colours, styles) {
     c.globalAlpha = dim ? 0.72 : 1;
     drawIcon(c, node.kind, x + 9, y + 12, pruned);
     c.globalAlpha = 1;
-    const signs = marks.filter((m) => styles["mark:" + m]?.sign);
+    const signs = marks.map((m) => "mark:" + m).filter((name) => styles[name]?.sign);
     if (scale < WORDS) trace(c, () => c.rect(x + 32, y + 15, w - 52, 10), { fill: colours.line });
     else {
       const note = (pruned && node.reason) || node.note;
@@ -93,7 +93,7 @@ export function cardPainter(colours, styles) {
       if (note) write(c, fitted(c, note, w - 45, small), x + 32, y + 31.5, colours.muted, small);
     }
     const right = x + w - (node.leaf ? 6 : 13);
-    signs.forEach((m, i) => write(c, styles["mark:" + m].sign, right - 11 * (signs.length - i), y + 17, colours.tint("mark:" + m), `bold 13px ${colours.font}`));
+    signs.forEach((name, i) => write(c, styles[name].sign, right - 11 * (signs.length - i), y + 17, colours.tint(name), `bold 13px ${colours.font}`));
     if (!node.leaf) twisty(c, row);
   }
   function twisty(c, { node, x, y, w, open }) {

@@ -19,7 +19,6 @@ export function timelineView(model) {
   const all = model.get("snapshots");
   if (!all.length) return section(el("div.ice-empty", "No snapshots yet: nothing has been committed."));
   const styles = model.get("styles");
-  const places = new Map(all.map((s, i) => [s.id, i]));
   const final = all.length - 1;
   const height = FLAGS + MAIN + SIDE * Math.max(0, ...new Set(all.map((s) => s.lane))) + 4;
 
@@ -31,7 +30,7 @@ export function timelineView(model) {
   const next = signButton("›", "Later snapshot", () => go(at() + 1, true));
   const speed = select("Speed", SPEEDS);
   const said = el("div.ice-when");
-  const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!compare), { ariaPressed: false });
+  const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!picking()), { ariaPressed: false });
   const scale = select("Scale", SCALES, () => model.put("scale", scale.value));
   const measure = select("Height", MEASURES, () => model.put("measure", measure.value));
   const zooms = el("span.ice-group", { hidden: all.length < 24 }, signButton("−", "Zoom out", () => zoom(0.5)), signButton("+", "Zoom in", () => zoom(2)), signButton("Fit", "Fit: show all of it", () => zoom(0)));
@@ -40,7 +39,6 @@ export function timelineView(model) {
   const clear = signButton("×", "End the comparison", () => choose(model, { against: "" }));
   const foot = el("div.ice-line-foot", legend, result, clear);
   const tools = el("div.ice-line-tools", back, player, next, speed, said, el("span.ice-group.ice-end", zooms, comparing, scale, measure));
-  const box = section(tools, line, foot);
   speed.value = 1200;
   for (const one of [player, comparing]) enable(one, final > 0);
 
@@ -54,7 +52,6 @@ export function timelineView(model) {
   // Where the keys have gone, until we travel there.
   let moved = null;
   let hovered = -1;
-  let compare = false;
   let playing = false;
   const wait = timer(model);
   const beat = timer(model);
@@ -64,7 +61,7 @@ export function timelineView(model) {
   const redraw = framed(model, paint);
   const colours = inks(model, line, redraw, resize);
 
-  const picked = (key) => places.get(model.get("selection")[key]) ?? -1;
+  const picked = (key) => all.findIndex(({ id }) => id === model.get("selection")[key]);
   const at = () => moved ?? picked("snapshot");
   const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
   const room = () => Math.max(1, width - LEFT - RIGHT);
@@ -157,10 +154,9 @@ export function timelineView(model) {
     reveal(to);
     if (all[to].id !== model.get("selection").against) choose(model, { against: to === at() ? "" : all[to].id });
   }
+  const picking = () => comparing.ariaPressed === "true";
   function setCompare(on) {
-    compare = on;
     comparing.ariaPressed = on;
-    box.classList.toggle("ice-picking", on);
     if (on) line.focus();
   }
   function play(on) {
@@ -200,7 +196,7 @@ export function timelineView(model) {
     const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity }[event.key];
     const other = picked("against");
     const acts = { " ": () => play(!playing), "+": () => zoom(2), "=": () => zoom(2), "-": () => zoom(0.5), 0: () => zoom(0), Escape: escape };
-    const act = by === undefined ? acts[event.key] : event.shiftKey || compare ? () => against((other < 0 ? at() : other) + by) : () => (play(false), go(at() + by));
+    const act = by === undefined ? acts[event.key] : event.shiftKey || picking() ? () => against((other < 0 ? at() : other) + by) : () => (play(false), go(at() + by));
     if (!act) return;
     ours(event);
     act();
@@ -238,7 +234,7 @@ export function timelineView(model) {
       const found = nearest(event);
       if (found < 0) return;
       play(false);
-      if (event.shiftKey || compare) against(found);
+      if (event.shiftKey || picking()) against(found);
       else go(found, true);
     },
   });
@@ -247,5 +243,5 @@ export function timelineView(model) {
   model.listen(["selection"], chosen);
   model.listen(["comparison"], draw);
   model.listen(["cancelled"], () => play(false));
-  return box;
+  return section(tools, line, foot);
 }
