@@ -186,7 +186,7 @@ def test_equal_and_wild_times_and_names_that_would_be_code(show: Show) -> None:
     damaged = [
         snapshot(1, 2, ms=-(2**63), operation=HOSTILE["html"]),
         snapshot(2, 1, ms=5),
-        snapshot(3, 2, ms=5),
+        snapshot(3, 2, ms=5, operation="constructor"),
         snapshot(4, 4, ms=2**63 - 1, added_records="9" * 18),
     ]
     refs = {name: Ref(name, "branch", 1 + i % 4) for i, name in enumerate(HOSTILE.values())}

@@ -104,6 +104,9 @@ def test_two_fingers_zoom_and_one_moves(browser: Any) -> None:
         line = bare.page.locator(".ice-axis").bounding_box()
         left, y = line["x"] + line["width"] / 3, line["y"] + 49
         fingers.move(((left, y), (left - 60, y)), ((left + 60, y), (left + 120, y)))
+        fingers.tap(line["x"] + 16, y)
+        bare.idle()
+        assert widget.selection["snapshot"] != widget.snapshots[0]["id"], "they have zoomed"
         fingers.move(((left - 60, y), (left, y)), ((left + 120, y), (left + 60, y)))
         bare.idle()
         assert widget.selection["node"] == root, "nor do two fingers in the history, nearer and back"

@@ -25,7 +25,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   const box = el("div.ice-picture", canvas, mini, tip);
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
-  const state = { selected: null, focus: null, hasFocus: false, hits: new Set() };
+  const state = { selected: null, focus: null, hits: new Set() };
   const wait = timer(model);
   // Whether the overview shows other cards, or in other colours.
   let old = true;
@@ -184,7 +184,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
       const { x, y, scale } = view;
       return () => moveTo(x, y, scale);
     },
-    wheels: () => state.hasFocus,
+    wheels: () => state.focus !== null,
     hover(event) {
       const row = event && hit(event);
       canvas.style.cursor = row ? "pointer" : "";

@@ -63,7 +63,7 @@ export function cardPainter(colours, styles) {
   const mainMark = ({ marks }) => TELLING.find((name) => marks?.includes(name.slice(5)));
   const toneOf = (node) => colours.tint(mainMark(node) ?? node.kind);
 
-  function card(c, row, scale, { selected, hovered, focus, hasFocus, hits }) {
+  function card(c, row, scale, { selected, hovered, focus, hits }) {
     const { id, node, x, y, w } = row;
     const h = SIZE.height;
     const marks = node.marks ?? [];
@@ -79,7 +79,7 @@ export function cardPainter(colours, styles) {
       dash: marks.includes("removed") || more || pruned ? [4, 3] : [],
     });
     if (hits.has(id)) trace(c, () => c.rect(x + 8, y + h - 3, w - 16, 3), { fill: colours.accent });
-    if (id === focus && hasFocus) trace(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
+    if (id === focus) trace(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
     c.globalAlpha = dim ? 0.72 : 1;
     drawIcon(c, node.kind, x + 9, y + 12, pruned);
     c.globalAlpha = 1;

@@ -41,7 +41,7 @@ export function mapView(model, options = {}) {
     select: (row) => (row.node.kind === "more" ? toggle(row) : select(row.id)),
     toggle,
     focus(id) {
-      picture.mark(id === null ? { hasFocus: false } : { focus: id, hasFocus: true });
+      picture.mark({ focus: id });
       if (id !== null && !list()) picture.reveal(id);
     },
     key,
