@@ -1,14 +1,14 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
-import { chooseTab, tabRow } from "./controls.js";
-import { copyText, el, fill, focusedIn, icon, lines, plural } from "./dom.js";
+import { chooseTab, copier, tabRow } from "./controls.js";
+import { el, fill, focusedIn, icon, lines, plural } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
 const UNFOLDED = 160;
 const COPY = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
-// ms that a button says so.
-const COPIED = 1500;
+const COPIED = "M3 8.5l3.5 3.5L13 4.5";
+const REFUSED = "M4 4l8 8m0-8l-8 8";
 
 export function detailView(model) {
   const head = el("div.ice-head", { tabindex: -1 });
@@ -18,17 +18,11 @@ export function detailView(model) {
 
   // The table stays, as its row is what is selected now.
   function openRow(node) {
-    tables.ask({ page: (model.get("pages").detail ?? {}).page, node });
+    tables.ask({ page: model.get("pages").detail.page, node });
     chooseNode(model, node);
   }
 
-  function copyButton(text, what) {
-    const button = el("button.ice-copy", { ariaLabel: `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
-      fill(button, lines((await copyText(text)) ? "M3 8.5l3.5 3.5L13 4.5" : "M4 4l8 8m0-8l-8 8"));
-      setTimeout(() => fill(button, lines(COPY)), COPIED);
-    } }, lines(COPY));
-    return button;
-  }
+  const copyButton = (text, what) => copier(lines(COPY), () => text, { class: "ice-copy", ariaLabel: `Copy ${what}`, title: `Copy ${what}` }, [lines(COPIED), lines(REFUSED)]);
 
   // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
   // Where what is shown has signs for what would act, the third is what it is.
@@ -44,7 +38,7 @@ export function detailView(model) {
     const isTold = () => ask.ariaExpanded === "true";
     function tell(open) {
       ask.ariaExpanded = open;
-      if (open) requestAnimationFrame(() => (head.scrollTop = Math.max(head.scrollTop, item.offsetTop + item.offsetHeight + 8 - head.clientHeight)));
+      if (open) item.scrollIntoView({ block: "nearest" });
     }
     function leave(event) {
       if (event.key !== "Escape" || !isTold()) return;
