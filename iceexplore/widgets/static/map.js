@@ -2,10 +2,10 @@
 // search, the way to what is selected, a legend, and files of it.
 
 import { canvasView } from "./canvas.js";
-import { choose, colour, el, fill, focusedIn, keepFocus, saveFile, signButton } from "./dom.js";
+import { choose, el, fill, focusedIn, keepFocus, saveFile, signButton } from "./dom.js";
 import { findBar } from "./find.js";
 import { layout } from "./layout.js";
-import { rowsView } from "./rows.js";
+import { markSign, rowsView } from "./rows.js";
 
 // What they are called, how their names end, their type.
 const FILES = { png: ["PNG", "png", "image/png"], svg: ["SVG", "svg", "image/svg+xml"], mermaid: ["Mermaid", "mmd", "text/plain"], dot: ["DOT", "gv", "text/vnd.graphviz"] };
@@ -29,6 +29,8 @@ export function mapView(model, options = {}) {
   // The traits' values that were laid out last.
   let drawn = [];
   let placed = null;
+  // Id -> its parent's, also of what is folded away.
+  let parents = null;
   // The card that keeps its place: what was folded or unfolded last.
   let toggled = null;
   // What has been shown as selected; what is selected now may still be read.
@@ -57,10 +59,10 @@ export function mapView(model, options = {}) {
   const way = el("ol.ice-trail");
   const legend = el("div.ice-legend");
   const asList = signButton("List", "Show as a list", () => setList(!list()), { ariaPressed: false });
-  const zooms = el("span.ice-group", signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
-  const formats = el("span.ice-group", { hidden: true }, Object.keys(FILES).filter((format) => python || format === "png").map((format) => signButton(FILES[format][0], `Save as ${FILES[format][0]}`, () => save(format))));
+  const zooms = el("span.ice-group.ice-zooms", signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
+  const formats = el("span.ice-group", { hidden: true }, Object.entries(FILES).map(([format, [title]]) => (python || format === "png") && signButton(title, `Save as ${title}`, () => save(format))));
   const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { ariaExpanded: false });
-  const find = findBar(model, { python, label, nodes, go, back: () => rows.focus(), found: (hits) => (picture.mark({ hits }), rows.show({ hits })) });
+  const find = findBar(model, { python, label, nodes, go, back: () => rows.focus(), found: (hits) => mark({ hits }) });
   const tools = el("div.ice-tools", find.element, el("span.ice-group.ice-end", zooms, asList, saver, formats));
   const stage = el("div.ice-stage", rows.element, picture.element);
   const box = el("div.ice-map", tools, el("nav.ice-crumbs", { ariaLabel: "Path" }, way), legend, stage);
@@ -78,7 +80,6 @@ export function mapView(model, options = {}) {
   function setList(yes) {
     box.classList.toggle("ice-as-list", yes);
     asList.ariaPressed = yes;
-    zooms.hidden = yes;
     rows.show();
     rows.reveal(selected());
   }
@@ -99,6 +100,11 @@ export function mapView(model, options = {}) {
     else select(id);
   }
 
+  // What is selected, or found.
+  function mark(next) {
+    picture.mark(next);
+    rows.show(next);
+  }
   // What is drawn is what the traits say; several that change in one message are drawn once.
   function changed() {
     if (!waiting) queueMicrotask(update);
@@ -108,21 +114,21 @@ export function mapView(model, options = {}) {
     waiting = false;
     const now = selected();
     const next = traits.map(model.get);
-    picture.mark({ selected: now });
+    mark({ selected: now });
+    if (next[0] !== drawn[0]) parents = new Map(Object.entries(next[0]).flatMap(([id, { children }]) => (children ?? []).map((child) => [child, id])));
     if (next.some((value, i) => value !== drawn[i])) {
       drawn = next;
       placed = layout(...next);
       picture.show(placed, placed.byId.has(toggled) ? toggled : now);
-      rows.show({ rows: placed.rows, selected: now });
+      rows.show({ rows: placed.rows });
       find.look();
-    } else rows.show({ selected: now });
+    }
     if (now !== revealed && placed.byId.has(now)) reveal(now);
     drawWay(now);
   }
   function drawWay(id) {
     const steps = [];
-    const above = (at) => Object.keys(nodes()).find((other) => nodes()[other].children?.includes(at));
-    for (let at = id; nodes()[at] && !steps.includes(at); at = above(at)) steps.unshift(at);
+    for (let at = id; nodes()[at] && !steps.includes(at); at = parents.get(at)) steps.unshift(at);
     const items = steps.map((step) => {
       const { label } = nodes()[step];
       return el("li", step === id ? el("span", { ariaCurrent: "location", tabindex: -1 }, label) : signButton(label, `Go to ${label}`, () => go(step)));
@@ -133,10 +139,7 @@ export function mapView(model, options = {}) {
   // Of a comparison: with what, and how much of the tree differs.
   function drawLegend() {
     const { against, text, counts } = model.get("compared");
-    const signs = ([mark, words]) => {
-      const style = styles["mark:" + mark];
-      return el("span.ice-counted", colour(el("span.ice-mark", { ariaHidden: true }, style.sign), style), words);
-    };
+    const signs = ([mark, words]) => el("span.ice-counted", markSign(styles, mark, { ariaHidden: true }), words);
     const parts = against && [el("span", text), ...Object.entries(counts).map(signs), signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-end" })];
     keepFocus(legend, () => fill(legend, parts), here);
   }

@@ -11,6 +11,12 @@ const BEYOND = 5;
 const ALL = 200;
 const SPEAK = { carried: "carried over", pruned: "skipped" };
 
+// The sign of a mark, in its colour.
+export function markSign(styles, mark, props) {
+  const style = styles["mark:" + mark];
+  return colour(el("span.ice-mark", { title: style.title, ...props }, style.sign), style);
+}
+
 // `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
 export function rowsView(model, { styles, label, on }) {
   const sheet = el("div.ice-sheet", { role: "none" });
@@ -92,10 +98,7 @@ export function rowsView(model, { styles, label, on }) {
       el("span.ice-twisty", { ariaHidden: true }),
       icon(styles, kind),
       el("span.ice-words", el("span.ice-label", { class: kind === "more" ? "ice-more" : pale && "ice-carried" }, label), notes && el("span.ice-note", notes)),
-      ...marks.map((mark) => {
-        const style = styles["mark:" + mark] ?? {};
-        return colour(el("span.ice-mark", { role: "img", title: style.title, ariaLabel: SPEAK[mark] ?? mark }, style.sign), style);
-      }),
+      ...marks.map((mark) => markSign(styles, mark, { role: "img", ariaLabel: SPEAK[mark] ?? mark })),
     ];
   }
 
