@@ -228,6 +228,11 @@ def test_by_keys(browser: Any) -> None:
         bare.press("Escape")
         assert (widget.search["text"], count.inner_text()) == ("", "")
         assert page.evaluate("document.activeElement.className").startswith("ice-row")
+        page.locator(".ice-find").focus()
+        page.keyboard.type("m5.avro")
+        page.keyboard.press("Tab")
+        bare.idle()
+        assert widget.search["text"] == "m5.avro", "who goes on need not wait for it"
 
         # tabs of the explorer, and the bar between tree and details
         page.locator(".ice-part[aria-selected=true]").focus()
