@@ -88,8 +88,10 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     asked = null;
     page = now;
     say("");
-    if (wanted && page.refused) filters.miss(wanted, true, page.refused);
-    else filters.settle(page.filters);
+    if (wanted && page.refused) {
+      filters.miss(wanted);
+      filters.tell(page.refused);
+    } else filters.settle(page.filters);
     if (moved) filters.drawColumns();
     drawMenu();
     // The focus stays at its place in the table, whatever is there now.
@@ -228,8 +230,8 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   function missed(words) {
     const again = asked;
     asked = null;
-    filters.miss(again.filters, !elsewhere(again));
-    if (elsewhere(again)) {
+    if (!elsewhere(again)) filters.miss(again.filters);
+    else {
       page = {};
       fill(panel, el("div.ice-empty", words, " ", el("button.ice-link", { onclick: () => ask(again) }, "Try again")));
     }
