@@ -86,6 +86,21 @@ def test_nobody_is_missed(page: Any, tmp_path: Path) -> None:
     assert page.locator(".ice-error:visible").count() == 0
 
 
+def test_a_snapshot_that_is_not_there_is_said(page: Any, tmp_path: Path) -> None:
+    made = Explorer(ix.sample("trips")).save_html(tmp_path / "trips.html", max_bytes=3_000)
+    assert any("snapshot" in said for said in made.left_out)
+    page.goto(made.path.as_uri())
+    page.locator(".ice-timeline").wait_for()
+    tree = page.get_by_role("tree")
+    before = tree.inner_text()
+    page.get_by_role("button", name="Earlier snapshot").click()
+    error = page.locator(".ice-error")
+    assert error.inner_text().startswith("This snapshot is not in this page.")
+    assert tree.inner_text() == before
+    page.locator("[role=treeitem][data-id=table]").dispatch_event("click")
+    assert not error.is_visible(), "until something else is asked"
+
+
 def test_what_is_found_is_in_sight(page: Any, tmp_path: Path) -> None:
     table = ix.empty({"id": "long"}, format_version=2)
     table.append(3, rows=10)
