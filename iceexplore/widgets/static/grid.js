@@ -19,7 +19,7 @@ const WAYS = { asc: "ascending", desc: "descending" };
 export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
   const summary = el("summary.ice-button");
   const list = el("div.ice-menu-list", UNSTOPPED);
-  const menu = menuOf(summary, { ontoggle: drawMenu });
+  const menu = menuOf(summary, { ontoggle: drawMenu }, list);
   const panel = el("div.ice-panel", UNSTOPPED);
   const said = el("span.ice-said.ice-gap", { role: "status" });
   const pager = el("div.ice-pager");
@@ -44,6 +44,8 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   const sent = () => model.get("pages")[grid] ?? {};
   const elsewhere = ({ of, table }) => of !== page.of || table !== page.table;
+  const leads = (to) => to !== page.page && to === clamp(0, to, page.pages - 1);
+  const leaf = (to) => leads(to) && ask({ page: to });
   const chosen = () => model.get("selection").node;
 
   const waits = () => asked && !(sent().n >= asked.n);
@@ -129,7 +131,6 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       const line = pattern.cloneNode(true);
       line.ariaRowIndex = page.page * page.size + at + 2;
       if (nodes[at]) {
-        line.className = "ice-goes";
         line.dataset.node = nodes[at];
         line.ariaSelected = nodes[at] === chosen();
       }
@@ -161,7 +162,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
         el("tfoot.ice-widths", { ariaHidden: true }, el("tr", shown.map((_, i) => el("td", late.map((row) => written(row[i])).join("\n"))))),
       ),
     );
-    if (!total) panel.append(drawEmpty());
+    if (!total) panel.append(el("div.ice-empty", empty()));
     focus = [Math.min(focus[0], rows.length - 1), focus[1]];
     stop();
   }
@@ -172,21 +173,20 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     ask({ sort: now !== place ? [place, "asc"] : way === "asc" ? [place, "desc"] : null });
   }
 
-  function drawEmpty() {
-    if (!page.filters.length) return el("div.ice-empty", page.none ?? "No rows.");
-    return el("div.ice-empty", `None of ${count(page.whole)} rows matches. `, el("button.ice-link", { onclick: filters.clear }, page.filters.length > 1 ? "Remove all filters" : "Remove the filter"));
+  function empty() {
+    const { filters: had, none = "No rows.", whole } = page;
+    return had.length ? [`None of ${count(whole)} rows matches. `, el("button.ice-link", { onclick: filters.clear }, had.length > 1 ? "Remove all filters" : "Remove the filter")] : none;
   }
 
   function drawMenu() {
     const { columns = [], shown = [] } = page;
     menu.hidden = columns.length <= FEW;
     summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
-    if (!menu.open) return list.remove(); // it is made when it is looked at
     const toggle = (place, on) => ask({ columns: on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place), page: page.page });
-    if (!list.isConnected) menu.append(list);
     fill(
       list,
-      columns.map(({ name, doc }, place) =>
+      // They are made when they are looked at.
+      menu.open && columns.map(({ name, doc }, place) =>
         el("label", { title: doc || null }, el("input", { type: "checkbox", checked: shown.includes(place), "data-key": place, disabled: shown.length === 1 && shown[0] === place, onchange: (event) => toggle(place, event.target.checked) }), el("span", name)),
       ),
     );
@@ -199,7 +199,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     if (!rows) return;
     const first = page.page * size;
     const range = (pages > 1 ? `${count(first + 1)}–${count(first + rows.length)} of ` : "") + plural(total, "row");
-    const go = (words, name, to) => button(words, name, () => ask({ page: to }), to !== page.page && to === clamp(0, to, pages - 1));
+    const go = (words, name, to) => button(words, name, () => leaf(to), leads(to));
     const number = el("input.ice-input.ice-number", { inputmode: "numeric", ariaLabel: `Page, of ${count(pages)}`, value: count(page.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
       event.stopPropagation();
       if (event.key !== "Enter") return;
@@ -302,7 +302,6 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       const [row, cell] = place(event.target) ?? [];
       const far = event.ctrlKey || event.metaKey;
       if (row === undefined || event.altKey || event.shiftKey) return;
-      const leaf = (to) => to === clamp(0, to, page.pages - 1) && ask({ page: to });
       const near = {
         ArrowDown: () => walk(row + 1, cell),
         ArrowUp: () => walk(row - 1, cell),
