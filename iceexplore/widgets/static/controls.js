@@ -52,6 +52,9 @@ export function copier(label, text, extra, [done, refused] = ["Copied", "Not all
   return made;
 }
 
+// A box to tick, with its words; `choose` is called with whether it is.
+export const check = (words, choose, props, title) => el("label.ice-check", { title }, el("input", { type: "checkbox", "data-key": words, ...props, onchange: ({ target }) => choose?.(target.checked) }), el("span", words));
+
 // A form that Enter sends, too. Its keys are not the notebook's.
 export const formOf = (kind, send, ...inside) => el("form" + kind, { novalidate: true, onsubmit: (event) => (event.preventDefault(), send()), onkeydown: (event) => event.stopPropagation() }, ...inside);
 

@@ -1,6 +1,6 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
-import { menuOf } from "./controls.js";
+import { check, menuOf } from "./controls.js";
 import { choose, clamp, count, el, enable, fill, focusedIn, keepFocus, lines, listen, ours, plural, same, tail, timer, UNSTOPPED } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
@@ -187,7 +187,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       list,
       // They are made when they are looked at.
       menu.open && columns.map(({ name, doc }, place) =>
-        el("label", { title: doc || null }, el("input", { type: "checkbox", checked: shown.includes(place), "data-key": place, disabled: shown.length === 1 && shown[0] === place, onchange: (event) => toggle(place, event.target.checked) }), el("span", name)),
+        check(name, (on) => toggle(place, on), { checked: shown.includes(place), "data-key": place, disabled: shown.length === 1 && shown[0] === place }, doc || null),
       ),
     );
   }

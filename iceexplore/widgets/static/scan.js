@@ -2,7 +2,7 @@
 // and where a row is.
 
 import { blocks } from "./blocks.js";
-import { copier, formOf, menuOf, tabsOf } from "./controls.js";
+import { check, copier, formOf, menuOf, tabsOf } from "./controls.js";
 import { button, clamp, el, fill, keepFocus, listen, options, random, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
@@ -10,8 +10,6 @@ import { mapView } from "./map.js";
 const VIEWS = { why: "Why", tasks: "Read", skipped: "Skipped", deletes: "Deletes", head: "Rows", advice: "What would help", rows: "Find a row" };
 const TABULAR = ["tasks", "skipped", "deletes", "head"];
 const HINTED = 120; // ms without a key until what is typed is asked about
-
-const check = (text, onchange, more) => el("label.ice-check", { title: more?.title }, el("input", { type: "checkbox", "data-key": text, ...more, onchange: ({ target }) => onchange?.(target.checked) }), el("span", text));
 
 const ask = (model, want, more) => model.askEach("scan_ask", { ...more, want });
 
@@ -102,7 +100,7 @@ export function scanView(model) {
   const summary = el("summary.ice-button");
   const names = el("div.ice-menu-list");
   const columns = menuOf(summary, { class: "ice-scan-columns" }, names);
-  const groups = check("Row groups", (on) => model.put("scan_row_groups", on), { title: "Opens the footers of the files that are left" });
+  const groups = check("Row groups", (on) => model.put("scan_row_groups", on), {}, "Opens the footers of the files that are left");
   const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
   const planner = button("Plan", () => submit(box.value()), { class: "ice-primary" });
   const answer = el("div.ice-scan-answer");
