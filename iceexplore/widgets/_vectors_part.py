@@ -57,7 +57,8 @@ class VectorsPart(GridPart):
     ----------
     vector_of
         What the browser asks for: ``node``, ``path`` (which of a delete file's data files), ``footer`` (read the data
-        file's footer, to know its row groups); and ``cancelled`` once somebody cancelled it.
+        file's footer, to know its row groups); and ``missed``, why no answer comes: somebody cancelled it, or it cannot
+        be read.
     vector
         The answer to that, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
         ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
@@ -103,21 +104,32 @@ class VectorsPart(GridPart):
     @shown
     def _on_cancelled(self, change: Any) -> None:
         super()._on_cancelled(change)
+        self._take_back("Cancelled.")
+
+    def _take_back(self, why: str) -> None:
+        """What was asked for is not answered; of the node that is shown, what is shown stays."""
         asked, answered = ({key: of.get(key) for key in _ASKED} for of in (self.vector_of, self.vector))
-        if self.vector_of and asked != answered:
+        if self.vector_of and asked != answered and "missed" not in self.vector_of:
             self._taken_back = True
-            try:  # of the node that is shown, what is shown
-                self.vector_of = answered if asked["node"] == answered["node"] else {**asked, "cancelled": True}
+            try:
+                self.vector_of = answered if asked["node"] == answered["node"] else {**asked, "missed": why}
             finally:
                 self._taken_back = False
 
     def _measure(self, node: str, path: str, footer: bool) -> None:
         asked = {"node": node, "path": path, "footer": footer}
 
-        def read() -> Generator[str, None, dict[str, Any]]:
-            return (yield from self._measured(node, path, footer))
+        def read() -> Generator[str, None, dict[str, Any] | Exception]:
+            try:
+                return (yield from self._measured(node, path, footer))
+            except Exception as error:
+                return error
 
-        def show(found: dict[str, Any]) -> None:
+        def show(found: dict[str, Any] | Exception) -> None:
+            if isinstance(found, Exception):
+                # Beside `error`, which is of whatever was asked last.
+                self._take_back("It could not be read.")
+                raise found
             self.vector = {**asked, **found}
 
         self._do("vector", "Reading deletes", read, show)

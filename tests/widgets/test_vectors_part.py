@@ -360,7 +360,7 @@ def test_what_is_cancelled_is_said_and_can_be_asked_for_again(show: Any) -> None
     widget.select(other)
     widget.cancelled += 1
     assert widget.settle(60)
-    assert widget.vector_of == {**asked, "node": other.id, "cancelled": True}
+    assert widget.vector_of == {**asked, "node": other.id, "missed": "Cancelled."}
     assert widget.vector["node"] == node.id
     widget.vector_of = {**asked, "node": other.id}
     assert widget.settle(60)
@@ -398,6 +398,10 @@ def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("iceexplore.reading.read_vector", lambda *_: decode_deletion_vector(b"\x00" * 30, "x"))
     widget = show(DeletionVectors, table, selection={"node": node.id})
     assert "x" in widget.error["text"]
+    widget.cancelled += 1
+    assert widget.settle(60)
+    assert not widget.error, "which is of what was asked last"
+    assert widget.vector_of["missed"] == "It could not be read."
     assert widget.vector == {}
 
 

@@ -14,7 +14,7 @@ const NO_NUMBER = "what was typed";
 
 export function commitView(model) {
   const id = `ice-${random()}`;
-  const get = (name) => model.get("commit_" + name);
+  const get = (name) => model["commit_" + name];
   const draft = () => get("draft");
   const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
   const ask = (what, more) => model.askEach("commit_asked", { do: what, ...more });
@@ -165,7 +165,7 @@ export function commitView(model) {
   follow(["report", "draft", "before_nodes", "after_nodes"], drawSides);
   follow(["report", "draft"], drawPanel);
   follow(["saved"], () => fill(answer, blocks(model, get("saved").blocks)));
-  model.follow(["busy"], () => enable(go, model.get("busy") === ""));
+  model.follow(["busy"], () => enable(go, model.busy === ""));
   if (!get("form").needs && !get("after_roots").length) ask("show");
   const result = el("section.ice-commit-result", { ariaLabel: "Result" }, bar, el("div.ice-commit-what", heading, told), tabs.element, panel);
   return el("div.ice-commit", form, result);

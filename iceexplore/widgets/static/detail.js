@@ -18,7 +18,7 @@ export function detailView(model) {
 
   // The table stays, as its row is what is selected now.
   function openRow(node) {
-    tables.ask({ page: model.get("pages").detail.page, node });
+    tables.ask({ page: model.pages.detail.page, node });
     chooseNode(model, node);
   }
 
@@ -50,14 +50,14 @@ export function detailView(model) {
   }
 
   function drawHead() {
-    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } = model.get("detail");
+    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } = model.detail;
     // First: afterwards it would take a layout of its own.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
     const list = (some) => el("dl.ice-facts", some.map((fact) => field(fact, meanings.get(fact[0]))));
     fill(
       head,
-      el("div.ice-title", icon(model.get("styles"), kind, 20), el("div.ice-name", el("span.ice-kind", kind_title), el("h3", title))),
+      el("div.ice-title", icon(model.styles, kind, 20), el("div.ice-name", el("span.ice-kind", kind_title), el("h3", title))),
       path && el("div.ice-path", el("span", path), copyButton(copy, "location")),
       problems.map(({ severity, title, text, evidence, advice }) =>
         el("div.ice-problem", { class: severity === "error" && "ice-is-error" }, el("strong", title), el("div", text), evidence && el("div.ice-evidence", evidence), el("div.ice-advice", advice)),
@@ -68,7 +68,7 @@ export function detailView(model) {
   }
 
   function drawTabs() {
-    const { id: node, tables: all = [] } = model.get("detail");
+    const { id: node, tables: all = [] } = model.detail;
     const held = focusedIn(tabs);
     const tab = ({ of, key, title }) => {
       const show = () => (tables.show(of, key, of === node ? {} : { node }), mark());
@@ -80,7 +80,7 @@ export function detailView(model) {
   }
   // The tab of the table that was asked for last; returns it.
   function mark() {
-    const { tables: all = [] } = model.get("detail");
+    const { tables: all = [] } = model.detail;
     const { of, table } = tables.current();
     const now = all.find((tab) => tab.of === of && tab.key === table) ?? all[0];
     const chosen = tabs.children[all.indexOf(now)];

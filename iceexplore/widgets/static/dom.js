@@ -33,6 +33,9 @@ export const fill = (box, ...children) => keepFocus(box, () => box.replaceChildr
 // A button that says what it does.
 export const button = (text, onclick, extra) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
 
+// One that stands in a text.
+export const link = (text, onclick) => el("button.ice-link", { onclick }, text);
+
 // A button with a sign or a short word, and what it says to who points at it or hears it.
 export const signButton = (text, label, onclick, extra) => el("button.ice-button", { ariaLabel: label, title: label, onclick, ...extra }, text);
 
@@ -84,7 +87,7 @@ export function keepFocus(box, draw, next = box) {
 }
 
 // Selects: a node, a snapshot, one to compare with. What is not given stays.
-export const choose = (model, change) => model.put("selection", { ...model.get("selection"), ...change });
+export const choose = (model, change) => model.put("selection", { ...model.selection, ...change });
 
 // Has what happens to a node heard: `listen(box, { click: run })`.
 export function listen(node, heard) {

@@ -59,7 +59,7 @@ function treeView(model) {
 export function explorerView(model) {
   const id = `ice-${random()}`;
   let ended = false;
-  const parts = model.get("parts").map(([key]) => {
+  const parts = model.parts.map(([key]) => {
     const panel = el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true });
     const tab = el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": panel.id, "data-part": key, onclick: () => model.put("tab", key) });
     return { key, tab, panel, made: false };
@@ -69,13 +69,13 @@ export function explorerView(model) {
   const element = el("div.ice-explorer", timelineView(model), el("div.ice-bar", tabRow("div.ice-parts", "Parts of the explorer", tabs), full), parts.map(({ panel }) => panel));
 
   function draw() {
-    const chosen = parts.find(({ key }) => key === model.get("tab")) ?? parts[0];
+    const chosen = parts.find(({ key }) => key === model.tab) ?? parts[0];
     chooseTab(tabs, chosen.tab);
-    model.get("parts").forEach(([, title], i) => (tabs[i].textContent = title));
+    model.parts.forEach(([, title], i) => (tabs[i].textContent = title));
     // Whoever chose it need not be at the tabs: a problem leads to its node, and Python sets the tab.
     for (const { panel } of parts) keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
     if (chosen.made) return;
-    const script = model.get("scripts")[chosen.key];
+    const script = model.scripts[chosen.key];
     if (chosen.key === "tree") mount(chosen, treeView);
     else if (script) later(script).then((view) => mount(chosen, view));
     else fill(chosen.panel, el("div.ice-empty", el("span.ice-awaited", "Loading …"), el("span.ice-missed", "Not loaded: the kernel has ended.")));

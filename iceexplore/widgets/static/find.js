@@ -15,11 +15,11 @@ export function findBar(model, on) {
   let hits = [];
   let at = -1; // the match that we stand on
 
-  const search = () => (on.python ? model.get("search") : own);
+  const search = () => (on.python ? model.search : own);
   const text = () => search().text ?? "";
   // What Python has found so far.
   const found = () => {
-    const answer = on.python ? model.get("found") : {};
+    const answer = on.python ? model.found : {};
     return answer.n === search().n ? answer : { busy: true };
   };
 

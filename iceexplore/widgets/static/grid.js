@@ -1,7 +1,7 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
 import { check, menuOf } from "./controls.js";
-import { choose, clamp, count, el, enable, fill, focusedIn, keepFocus, lines, listen, ours, plural, same, tail, timer, UNSTOPPED } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, focusedIn, keepFocus, lines, link, listen, ours, plural, same, tail, timer, UNSTOPPED } from "./dom.js";
 import { filterBar } from "./filters.js";
 import { outlet } from "./outlet.js";
 import { framed, resized } from "./theme.js";
@@ -42,11 +42,11 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   const out = outlet(model, { grid, page: () => page, cell: () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus), say });
   const box = el("div.ice-grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
 
-  const sent = () => model.get("pages")[grid] ?? {};
+  const sent = () => model.pages[grid] ?? {};
   const elsewhere = ({ of, table }) => of !== page.of || table !== page.table;
   const leads = (to) => to !== page.page && to === clamp(0, to, page.pages - 1);
   const leaf = (to) => leads(to) && ask({ page: to });
-  const chosen = () => model.get("selection").node;
+  const chosen = () => model.selection.node;
 
   const waits = () => asked && !(sent().n >= asked.n);
   // What is asked for, or there.
@@ -56,7 +56,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   function ask(change) {
     const { of, table, sort, filters, columns } = current();
-    const queries = model.get("query");
+    const queries = model.query;
     const n = Math.max(queries[grid]?.n ?? 0, sent().n ?? 0) + 1;
     asked = { of, table, page: 0, sort, filters, columns, ...change, n };
     model.put("query", { ...queries, [grid]: asked });
@@ -175,7 +175,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   function empty() {
     const { filters: had, none = "No rows.", whole } = page;
-    return had.length ? [`None of ${count(whole)} rows matches. `, el("button.ice-link", { onclick: filters.clear }, had.length > 1 ? "Remove all filters" : "Remove the filter")] : none;
+    return had.length ? [`None of ${count(whole)} rows matches. `, link(had.length > 1 ? "Remove all filters" : "Remove the filter", filters.clear)] : none;
   }
 
   function drawMenu() {
@@ -233,7 +233,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     if (!elsewhere(again)) filters.miss(again.filters);
     else {
       page = {};
-      fill(panel, el("div.ice-empty", words, " ", el("button.ice-link", { onclick: () => ask(again) }, "Try again")));
+      fill(panel, el("div.ice-empty", words, " ", link("Try again", () => ask(again))));
     }
     drawState();
   }
@@ -332,7 +332,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     else draw();
   });
   model.listen(["selection"], drawSelection);
-  model.listen(["error"], () => asked && model.get("error").text && missed("This could not be read."));
+  model.listen(["error"], () => asked && model.error.text && missed("This could not be read."));
   model.listen(["cancelled"], () => asked && missed("Cancelled."));
   draw();
   return { element: box, ask, show, look, current };

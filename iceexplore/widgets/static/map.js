@@ -19,13 +19,13 @@ const FILES = { png: ["PNG", "png", "image/png"], svg: ["SVG", "svg", "image/svg
 //   list                     whether the rows are shown at first, not the picture
 export function mapView(model, options = {}) {
   const { prefix = "", label, watch = [] } = options;
-  const { selected = () => model.get("selection").node, select = (id) => choose(model, { node: id }) } = options;
+  const { selected = () => model.selection.node, select = (id) => choose(model, { node: id }) } = options;
   // Whether Python searches (traits search, found) and writes files (traits wanted, written).
-  const python = !prefix && model.get("search") !== undefined;
-  const styles = model.get("styles");
+  const python = !prefix && model.search !== undefined;
+  const styles = model.styles;
   const traits = ["nodes", "roots", "expanded"].map((name) => prefix + name);
   const expanded = prefix + "expanded";
-  const nodes = () => model.get(prefix + "nodes");
+  const nodes = () => model[prefix + "nodes"];
   // The traits' values that were laid out last.
   let drawn = [];
   let placed = null;
@@ -86,7 +86,7 @@ export function mapView(model, options = {}) {
 
   function toggle({ id, node, open, parent }) {
     toggled = node.kind === "more" ? parent : id;
-    const others = model.get(expanded).filter((other) => other !== id);
+    const others = model[expanded].filter((other) => other !== id);
     model.put(expanded, open ? others : [...others, id]);
   }
   function reveal(id) {
@@ -113,7 +113,7 @@ export function mapView(model, options = {}) {
   function update() {
     waiting = false;
     const now = selected();
-    const next = traits.map(model.get);
+    const next = traits.map((name) => model[name]);
     mark({ selected: now });
     if (next[0] !== drawn[0]) parents = new Map(Object.entries(next[0]).flatMap(([id, { children }]) => (children ?? []).map((child) => [child, id])));
     if (next.some((value, i) => value !== drawn[i])) {
@@ -138,7 +138,7 @@ export function mapView(model, options = {}) {
   const here = () => way.querySelector("[aria-current]");
   // Of a comparison: with what, and how much of the tree differs.
   function drawLegend() {
-    const { against, text, counts } = model.get("compared");
+    const { against, text, counts } = model.compared;
     const signs = ([mark, words]) => el("span.ice-counted", markSign(styles, mark, { ariaHidden: true }), words);
     const parts = against && [el("span", text), ...Object.entries(counts).map(signs), signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-end" })];
     keepFocus(legend, () => fill(legend, parts), here);
@@ -156,14 +156,14 @@ export function mapView(model, options = {}) {
     else asked = model.ask("wanted", { format });
   }
   function saved() {
-    const { n, format, text } = model.get("written");
+    const { n, format, text } = model.written;
     if (n !== asked) return;
     hand(format, text);
     model.put("written", {});
   }
   function hand(format, content) {
     const [, ending, type] = FILES[format];
-    const name = (model.get("title") || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
+    const name = (model.title || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
     saveFile(new Blob([content], { type }), `${name}-tree.${ending}`);
   }
 

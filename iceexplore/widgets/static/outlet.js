@@ -40,7 +40,7 @@ export function outlet(model, { grid, page, cell, say }) {
   const copyRow = () => copied(text("row", cell()[0]));
   async function download() {
     const shown = page(); // whatever is shown meanwhile
-    const name = [model.get("title"), shown.table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80);
+    const name = [model.title, shown.table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80);
     const parts = [];
     let length = 0;
     let part = { next: 0 };

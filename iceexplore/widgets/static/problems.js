@@ -7,15 +7,15 @@ const SEVERITIES = { error: "error", warning: "warning", info: "note" };
 export function problemsView(model) {
   const sums = el("span.ice-group", { role: "group", ariaLabel: "Severities shown" });
   const covered = el("span.ice-covered", { role: "status" });
-  const all = button("", () => model.put("read_all", model.get("read_all") + 1));
+  const all = button("", () => model.put("read_all", model.read_all + 1));
   const list = el("div.ice-findings", { tabindex: -1 });
   const folded = new Set(); // codes of the groups that are shut
 
   const sign = (severity) => el(`span.ice-sign.ice-is-${severity}`, { role: "img", ariaLabel: SEVERITIES[severity] });
 
   function drawBar() {
-    const { counts = {}, covered: words, left } = model.get("problems");
-    const shown = model.get("severities");
+    const { counts = {}, covered: words, left } = model.problems;
+    const shown = model.severities;
     const sum = ([severity, word]) => {
       const others = shown.filter((one) => one !== severity);
       const on = others.length < shown.length;
@@ -25,11 +25,11 @@ export function problemsView(model) {
     fill(sums, Object.entries(SEVERITIES).map(sum));
     fill(covered, words);
     keepFocus(all, () => (all.textContent = left), list);
-    enable(all, model.get("busy") === "");
+    enable(all, model.busy === "");
   }
 
   function drawItem({ id, text, evidence, where, since, actions }) {
-    const { node } = model.get("selection");
+    const { node } = model.selection;
     const act = ({ title, selection }) => button(title, () => go(selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` });
     return el(
       "li.ice-finding",
@@ -42,12 +42,12 @@ export function problemsView(model) {
     );
   }
   function go(selection) {
-    if (model.get("tab") !== undefined) model.set("tab", "tree"); // where the explorer shows nodes
+    if (model.tab !== undefined) model.set("tab", "tree"); // where the explorer shows nodes
     choose(model, selection);
   }
 
   function drawGroup({ code, severity, title, advice, items, more, count: all }) {
-    const shown = model.get("severities");
+    const shown = model.severities;
     const seen = items.filter((item) => shown.includes(item.severity));
     if (!seen.length && !shown.includes(severity)) return [];
     const group = el(
@@ -62,7 +62,7 @@ export function problemsView(model) {
   }
   // It stays scrolled as it is, as all of it comes at once.
   function drawList() {
-    const { groups = [], nothing = "Looking …" } = model.get("problems");
+    const { groups = [], nothing = "Looking …" } = model.problems;
     const parts = groups.flatMap(drawGroup);
     fill(list, parts[0] ? parts : el("div.ice-empty", nothing));
   }

@@ -3,7 +3,7 @@
 
 import { blocks } from "./blocks.js";
 import { check, copier, formOf, menuOf, tabsOf } from "./controls.js";
-import { button, clamp, el, fill, keepFocus, listen, options, random, timer } from "./dom.js";
+import { button, clamp, el, fill, keepFocus, link, listen, options, random, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -22,7 +22,7 @@ function filterBox(model, id, submit) {
   let at = -1; // the choice that Enter takes, once there are choices
   const wait = timer(model);
 
-  const hint = () => model.get("scan_hint");
+  const hint = () => model.scan_hint;
   const choices = () => (hint().n === asked && hint().at === input.selectionStart ? hint().choices : []);
   function show(first = -1) {
     wait();
@@ -47,7 +47,7 @@ function filterBox(model, id, submit) {
     const { error, unfinished, start, end } = hint();
     // not while a word is being completed, and not what is said below already
     const here = input.matches(":focus") && input.value.trim() && hint().text === input.value;
-    const wrong = here && !(found.length && (unfinished || start < end)) && model.get("scan_plan").filter !== input.value.trim() ? error : "";
+    const wrong = here && !(found.length && (unfinished || start < end)) && model.scan_plan.filter !== input.value.trim() ? error : "";
     if (fault.textContent !== wrong) fault.textContent = wrong;
     fault.classList.toggle("ice-quiet", unfinished);
     input.ariaInvalid = Boolean(wrong) && !unfinished;
@@ -84,7 +84,7 @@ function filterBox(model, id, submit) {
     blur: close,
   });
   model.follow(["scan_filter"], () => {
-    if (input.value.trim() !== model.get("scan_filter")) input.value = model.get("scan_filter");
+    if (input.value.trim() !== model.scan_filter) input.value = model.scan_filter;
     close();
   });
   model.listen(["scan_hint", "scan_plan"], draw);
@@ -93,7 +93,7 @@ function filterBox(model, id, submit) {
 
 export function scanView(model) {
   const id = `ice-${random()}`;
-  const plan = () => model.get("scan_plan");
+  const plan = () => model.scan_plan;
   const there = () => plan().of !== undefined;
   const follow = (names, draw) => model.follow(names, () => keepFocus(root, draw, planner));
   const box = filterBox(model, id, submit);
@@ -120,24 +120,24 @@ export function scanView(model) {
   );
 
   function submit(text) {
-    if (text.trim() === model.get("scan_filter")) ask(model, "plan");
+    if (text.trim() === model.scan_filter) ask(model, "plan");
     else model.put("scan_filter", text.trim());
   }
   function drawTop() {
-    const { names: known = [], filters = [], blocks: words } = model.get("scan_examples");
-    const chosen = model.get("scan_columns");
+    const { names: known = [], filters = [], blocks: words } = model.scan_examples;
+    const chosen = model.scan_columns;
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
     fill(names, every.map((name) => check(name, (on) => model.put("scan_columns", every.filter((one) => (one === name ? on : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
-    groups.firstChild.checked = model.get("scan_row_groups");
+    groups.firstChild.checked = model.scan_row_groups;
     const group = (label, texts) => el("optgroup", { label }, options(texts.map((text) => [text, text])));
-    fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.get("scan_recent")), group("Examples", filters));
+    fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.scan_recent), group("Examples", filters));
     const chips = filters.map((text) => el("button.ice-chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
     fill(empty, blocks(model, words), chips);
   }
   function drawAnswer() {
     const { error, headline, took, python, blocks: said, of } = plan();
-    const count = model.get("scan_count");
+    const count = model.scan_count;
     map.hidden = !there();
     empty.hidden = there();
     if (!there()) return fill(answer, error && el("pre.ice-scan-fault", { role: "alert" }, error));
@@ -149,20 +149,20 @@ export function scanView(model) {
     );
   }
   // What was asked for and is not shown yet, or was cancelled, is pale.
-  const drawStale = () => root.classList.toggle("ice-stale", there() && (plan().filter !== model.get("scan_filter") || plan().snapshot !== model.get("selection").snapshot));
+  const drawStale = () => root.classList.toggle("ice-stale", there() && (plan().filter !== model.scan_filter || plan().snapshot !== model.selection.snapshot));
 
   function drawSide() {
-    const now = model.get("scan_tab") in VIEWS ? model.get("scan_tab") : "why";
+    const now = model.scan_tab in VIEWS ? model.scan_tab : "why";
     const shown = now === "rows" ? finder : there() && TABULAR.includes(now) ? grid.element : told;
     if (shown === grid.element) grid.look(plan().of, now);
-    fill(told, shown === told && (there() && now === "advice" ? advised() : blocks(model, model.get("scan_why").blocks)));
+    fill(told, shown === told && (there() && now === "advice" ? advised() : blocks(model, model.scan_why.blocks)));
     told.scrollTop = 0;
     tabs.mark(now, shown);
   }
   function advised() {
-    const advice = model.get("scan_advice").of === plan().of ? model.get("scan_advice") : {};
+    const advice = model.scan_advice.of === plan().of ? model.scan_advice : {};
     if (advice.blocks) return blocks(model, advice.blocks);
-    const again = advice.cancelled && ["Cancelled. ", el("button.ice-link", { onclick: () => ask(model, "advice") }, "Try again")];
+    const again = advice.cancelled && ["Cancelled. ", link("Try again", () => ask(model, "advice"))];
     return el("div.ice-evidence", again || "Reading the statistics of every manifest …");
   }
 
@@ -170,7 +170,7 @@ export function scanView(model) {
   follow(["scan_plan", "scan_count"], drawAnswer);
   follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], drawSide);
   follow(["scan_plan", "scan_filter", "selection"], drawStale);
-  if (!model.get("scan_examples").names) ask(model, "examples");
+  if (!model.scan_examples.names) ask(model, "examples");
   return root;
 }
 
@@ -182,9 +182,9 @@ function rowFinder(model) {
   const found = el("div", { role: "status" });
   const find = () => value.value && ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
   model.follow(["scan_examples"], () => {
-    const { columns = [] } = model.get("scan_examples");
+    const { columns = [] } = model.scan_examples;
     fill(column, columns.map(([name, type]) => el("option", { value: name, title: type, selected: name === column.value }, name)));
   });
-  model.follow(["scan_found"], () => fill(found, blocks(model, model.get("scan_found").blocks)));
+  model.follow(["scan_found"], () => fill(found, blocks(model, model.scan_found.blocks)));
   return el("div.ice-scan-why", formOf(".ice-scan-form", find, column, "=", value, history, button("Find", null, { type: "submit", class: "ice-primary" })), found);
 }

@@ -16,7 +16,7 @@ export function shell({ model, el: host }, view) {
   const title = el("h2.ice-table-name", { tabindex: -1 });
   const badges = el("span.ice-badges");
   const busy = el("span.ice-busy-text", { role: "status", ariaLive: "polite" });
-  const stop = el("button.ice-button", { onclick: () => shared.put("cancelled", model.get("cancelled") + 1) }, "Cancel");
+  const stop = el("button.ice-button", { onclick: () => shared.put("cancelled", shared.cancelled + 1) }, "Cancel");
   const error = el("div.ice-error", { role: "alert" });
   const root = el(
     "div.ice-widget",
@@ -34,9 +34,9 @@ export function shell({ model, el: host }, view) {
   let sign = Date.now();
   // What runs when the widget goes.
   const ends = [];
-  // The model as a view has it. What it hears of, and whatever it gives to `end`, ends with the widget.
-  const shared = {
-    get: (name) => model.get(name),
+  // The model as a view has it: traits by their names, and these. What it hears of, and whatever it gives to `end`, ends
+  // with the widget.
+  const own = {
     set,
     // Sets a trait, and tells Python.
     put(name, value) {
@@ -67,19 +67,20 @@ export function shell({ model, el: host }, view) {
     },
     end: (run) => ends.push(run),
   };
+  const shared = new Proxy(own, { get: (_, name) => own[name] ?? model.get(name) });
   function drawTop() {
-    title.textContent = model.get("title");
-    fill(badges, model.get("badges").map((text) => el("span.ice-badge", text)));
+    title.textContent = shared.title;
+    fill(badges, shared.badges.map((text) => el("span.ice-badge", text)));
   }
   function drawBusy() {
-    const text = silent ? "" : model.get("busy");
+    const text = silent ? "" : shared.busy;
     busy.textContent = text;
     keepFocus(stop, () => (stop.hidden = text === ""), title);
     root.classList.toggle("ice-working", text !== "");
     root.ariaBusy = text !== "";
   }
   function drawError() {
-    const { text, advice } = silent ?? model.get("error");
+    const { text, advice } = silent ?? shared.error;
     error.hidden = !text;
     fill(error, text && [el("strong", text), el("div", advice)]);
   }
@@ -105,7 +106,7 @@ export function shell({ model, el: host }, view) {
   // Something was asked: an answer of any kind must come, if not to this then to the question whether somebody is there.
   function wait() {
     // A page made of what a notebook has kept: no model has a line to Python, and what is sent is lost without a word.
-    if (model.get("layout")?.comm_live === false) say(LOST);
+    if (shared.layout?.comm_live === false) say(LOST);
     if (silent !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
   function ping() {

@@ -57,7 +57,7 @@ export function resized(model, box, run) {
 export function inks(model, box, run, resize) {
   const probe = el("span", { hidden: true });
   const medias = [matchMedia("(forced-colors: active)")];
-  const styles = model.get("styles");
+  const styles = model.styles;
   const found = { tint: (name) => (found.plain ? found.ink : styles[name]?.[found.dark ? "dark" : "light"] ?? found.muted) };
   let host = null;
   box.append(probe);

@@ -16,9 +16,9 @@ const SPEEDS = [[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]];
 
 export function timelineView(model) {
   const section = (...parts) => el("section.ice-timeline", { ariaLabel: "Timeline" }, parts);
-  const all = model.get("snapshots");
+  const all = model.snapshots;
   if (!all.length) return section(el("div.ice-empty", "No snapshots yet: nothing has been committed."));
-  const styles = model.get("styles");
+  const styles = model.styles;
   const final = all.length - 1;
   const height = FLAGS + MAIN + SIDE * Math.max(0, ...new Set(all.map((s) => s.lane))) + 4;
 
@@ -61,7 +61,7 @@ export function timelineView(model) {
   const redraw = framed(model, paint);
   const colours = inks(model, line, redraw, resize);
 
-  const picked = (key) => all.findIndex(({ id }) => id === model.get("selection")[key]);
+  const picked = (key) => all.findIndex(({ id }) => id === model.selection[key]);
   const at = () => moved ?? picked("snapshot");
   const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
   const room = () => Math.max(1, width - LEFT - RIGHT);
@@ -70,14 +70,14 @@ export function timelineView(model) {
   // Data and theme -----------------------------------------------------------------------------------------------------
 
   function scaled() {
-    scale.value = model.get("scale");
-    measure.value = model.get("measure");
+    scale.value = model.scale;
+    measure.value = model.measure;
     const first = all[0].ms;
     const long = all[final].ms - first;
     units = all.map((s, i) => (scale.value === "time" && long > 0 ? (s.ms - first) / long : final ? i / final : 0.5));
     most = all.reduce((m, s) => Math.max(m, ...s[measure.value]), 0);
     [start, span] = [0, 1];
-    fill(legend, blocks(model, model.get("legend")[measure.value]));
+    fill(legend, blocks(model, model.legend[measure.value]));
     draw();
   }
   function resize() {
@@ -124,8 +124,8 @@ export function timelineView(model) {
     const versus = all[other];
     keepFocus(foot, () => ((legend.hidden = Boolean(versus)), (result.hidden = clear.hidden = !versus)), line);
     if (!versus) return fill(result);
-    const { against, snapshot, said } = model.get("comparison");
-    const ready = against === versus.id && snapshot === model.get("selection").snapshot;
+    const { against, snapshot, said } = model.comparison;
+    const ready = against === versus.id && snapshot === model.selection.snapshot;
     const differs = other === at() ? "the same snapshot" : ready ? blocks(model, said) : "…";
     fill(result, el("span", { title: versus.words }, `Since ${other + 1}/${all.length}:`), differs);
   }
@@ -135,7 +135,7 @@ export function timelineView(model) {
   function go(to, now = false) {
     to = clamp(0, to, final);
     // What could not be read is asked for again, as a node: it is selected already.
-    if (to === at() && moved === null) return void (model.get("error").text && choose(model, { node: `snapshot:${all[to].id}` }));
+    if (to === at() && moved === null) return void (model.error.text && choose(model, { node: `snapshot:${all[to].id}` }));
     moved = to;
     reveal(to);
     draw();
@@ -145,14 +145,14 @@ export function timelineView(model) {
   function send() {
     const { id } = all[moved];
     moved = null;
-    if (id !== model.get("selection").snapshot) choose(model, { snapshot: id });
+    if (id !== model.selection.snapshot) choose(model, { snapshot: id });
     draw();
   }
   function against(to) {
     to = clamp(0, to, final);
     setCompare(false);
     reveal(to);
-    if (all[to].id !== model.get("selection").against) choose(model, { against: to === at() ? "" : all[to].id });
+    if (all[to].id !== model.selection.against) choose(model, { against: to === at() ? "" : all[to].id });
   }
   const picking = () => comparing.ariaPressed === "true";
   function setCompare(on) {
@@ -168,7 +168,7 @@ export function timelineView(model) {
   }
   function tick() {
     // The tree keeps up.
-    if (model.get("busy")) return beat(tick, 100);
+    if (model.busy) return beat(tick, 100);
     const from = at();
     go(from + 1, true);
     play(at() > from && at() < final);
@@ -204,7 +204,7 @@ export function timelineView(model) {
   function escape() {
     play(false);
     setCompare(false);
-    if (model.get("selection").against) choose(model, { against: "" });
+    if (model.selection.against) choose(model, { against: "" });
   }
   function nearest({ offsetX, offsetY }) {
     let [best, least] = [-1, 24 ** 2];

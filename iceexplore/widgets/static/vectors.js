@@ -1,7 +1,7 @@
 // Deleted positions: a picture of them, what Python says of them, and as tables.
 
 import { blocks } from "./blocks.js";
-import { button, clamp, count, el, fill, icon, keepFocus, listen } from "./dom.js";
+import { button, clamp, count, el, fill, icon, keepFocus, link, listen } from "./dom.js";
 import { gridView } from "./grid.js";
 import { framed, inks, stretch } from "./theme.js";
 
@@ -26,20 +26,20 @@ export function vectorsView(model) {
   let columns = 1;
   let seen = false;
 
-  const vector = () => (model.get("vector").node === model.get("vector_of").node ? model.get("vector") : {});
+  const vector = () => (model.vector.node === model.vector_of.node ? model.vector : {});
 
   // What is asked ------------------------------------------------------------------------------------------------------
 
-  const ask = (change) => model.put("vector_of", { node: model.get("selection").node, path: "", footer: false, ...change });
+  const ask = (change) => model.put("vector_of", { node: model.selection.node, path: "", footer: false, ...change });
   // Only what is looked at is read.
   function look() {
-    if (seen && model.get("vector_of").node !== model.get("selection").node) ask();
+    if (seen && model.vector_of.node !== model.selection.node) ask();
     showTable();
   }
   function showTable() {
     if (!seen) return;
     const { node, path, cardinality } = vector();
-    const { snapshot } = model.get("selection");
+    const { snapshot } = model.selection;
     const now = cardinality ? table : "all";
     const there = Object.entries(LISTS).filter(([name]) => (name === "all" ? snapshot : cardinality));
     keep(() => {
@@ -48,24 +48,22 @@ export function vectorsView(model) {
       fill(tabs, there.map(([name, title]) => button(title, () => ((table = name), showTable()), { "data-key": name, ariaPressed: name === now })));
     });
     const [grid, of] = now === "all" ? ["deletes", snapshot] : ["positions", `${node}\n${path}`];
-    const page = model.get("pages")[grid] ?? {};
-    if (of && (page.of !== of || page.table !== now)) tables[grid].show(of, now);
+    if (of) tables[grid].look(of, now);
   }
 
   // Drawing ------------------------------------------------------------------------------------------------------------
 
   const keep = (run) => keepFocus(box, run, () => tabs.firstChild);
   function waiting() {
-    const { cancelled, ...asked } = model.get("vector_of");
-    if (cancelled) return ["Cancelled. ", el("button.ice-link", { onclick: () => ask(asked) }, "Try again")];
-    return model.get("busy") === "" && model.get("error").text ? "It could not be read." : "Reading …";
+    const { missed, ...asked } = model.vector_of;
+    return missed ? [missed, " ", link("Try again", () => ask(asked))] : "Reading …";
   }
   function draw() {
     const { kind, title, headline, of, notes = [waiting()], paths = [], path, facts: said, unread, picture: shown } = vector();
     keep(() => {
       fill(
         head,
-        headline && el("div.ice-title", icon(model.get("styles"), kind, 20), el("div.ice-name", el("span.ice-kind", title), el("strong", headline))),
+        headline && el("div.ice-title", icon(model.styles, kind, 20), el("div.ice-name", el("span.ice-kind", title), el("strong", headline))),
         of && el("div.ice-path", of),
         notes.map((text) => el("div.ice-evidence", text)),
         paths[0] && el("label.ice-evidence", "Data file ", el("select.ice-select.ice-wide-select", { onchange: (event) => ask({ path: event.target.value }) }, paths.map(([value, n, name]) => el("option", { value, selected: value === path }, `${count(n)} in ${name}`)))),
@@ -125,7 +123,7 @@ export function vectorsView(model) {
   });
   sight.observe(box);
   model.end(() => sight.disconnect());
-  model.follow(["vector", "vector_of", "error"], draw);
+  model.follow(["vector", "vector_of"], draw);
   model.listen(["selection"], look);
   return box;
 }
