@@ -72,14 +72,14 @@ class Field:
         }
 
     def _input(self) -> dict[str, Any]:
-        plain = {"class": "ice-input", "spellcheck": "false", "autocomplete": "off"}
+        plain = {"class": "input", "spellcheck": "false", "autocomplete": "off"}
         match self.kind:
             case "int" | "number":
                 step = 1 if self.kind == "int" else "any"
                 limits = {"min": self.least, "max": self.most, "step": step, "placeholder": json_safe(self.default)}
                 return {"type": "number", **plain, **limits}
             case "flag":
-                return {"type": "checkbox", "class": "ice-check"}
+                return {"type": "checkbox", "class": "check"}
             case "choice":
                 return {}
             case _:

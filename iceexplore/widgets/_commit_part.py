@@ -256,7 +256,7 @@ class CommitLab(CommitPart):
 
 
 def _not_saved(error: str) -> dict[str, Any]:
-    return {"error": error, "blocks": [["problem ice-is-error", [["strong", "Not saved"], error]]]}
+    return {"error": error, "blocks": [["problem is-error", [["strong", "Not saved"], error]]]}
 
 
 def _whole(asked: Mapping[str, Any], name: str) -> int:

@@ -99,7 +99,7 @@ _VERDICTS: dict[str, Part] = {"no row": ["no", "⊘ no row"], "every row": ["yes
 
 def evidence_sent(found: NodeEvidence, name: str) -> list[Block]:
     """Why a node is read, or is not."""
-    verdict = ["badge ice-yes", "✓ read"] if found.read else ["badge ice-no", "⊘ skipped"]
+    verdict = ["badge yes", "✓ read"] if found.read else ["badge no", "⊘ skipped"]
     out: list[Block] = [["h", [verdict, " ", _safe(name, 300)]], ["p", [_safe(found.why)]]]
     if found.terms:
         rows = [

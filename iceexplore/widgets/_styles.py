@@ -10,9 +10,16 @@ __all__ = ["styles"]
 
 _OPERATIONS = {"append": "added", "delete": "removed", "overwrite": "problem", "replace": "carried"}
 
+#: Those of a shape of radius 1 around (0, 0), y going down; all others are round.
+_CORNERS = {
+    "delete": [[-1, -0.8], [1, -0.8], [0, 1]],
+    "overwrite": [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
+    "replace": [[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]],
+}
+
 
 def styles() -> dict[str, Any]:
-    """By kind, ``mark:<mark>`` and ``operation:<operation>``: title, icon or sign, colours."""
+    """By kind, ``mark:<mark>``, ``operation:<operation>``: title, icon, sign, corners, colours; ``""``: of others."""
     kinds: dict[str, Any] = {
         kind: {"title": s.title, "icon": list(ICONS.get(s.shape, ("", ""))), "light": s.stroke, "dark": s.dark_stroke}
         for kind, s in STYLE.items()
@@ -20,5 +27,8 @@ def styles() -> dict[str, Any]:
     marks = {
         f"mark:{k}": {"title": m.title, "sign": m.sign, "light": m.light, "dark": m.dark} for k, m in MARKS.items()
     }
-    operations = {f"operation:{name}": marks[f"mark:{mark}"] for name, mark in _OPERATIONS.items()}
-    return kinds | marks | operations
+    operations = {
+        f"operation:{name}": marks[f"mark:{mark}"] | ({"corners": _CORNERS[name]} if name in _CORNERS else {})
+        for name, mark in _OPERATIONS.items()
+    }
+    return {"": {"light": "#616161", "dark": "#bdbdbd"}} | kinds | marks | operations

@@ -12,7 +12,7 @@ __all__ = ["difference_sent", "legend_sent", "snapshot_words"]
 
 #: What a bar can show, and how it is said of what went.
 _GONE = {"rows": "deleted", "files": "removed", "bytes": "removed"}
-#: The shapes that `history.js` draws.
+#: The shapes that operations have (`_styles`).
 _SIGNS = {"append": "●", "overwrite": "■", "delete": "▼", "replace": "◆"}
 
 

@@ -16,13 +16,13 @@ const SLOW = 350;
 const MINI = 450;
 
 export function canvasView(model, { styles, onSelect, onToggle }) {
-  const canvas = el("canvas.ice-canvas", { ariaHidden: true });
+  const canvas = el("canvas.canvas", { ariaHidden: true });
   // The overview: all cards, and a frame around those that are in view.
   const overview = el("canvas");
-  const frame = el("div.ice-frame");
-  const mini = el("div.ice-mini", { ariaHidden: true, hidden: true }, overview, frame);
-  const tip = el("div.ice-tip", { role: "tooltip", hidden: true });
-  const box = el("div.ice-picture", canvas, mini, tip);
+  const frame = el("div.frame");
+  const mini = el("div.mini", { ariaHidden: true, hidden: true }, overview, frame);
+  const tip = el("div.tip", { role: "tooltip", hidden: true });
+  const box = el("div.picture", canvas, mini, tip);
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
   const state = { selected: null, focus: null, hits: new Set() };

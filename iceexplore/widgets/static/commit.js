@@ -18,7 +18,7 @@ export function commitView(model) {
   const draft = () => get("draft");
   const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
   const ask = (what, more) => model.askEach("commit_asked", { do: what, ...more });
-  const sender = (words) => el("button.ice-go", { type: "submit" }, words);
+  const sender = (words) => el("button.go", { type: "submit" }, words);
 
   // The form: a field is `of` an operation, "layout", or "" of the form itself ---------------------------------------
 
@@ -37,11 +37,11 @@ export function commitView(model) {
     // To a browser what is no number is as empty as nothing: that it went is no change.
     const oninput = () => value(field) === NO_NUMBER && take();
     const props = { ...how, id: key, "data-field": name, "aria-describedby": help && key + "-help", onchange: take, oninput };
-    const input = choices ? el("select.ice-select", props, options(choices)) : el("input", props);
+    const input = choices ? el("select.select", props, options(choices)) : el("input", props);
     const [flag, number] = ["checkbox", "number"].map((type) => how.type === type);
     const read = () => (flag ? input.checked : input.validity.badInput ? NO_NUMBER : number && input.value ? Number(input.value) : input.value);
     const told = help && el("small", { id: key + "-help" }, more ? el("details", el("summary", help), more) : help);
-    const element = el("div.ice-field", { class: wide && "ice-is-wide" }, el("label", { for: key }, label), input, told);
+    const element = el("div.field", { class: wide && "is-wide" }, el("label", { for: key }, label), input, told);
     const show = (fields) => {
       const now = value(field);
       if (flag) input.checked = now;
@@ -74,12 +74,12 @@ export function commitView(model) {
   }
 
   const [version, what, own, rival] = [1, 2, 3, 4].map(() => el("div"));
-  const others = el("div.ice-options");
-  const help = el("p.ice-advice");
+  const others = el("div.options");
+  const help = el("p.advice");
   const go = sender("Apply");
-  const refused = el("div.ice-problem.ice-is-error", { role: "alert" });
-  const layoutOf = el("fieldset", el("legend", "Layout"), version, el("details.ice-rest", el("summary", "Options of the layout"), others));
-  const form = formOf(".ice-commit-form", apply, el("div.ice-commit-fields", layoutOf, el("fieldset", el("legend", "Commit"), what, help, own, rival)), go, refused);
+  const refused = el("div.problem.is-error", { role: "alert" });
+  const layoutOf = el("fieldset", el("legend", "Layout"), version, el("details.rest", el("summary", "Options of the layout"), others));
+  const form = formOf(".commit-form", apply, el("div.commit-fields", layoutOf, el("fieldset", el("legend", "Commit"), what, help, own, rival)), go, refused);
   const [drawLayout, drawOwn, drawChoose] = [fieldset(others, version), fieldset(own), fieldset(rival, what)];
 
   function drawForm() {
@@ -94,17 +94,17 @@ export function commitView(model) {
 
   // Steps ----------------------------------------------------------------------------------------------------------
 
-  const steps = el("ol.ice-steps");
+  const steps = el("ol.steps");
   const undo = button("Undo", () => ask("undo"));
   const redo = button("Redo", () => ask("redo"));
   const fork = button("Fork", () => ask("fork"), { title: "Go on from here in a line of its own" });
-  const lines = el("span.ice-group", { role: "group", ariaLabel: "Lines" });
-  const bar = el("nav.ice-commit-bar", { ariaLabel: "Steps" }, steps, el("span.ice-group.ice-end", undo, redo, fork), lines);
+  const lines = el("span.group", { role: "group", ariaLabel: "Lines" });
+  const bar = el("nav.commit-bar", { ariaLabel: "Steps" }, steps, el("span.group.end", undo, redo, fork), lines);
 
   function drawLine() {
     const { lines: names = [], current, steps: list = [], at = 0, ends, code: text } = get("line");
     const titles = ["Start", ...list.map(({ title }, i) => `${i + 1} ${title}`)];
-    const undone = (i) => i > at && { class: "ice-undone", ariaLabel: `${titles[i]}, undone` };
+    const undone = (i) => i > at && { class: "undone", ariaLabel: `${titles[i]}, undone` };
     fill(steps, titles.map((title, i) => el("li", button(title, () => ask("go", { line: current, at: i }), { "data-key": i, ariaCurrent: i === at ? "step" : null, ...undone(i) }))));
     lines.hidden = names.length < 2;
     fill(lines, names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })));
@@ -118,12 +118,12 @@ export function commitView(model) {
 
   const sides = ["before", "after"].map((side) => {
     const map = mapView(model, { prefix: `commit_${side}_`, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
-    const [title, said] = [el("figcaption"), el("div.ice-path", { tabindex: 0 })];
-    return { side, title, said, element: el("figure.ice-side", title, map, said) };
+    const [title, said] = [el("figcaption"), el("div.path", { tabindex: 0 })];
+    return { side, title, said, element: el("figure.side", title, map, said) };
   });
-  const trees = el("div.ice-sides", sides.map(({ element }) => element));
+  const trees = el("div.sides", sides.map(({ element }) => element));
   const heading = el("h3");
-  const told = el("ul.ice-told-list", { ariaLive: "polite" });
+  const told = el("ul.told-list", { ariaLive: "polite" });
 
   function drawSides() {
     const report = get("report");
@@ -140,13 +140,13 @@ export function commitView(model) {
   // What else is known of the step ---------------------------------------------------------------------------------
 
   const grid = gridView(model, { grid: "commit", label: "Table of the step", onRow: () => {} });
-  const cost = el("div.ice-costs");
-  const code = el("pre.ice-text", { tabindex: 0, ariaLabel: "The steps as Python" });
-  const python = el("div", el("p.ice-group", copier("Copy", () => code.textContent), "The steps so far. Run, they make the same table, to the last id."), code);
-  const path = el("input.ice-input", { type: "text", id: `${id}-path`, "data-field": "path", placeholder: "new-folder", spellcheck: "false" });
+  const cost = el("div.costs");
+  const code = el("pre.text", { tabindex: 0, ariaLabel: "The steps as Python" });
+  const python = el("div", el("p.group", copier("Copy", () => code.textContent), "The steps so far. Run, they make the same table, to the last id."), code);
+  const path = el("input.input", { type: "text", id: `${id}-path`, "data-field": "path", placeholder: "new-folder", spellcheck: "false" });
   const answer = el("div", { role: "status" });
-  const save = formOf("", () => ask("save", { path: path.value }), el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p.ice-group", path, sender("Save")), answer);
-  const panel = el("div.ice-commit-panel", { role: "tabpanel", id: `${id}-panel` }, trees, grid.element, cost, python, save);
+  const save = formOf("", () => ask("save", { path: path.value }), el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p.group", path, sender("Save")), answer);
+  const panel = el("div.commit-panel", { role: "tabpanel", id: `${id}-panel` }, trees, grid.element, cost, python, save);
   const tabs = tabsOf("About the step", ABOUT, panel, (tab) => keep({ tab }));
 
   function drawPanel() {
@@ -158,15 +158,15 @@ export function commitView(model) {
     tabs.mark(now, { trees, cost, python, save }[now] ?? grid.element);
   }
 
-  const follow = (names, draw) => model.follow(names.map((name) => "commit_" + name), draw);
+  const follow = (names, draw) => model.follow([names].flat().map((name) => "commit_" + name), draw);
   follow(["form", "draft"], drawForm);
-  follow(["refused"], () => fill(refused, blocks(model, get("refused").blocks)));
-  follow(["line"], drawLine);
+  follow("refused", () => fill(refused, blocks(model, get("refused").blocks)));
+  follow("line", drawLine);
   follow(["report", "draft", "before_nodes", "after_nodes"], drawSides);
   follow(["report", "draft"], drawPanel);
-  follow(["saved"], () => fill(answer, blocks(model, get("saved").blocks)));
-  model.follow(["busy"], () => enable(go, model.busy === ""));
+  follow("saved", () => fill(answer, blocks(model, get("saved").blocks)));
+  model.follow("busy", () => enable(go, model.busy === ""));
   if (!get("form").needs && !get("after_roots").length) ask("show");
-  const result = el("section.ice-commit-result", { ariaLabel: "Result" }, bar, el("div.ice-commit-what", heading, told), tabs.element, panel);
-  return el("div.ice-commit", form, result);
+  const result = el("section.commit-result", { ariaLabel: "Result" }, bar, el("div.commit-what", heading, told), tabs.element, panel);
+  return el("div.commit", form, result);
 }

@@ -29,7 +29,7 @@ export function chooseTab(tabs, chosen) {
 // Such a row for one panel: `titles` by key, `choose` is called with one. `mark` says which is chosen, and what of the
 // panel it shows.
 export function tabsOf(label, titles, panel, choose) {
-  const all = Object.entries(titles).map(([key, title]) => el("button.ice-tab", { role: "tab", id: `${panel.id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => choose(key) }, title));
+  const all = Object.entries(titles).map(([key, title]) => el("button.tab", { role: "tab", id: `${panel.id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => choose(key) }, title));
   function mark(key, shown) {
     const tab = all.find((one) => one.dataset.key === key);
     chooseTab(all, tab);
@@ -37,7 +37,7 @@ export function tabsOf(label, titles, panel, choose) {
     // Python, or another view, may have chosen it while the focus was in the panel.
     keepFocus(panel, () => [...panel.children].forEach((part) => (part.hidden = part !== shown)), tab);
   }
-  return { element: tabRow("div.ice-tabs", label, all), mark };
+  return { element: tabRow("div.tabs", label, all), mark };
 }
 
 // ms that a button says what it did.
@@ -45,7 +45,7 @@ const SAID = 1500;
 
 // A button that copies what `text` returns, or will: says so in its place, in words or drawings.
 export function copier(label, text, extra, [done, refused] = ["Copied", "Not allowed"]) {
-  const made = el("button", { class: "ice-button ice-framed", ...extra, onclick: async () => {
+  const made = el("button", { class: "button framed", ...extra, onclick: async () => {
     fill(made, (await copyText(text())) ? done : refused);
     setTimeout(() => fill(made, label), SAID);
   } }, label);
@@ -53,14 +53,14 @@ export function copier(label, text, extra, [done, refused] = ["Copied", "Not all
 }
 
 // A box to tick, with its words; `choose` is called with whether it is.
-export const check = (words, choose, props, title) => el("label.ice-check", { title }, el("input", { type: "checkbox", "data-key": words, ...props, onchange: ({ target }) => choose?.(target.checked) }), el("span", words));
+export const check = (words, choose, props, title) => el("label.check", { title }, el("input", { type: "checkbox", "data-key": words, ...props, onchange: ({ target }) => choose?.(target.checked) }), el("span", words));
 
 // A form that Enter sends, too. Its keys are not the notebook's.
 export const formOf = (kind, send, ...inside) => el("form" + kind, { novalidate: true, onsubmit: (event) => (event.preventDefault(), send()), onkeydown: (event) => event.stopPropagation() }, ...inside);
 
 // A menu below its summary, which Escape shuts.
 export function menuOf(summary, props, ...list) {
-  const menu = el("details.ice-menu", { onkeydown: shut, ...props }, summary, list);
+  const menu = el("details.menu", { onkeydown: shut, ...props }, summary, list);
   function shut(event) {
     if (event.key !== "Escape") return;
     menu.open = false;

@@ -11,10 +11,10 @@ const COPIED = "M3 8.5l3.5 3.5L13 4.5";
 const REFUSED = "M4 4l8 8m0-8l-8 8";
 
 export function detailView(model) {
-  const head = el("div.ice-head", { tabindex: -1 });
-  const tabs = tabRow("div.ice-tabs", "Tables");
+  const head = el("div.head", { tabindex: -1 });
+  const tabs = tabRow("div.tabs", "Tables");
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
-  const box = el("section.ice-detail", { ariaLabel: "Details" }, head, tabs, tables.element);
+  const box = el("section.detail", { ariaLabel: "Details" }, head, tabs, tables.element);
 
   // The table stays, as its row is what is selected now.
   function openRow(node) {
@@ -22,18 +22,18 @@ export function detailView(model) {
     chooseNode(model, node);
   }
 
-  const copyButton = (text, what) => copier(lines(COPY), () => text, { class: "ice-copy", ariaLabel: `Copy ${what}`, title: `Copy ${what}` }, [lines(COPIED), lines(REFUSED)]);
+  const copyButton = (text, title) => copier(lines(COPY), () => text, { class: "copy", ariaLabel: title, title }, [lines(COPIED), lines(REFUSED)]);
 
   // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
   // Where what is shown has signs for what would act, the third is what it is.
   function field([name, text, whole = text], [meaning, section, link] = []) {
-    const folded = text.length > UNFOLDED ? el("details.ice-fold", el("summary", text.slice(0, UNFOLDED - 20) + "…"), text) : text;
+    const folded = text.length > UNFOLDED ? el("details.fold", el("summary", text.slice(0, UNFOLDED - 20) + "…"), text) : text;
     const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
-    const value = el("dd", folded, copies && copyButton(whole, name));
-    const size = text.length > 48 ? "ice-wide" : text.length > 16 && "ice-two";
+    const value = el("dd", folded, copies && copyButton(whole, `Copy ${name}`));
+    const size = text.length > 48 ? "wide" : text.length > 16 && "two";
     if (!meaning) return el("div", { class: size }, el("dt", name), value);
-    const told = el("dd.ice-help", meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
-    const ask = el("button.ice-why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(!isTold()) }, name);
+    const told = el("dd.help", meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
+    const ask = el("button.why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(!isTold()) }, name);
     const item = el("div", { class: size, onkeydown: leave }, el("dt", ask), value, told);
     const isTold = () => ask.ariaExpanded === "true";
     function tell(open) {
@@ -54,16 +54,16 @@ export function detailView(model) {
     // First: afterwards it would take a layout of its own.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
-    const list = (some) => el("dl.ice-facts", some.map((fact) => field(fact, meanings.get(fact[0]))));
+    const list = (some) => el("dl.facts", some.map((fact) => field(fact, meanings.get(fact[0]))));
     fill(
       head,
-      el("div.ice-title", icon(model.styles, kind, 20), el("div.ice-name", el("span.ice-kind", kind_title), el("h3", title))),
-      path && el("div.ice-path", el("span", path), copyButton(copy, "location")),
+      el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", kind_title), el("h3", title))),
+      path && el("div.path", el("span", path), copyButton(copy, "Copy location")),
       problems.map(({ severity, title, text, evidence, advice }) =>
-        el("div.ice-problem", { class: severity === "error" && "ice-is-error" }, el("strong", title), el("div", text), evidence && el("div.ice-evidence", evidence), el("div.ice-advice", advice)),
+        el("div.problem", { class: severity === "error" && "is-error" }, el("strong", title), el("div", text), evidence && el("div.evidence", evidence), el("div.advice", advice)),
       ),
       list(facts),
-      more[0] && el("details.ice-rest", el("summary", plural(more.length, "more field")), list(more)),
+      more[0] && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
     );
   }
 
@@ -72,7 +72,7 @@ export function detailView(model) {
     const held = focusedIn(tabs);
     const tab = ({ of, key, title }) => {
       const show = () => (tables.show(of, key, of === node ? {} : { node }), mark());
-      return el("button.ice-tab", { role: "tab", title: of === node ? null : "The table in which this is a row", onclick: show }, title);
+      return el("button.tab", { role: "tab", title: of === node ? null : "The table in which this is a row", onclick: show }, title);
     };
     fill(tabs, all.map(tab));
     const chosen = mark();
@@ -90,7 +90,7 @@ export function detailView(model) {
     return chosen;
   }
 
-  model.follow(["detail"], () => (drawHead(), drawTabs()));
+  model.follow("detail", () => (drawHead(), drawTabs()));
   model.listen(["pages", "cancelled"], mark);
   return box;
 }

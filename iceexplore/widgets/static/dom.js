@@ -2,8 +2,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// An element: `el("button.ice-button", { onclick }, "Undo")`. Properties can be left out; so are children that are
-// nothing (null, undefined, false, ""), and lists are taken apart.
+// An element: `el("button.framed", { onclick }, "Undo")`, its classes (these, and those of `class`) without the ice- that
+// keeps them apart from the page's. Properties can be left out; so are children that are nothing (null, undefined, false,
+// ""), and lists are taken apart.
 export const el = (kind, ...rest) => furnish(document.createElement(kind.split(".")[0]), kind, rest);
 
 // The same for drawings.
@@ -11,7 +12,7 @@ export const svg = (kind, ...rest) => furnish(document.createElementNS(SVG, kind
 
 function furnish(node, kind, [props, ...children]) {
   if (props?.constructor !== Object) return furnish(node, kind, [{}, props, ...children]);
-  const classes = [...kind.split(".").slice(1), props.class].filter(Boolean).join(" ");
+  const classes = `${kind} ${props.class || ""}`.split(/[ .]/).slice(1).filter(Boolean).map((name) => "ice-" + name).join(" ");
   if (classes) node.setAttribute("class", classes);
   if (kind.startsWith("button")) node.type = "button"; // not what sends a form, as it would be
   for (const [key, value] of Object.entries(props)) {
@@ -31,13 +32,13 @@ const present = (children) => children.flat().filter((child) => child || child =
 export const fill = (box, ...children) => keepFocus(box, () => box.replaceChildren(...present(children)));
 
 // A button that says what it does.
-export const button = (text, onclick, extra) => el("button.ice-button.ice-wordy", { onclick, ...extra }, text);
+export const button = (text, onclick, extra) => el("button.button.wordy", { onclick, ...extra }, text);
 
 // One that stands in a text.
-export const link = (text, onclick) => el("button.ice-link", { onclick }, text);
+export const link = (text, onclick) => el("button.link", { onclick }, text);
 
 // A button with a sign or a short word, and what it says to who points at it or hears it.
-export const signButton = (text, label, onclick, extra) => el("button.ice-button", { ariaLabel: label, title: label, onclick, ...extra }, text);
+export const signButton = (text, label, onclick, extra) => el("button.button", { ariaLabel: label, title: label, onclick, ...extra }, text);
 
 // Of a box that scrolls and has a tab stop inside: Firefox would make the box another.
 export const UNSTOPPED = { tabindex: -1 };
@@ -48,14 +49,14 @@ const sign = (kind, size, paths) => svg(kind, { viewBox: "0 0 16 16", width: siz
 
 // The icon of a kind of node: its shape says the kind as well as its colour.
 export function icon(styles, kind, size = 16) {
-  const style = styles[kind] ?? styles[""] ?? {};
-  const paths = ["fill", "line"].map((name, i) => style.icon?.[i] && svg("path.ice-" + name, { d: style.icon[i] }));
-  return colour(sign("svg.ice-icon", size, paths), style);
+  const style = styles[kind] ?? styles[""];
+  const paths = ["fill", "line"].map((name, i) => style.icon?.[i] && svg("path." + name, { d: style.icon[i] }));
+  return colour(sign("svg.icon", size, paths), style);
 }
 
-export function colour(node, style) {
-  node.style.setProperty("--light", style.light ?? "#616161");
-  node.style.setProperty("--dark", style.dark ?? "#bdbdbd");
+export function colour(node, { light, dark }) {
+  node.style.setProperty("--light", light);
+  node.style.setProperty("--dark", dark);
   return node;
 }
 
@@ -151,6 +152,9 @@ export async function copyText(given) {
 
 // What there is to choose: pairs of a value and its words.
 export const options = (pairs) => pairs.map(([value, words]) => el("option", { value }, words));
+
+// A box to choose in.
+export const select = (label, onchange, pairs, props) => el("select.select", { ariaLabel: label, title: label, onchange, ...props }, pairs && options(pairs));
 
 // A file for the user. Clicked in the page: VS Code saves what it sees clicked there, and nothing else.
 export function saveFile(blob, name) {

@@ -24,8 +24,8 @@ const NARROWEST = 25;
 
 // The tree, and the details of what is selected beside it.
 function treeView(model) {
-  const bar = el("div.ice-splitter", { role: "separator", tabindex: 0, ariaLabel: "Width of the tree", ariaOrientation: "vertical", ariaValueMin: NARROWEST, ariaValueMax: 100 - NARROWEST });
-  const panes = el("div.ice-panes", mapView(model), bar, detailView(model));
+  const bar = el("div.splitter", { role: "separator", tabindex: 0, ariaLabel: "Width of the tree", ariaOrientation: "vertical", ariaValueMin: NARROWEST, ariaValueMax: 100 - NARROWEST });
+  const panes = el("div.panes", mapView(model), bar, detailView(model));
   const first = 54;
   let share = first;
   function setShare(percent) {
@@ -60,13 +60,13 @@ export function explorerView(model) {
   const id = `ice-${random()}`;
   let ended = false;
   const parts = model.parts.map(([key]) => {
-    const panel = el("div.ice-part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true });
-    const tab = el("button.ice-part", { role: "tab", id: `${id}-${key}`, "aria-controls": panel.id, "data-part": key, onclick: () => model.put("tab", key) });
+    const panel = el("div.part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true });
+    const tab = el("button.part", { role: "tab", id: `${id}-${key}`, "aria-controls": panel.id, "data-part": key, onclick: () => model.put("tab", key) });
     return { key, tab, panel, made: false };
   });
   const tabs = parts.map(({ tab }) => tab);
-  const full = el("button.ice-button.ice-end", { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen }, "Full screen");
-  const element = el("div.ice-explorer", timelineView(model), el("div.ice-bar", tabRow("div.ice-parts", "Parts of the explorer", tabs), full), parts.map(({ panel }) => panel));
+  const full = el("button.button.end", { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen }, "Full screen");
+  const element = el("div.explorer", timelineView(model), el("div.bar", tabRow("div.parts", "Parts of the explorer", tabs), full), parts.map(({ panel }) => panel));
 
   function draw() {
     const chosen = parts.find(({ key }) => key === model.tab) ?? parts[0];
@@ -78,19 +78,20 @@ export function explorerView(model) {
     const script = model.scripts[chosen.key];
     if (chosen.key === "tree") mount(chosen, treeView);
     else if (script) later(script).then((view) => mount(chosen, view));
-    else fill(chosen.panel, el("div.ice-empty", el("span.ice-awaited", "Loading …"), el("span.ice-missed", "Not loaded: the kernel has ended.")));
+    else fill(chosen.panel, el("div.empty", el("span.awaited", "Loading …"), el("span.missed", "Not loaded: the kernel has ended.")));
   }
   function mount(part, view) {
     if (ended || part.made) return;
     fill(part.panel, view(model));
     part.made = true;
   }
+  const whole = () => element.closest(".ice-widget");
   function fullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
-    else element.closest(".ice-widget").requestFullscreen();
+    else whole().requestFullscreen();
   }
   function screened() {
-    const yes = document.fullscreenElement === element.closest(".ice-widget");
+    const yes = document.fullscreenElement === whole();
     full.ariaPressed = yes;
     full.textContent = yes ? "Leave full screen" : "Full screen";
   }

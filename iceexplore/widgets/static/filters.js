@@ -1,25 +1,26 @@
 // The filters of a table: one that is typed, and those that are kept, each of a column or of all.
 
-import { el, fill, focusedIn, options, same, timer } from "./dom.js";
+import { el, fill, focusedIn, options, same, select, timer } from "./dom.js";
 
-const OPERATORS = { contains: "contains", "=": "=", "<": "<", ">": ">", null: "is null", "not null": "is not null" };
+const OPERATORS = ["contains", "=", "<", ">", "null", "not null"];
 const TYPED = 300; // ms without a key until what is typed filters
 const MANY = 200_000; // rows that are not filtered before Enter
 // A number, or the beginning of one; and what numbers without end are called.
 const NUMBER = /^[+-]?(\d*\.?\d*(e[+-]?\d*)?|inf|nan)$/i;
 
 const needsText = (op) => !op.endsWith("null");
+const spoken = (op) => (needsText(op) ? op : `is ${op}`);
 const has = (filters, filter) => filters.some((one) => same(one, filter));
 
 // `page` returns the page that is shown and `current` what is asked for, or shown; `ask` asks for another, and `say` tells
 // what is wrong with what is typed.
 export function filterBar(model, { label, page, current, ask, say }) {
-  const column = el("select.ice-select", { ariaLabel: "Column to filter", onchange: () => (drawInput(), text.focus(), typed()) });
-  const operator = el("select.ice-select", { ariaLabel: "How to compare", onchange: () => (drawInput(), typed()) }, options(Object.entries(OPERATORS)));
-  const text = el("input.ice-input", { type: "search", ariaLabel: `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
-  const add = el("button.ice-button", { ariaLabel: "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
-  const chips = el("div.ice-chips");
-  const bar = el("div.ice-grid-bar", column, operator, text, add);
+  const column = select("Column to filter", () => (drawInput(), text.focus(), typed()));
+  const operator = select("How to compare", () => (drawInput(), typed()), OPERATORS.map((op) => [op, spoken(op)]));
+  const text = el("input.input", { type: "search", ariaLabel: `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
+  const add = el("button.button", { ariaLabel: "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
+  const chips = el("div.chips");
+  const bar = el("div.grid-bar", column, operator, text, add);
   let draft = null; // the filter that is being typed
   const wait = timer(model);
 
@@ -106,9 +107,9 @@ export function filterBar(model, { label, page, current, ask, say }) {
   function drawChips() {
     const chip = (filter) => {
       const { column, op, value } = filter;
-      const words = [column === null ? "any column" : columns()[column]?.name, OPERATORS[op], needsText(op) && value].filter(Boolean).join(" ");
+      const words = [column === null ? "any column" : columns()[column]?.name, spoken(op), needsText(op) && value].filter(Boolean).join(" ");
       const remove = () => (ask({ filters: asked().filter((other) => other !== filter) }), text.focus());
-      return el("button.ice-chip", { ariaLabel: `Remove filter: ${words}`, onclick: remove }, el("span", words), el("span", { ariaHidden: true }, "×"));
+      return el("button.chip", { ariaLabel: `Remove filter: ${words}`, onclick: remove }, el("span", words), el("span", { ariaHidden: true }, "×"));
     };
     fill(chips, kept().map(chip));
   }

@@ -6,10 +6,10 @@ const SEARCHED = 250; // ms after the last letter
 
 // `on` has nodes(), go(id), back() (where the focus goes on Escape), found(set of ids), python.
 export function findBar(model, on) {
-  const input = el("input.ice-find", { type: "search", placeholder: "Find path, id, partition", ariaLabel: "Find in the tree: path, id or partition value", spellcheck: "false", autocomplete: "off" });
-  const said = el("span.ice-count-found", { role: "status" });
+  const input = el("input.find", { type: "search", placeholder: "Find path, id, partition", ariaLabel: "Find in the tree: path, id or partition value", spellcheck: "false", autocomplete: "off" });
+  const said = el("span.count-found", { role: "status" });
   const steps = [signButton("‹", "Previous match", () => move(-1)), signButton("›", "Next match", () => move(1))];
-  const box = el("div.ice-finder", { role: "search", ariaLabel: on.label && `Find: ${on.label}` }, input, said, steps);
+  const box = el("div.finder", { role: "search", ariaLabel: on.label && `Find: ${on.label}` }, input, said, steps);
   const wait = timer(model);
   let own = {}; // what is searched where Python does not
   let hits = [];
@@ -80,8 +80,8 @@ export function findBar(model, on) {
     },
   });
   if (on.python) {
-    model.listen(["search"], begin);
-    model.listen(["found"], look);
+    model.listen("search", begin);
+    model.listen("found", look);
   }
   draw();
   return { element: box, look, focus: () => input.focus() };

@@ -12,17 +12,16 @@ const SOME = 20; // rows out of view that are drawn at once
 const PAUSE = 500; // ms after which the first of them are
 const FRAME = 20; // and the next
 const SHORT = 20; // letters that have room in a cell, whichever they are
-const WAYS = { asc: "ascending", desc: "descending" };
 
 // Shows the page of a grid; `show(of, table, more)` of what is returned asks for a table, `look(of, table)` for one that is
 // not there already. `onRow(node)` is called for a row that stands for a node and is opened; without it the node is selected.
 export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
-  const summary = el("summary.ice-button");
-  const list = el("div.ice-menu-list", UNSTOPPED);
+  const summary = el("summary.button");
+  const list = el("div.menu-list", UNSTOPPED);
   const menu = menuOf(summary, { ontoggle: drawMenu }, list);
-  const panel = el("div.ice-panel", UNSTOPPED);
-  const said = el("span.ice-said.ice-gap", { role: "status" });
-  const pager = el("div.ice-pager");
+  const panel = el("div.panel", UNSTOPPED);
+  const said = el("span.said.gap", { role: "status" });
+  const pager = el("div.pager");
   let page = {}; // what is shown
   let asked = null; // the query that is not answered yet
   let fault = ""; // what is wrong with the filter that is typed
@@ -40,7 +39,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   const filters = filterBar(model, { label, page: () => page, current, ask, say: (words) => ((fault = words), drawSaid()) });
   filters.bar.append(menu);
   const out = outlet(model, { grid, page: () => page, cell: () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus), say });
-  const box = el("div.ice-grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
+  const box = el("div.grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
 
   const sent = () => model.pages[grid] ?? {};
   const elsewhere = ({ of, table }) => of !== page.of || table !== page.table;
@@ -99,7 +98,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     // The focus stays at its place in the table, whatever is there now.
     panel.replaceChildren();
     wait();
-    if (page.text !== undefined) panel.append(el("pre.ice-text", { tabindex: 0, ariaLabel: label }, page.text));
+    if (page.text !== undefined) panel.append(el("pre.text", { tabindex: 0, ariaLabel: label }, page.text));
     if (page.rows) drawTable(turned);
     if (turned && (across || down)) panel.scrollTo(moved ? 0 : across, 0);
     const home = panel.querySelector("[tabindex='0']") ?? panel;
@@ -117,16 +116,16 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       const filtered = page.filters.some(({ column }) => column === place);
       return el(
         "th",
-        { scope: "col", class: right && "ice-right", ariaColIndex: place + 1, ariaSort: sort?.[0] === place ? WAYS[sort[1]] : "none" },
-        el("div.ice-th",
-          el("button.ice-sort", { tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span.ice-th-name", name), el("span.ice-way", { ariaHidden: true })),
-          el("button.ice-funnel", { class: filtered && "ice-on", tabindex: -1, ariaLabel: `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
+        { scope: "col", class: right && "right", ariaColIndex: place + 1, ariaSort: sort?.[0] === place ? `${sort[1]}ending` : "none" },
+        el("div.th",
+          el("button.sort", { tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", name), el("span.way", { ariaHidden: true })),
+          el("button.funnel", { class: filtered && "on", tabindex: -1, ariaLabel: `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
         ),
       );
     });
     const link = Math.max(0, shown.findIndex((place) => !columns[place].right)); // text tells more of a row than a number
     // Rows are copies of one: a page has a thousand cells and more.
-    const pattern = el("tr", shown.map((place, i) => el(i ? "td" : "th", { scope: i ? null : "row", tabindex: -1, ariaColIndex: place + 1, class: columns[place].right && "ice-right" })));
+    const pattern = el("tr", shown.map((place, i) => el(i ? "td" : "th", { scope: i ? null : "row", tabindex: -1, ariaColIndex: place + 1, class: columns[place].right && "right" })));
     const rowOf = (row, at) => {
       const line = pattern.cloneNode(true);
       line.ariaRowIndex = page.page * page.size + at + 2;
@@ -138,7 +137,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
         const cell = line.cells[i];
         if (value === null) cell.classList.add("ice-null");
         else if (value.length > SHORT) cell.title = value;
-        cell.append(i === link && nodes[at] ? el("span.ice-open", written(value)) : written(value));
+        cell.append(i === link && nodes[at] ? el("span.open", written(value)) : written(value));
       });
       return line;
     };
@@ -154,15 +153,15 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const late = rows.slice(body.rows.length);
     panel.append(
       el(
-        "table.ice-table",
-        { class: !head[1] && "ice-one", role: "grid", ariaLabel: label, ariaRowCount: total + 1, ariaColCount: columns.length },
+        "table.table",
+        { class: !head[1] && "one", role: "grid", ariaLabel: label, ariaRowCount: total + 1, ariaColCount: columns.length },
         el("thead", el("tr", head)),
         body,
         // The texts that are not drawn yet, unseen: a column has its width before its last row.
-        el("tfoot.ice-widths", { ariaHidden: true }, el("tr", shown.map((_, i) => el("td", late.map((row) => written(row[i])).join("\n"))))),
+        el("tfoot.widths", { ariaHidden: true }, el("tr", shown.map((_, i) => el("td", late.map((row) => written(row[i])).join("\n"))))),
       ),
     );
-    if (!total) panel.append(el("div.ice-empty", empty()));
+    if (!total) panel.append(el("div.empty", empty()));
     focus = [Math.min(focus[0], rows.length - 1), focus[1]];
     stop();
   }
@@ -194,13 +193,13 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   function drawPager() {
     const { text, rows, total, whole, pages, size } = page;
-    const button = (words, ariaLabel, onclick, on) => enable(el("button.ice-button", { ariaLabel, onclick }, words), on);
-    if (text !== undefined) return fill(pager, said, button("Copy", "Copy", () => out.copied(text), true));
+    const button = (words, onclick, on, ariaLabel) => enable(el("button.button", { ariaLabel, onclick }, words), on);
+    if (text !== undefined) return fill(pager, said, button("Copy", () => out.copied(text), true));
     if (!rows) return;
     const first = page.page * size;
     const range = (pages > 1 ? `${count(first + 1)}–${count(first + rows.length)} of ` : "") + plural(total, "row");
-    const go = (words, name, to) => button(words, name, () => leaf(to), leads(to));
-    const number = el("input.ice-input.ice-number", { inputmode: "numeric", ariaLabel: `Page, of ${count(pages)}`, value: count(page.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
+    const go = (words, name, to) => button(words, () => leaf(to), leads(to), name);
+    const number = el("input.input.number", { inputmode: "numeric", ariaLabel: `Page, of ${count(pages)}`, value: count(page.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
       event.stopPropagation();
       if (event.key !== "Enter") return;
       const wanted = Number(number.value.replaceAll(/\D/g, ""));
@@ -209,18 +208,18 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     } });
     fill(
       pager,
-      el("span.ice-range", { role: "status" }, total < whole ? `${range} (of ${count(whole)})` : range),
+      el("span.range", { role: "status" }, total < whole ? `${range} (of ${count(whole)})` : range),
       pages > 1 && [go("«", "First page", 0), go("‹", "Previous page", page.page - 1), number, go("›", "Next page", page.page + 1), go("»", "Last page", pages - 1)],
       said,
-      button("Copy cell", "Copy cell", out.copyCell, total),
-      button("Copy row", "Copy row as JSON", out.copyRow, total),
-      button("CSV", "Download all rows as CSV", out.download, total),
+      button("Copy cell", out.copyCell, total),
+      button("Copy row", out.copyRow, total, "Copy row as JSON"),
+      button("CSV", out.download, total, "Download all rows as CSV"),
     );
   }
 
   function drawState() {
     box.ariaBusy = asked !== null;
-    if (asked && page.of === undefined) fill(panel, el("div.ice-empty", "Reading …"));
+    if (asked && page.of === undefined) fill(panel, el("div.empty", "Reading …"));
     filters.bar.hidden = !page.rows && (!asked || page.of !== undefined);
     pager.hidden = page.of === undefined;
     filters.drawChips();
@@ -233,7 +232,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     if (!elsewhere(again)) filters.miss(again.filters);
     else {
       page = {};
-      fill(panel, el("div.ice-empty", words, " ", link("Try again", () => ask(again))));
+      fill(panel, el("div.empty", words, " ", link("Try again", () => ask(again))));
     }
     drawState();
   }
@@ -325,15 +324,15 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     },
   });
 
-  model.listen(["pages"], () => {
+  model.listen("pages", () => {
     if (same(page, sent())) return; // another grid's has come
     // Another table is drawn a frame later than what else the same answer tells: two short frames, not a long one.
     if (page.of !== undefined && elsewhere(sent())) soon();
     else draw();
   });
-  model.listen(["selection"], drawSelection);
-  model.listen(["error"], () => asked && model.error.text && missed("This could not be read."));
-  model.listen(["cancelled"], () => asked && missed("Cancelled."));
+  model.listen("selection", drawSelection);
+  model.listen("error", () => asked && model.error.text && missed("This could not be read."));
+  model.listen("cancelled", () => asked && missed("Cancelled."));
   draw();
   return { element: box, ask, show, look, current };
 }

@@ -7,8 +7,6 @@ import { fitted, trace, write } from "./theme.js";
 const DENSE = 7;
 // Px: of changes that are drawn together.
 const BIN = 3;
-// All others are round.
-const CORNERS = { "operation:overwrite": [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], "operation:delete": [[-1, -0.8], [1, -0.8], [0, 1]], "operation:replace": [[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]] };
 
 // Paints a history: `seen` are the places in `all` of the snapshots that are in view, `x` and `base` are where a snapshot
 // and a lane are, `top` is where the lanes begin, `most` the largest change.
@@ -51,19 +49,18 @@ export function paintHistory(c, colours, styles, { all, seen, x, base, most, top
       const i = near.reduce((a, b) => (largest(b) > largest(a) ? b : a));
       const { operation, reached, lane } = all[i];
       const [px, y, wide] = dense ? [bin(i), base(lane), BIN - 1] : [x(i), base(lane), 6];
-      const size = (side, room) => {
+      for (const [side, mark, way, room] of [[0, "added", -1, lane ? 13 : 28], [1, "removed", 1, lane ? 9 : 15]]) {
         const n = Math.max(...near.map((one) => all[one][measure][side]));
-        return n && Math.max(2, (room * Math.log1p(n)) / Math.log1p(most));
-      };
-      const [up, down] = [size(0, lane ? 13 : 28), size(1, lane ? 9 : 15)];
-      trace(c, () => c.rect(px - wide / 2, y - up, wide, up), { fill: colours.tint("mark:added"), alpha: 0.5 });
-      trace(c, () => c.rect(px - wide / 2, y, wide, down), { fill: colours.tint("mark:removed"), alpha: 0.5 });
+        const high = n && way * Math.max(2, (room * Math.log1p(n)) / Math.log1p(most));
+        trace(c, () => c.rect(px - wide / 2, y, wide, high), { fill: colours.tint("mark:" + mark), alpha: 0.5 });
+      }
       const [name, r] = ["operation:" + operation, dense ? 1.5 : 4.5];
       const colour = colours.tint(name);
       const shape = () => {
-        for (const [dx, dy] of CORNERS[name] ?? []) c.lineTo(px + dx * r, y + dy * r);
-        if (CORNERS[name]) c.closePath();
-        else c.arc(px, y, r * 0.9, 0, 7);
+        const { corners } = styles[name] ?? {};
+        if (!corners) return c.arc(px, y, r * 0.9, 0, 7);
+        for (const [dx, dy] of corners) c.lineTo(px + dx * r, y + dy * r);
+        c.closePath();
       };
       trace(c, shape, dense ? { fill: colour } : { fill: reached && styles[name] ? colour : colours.paper, stroke: colour, width: 1.4 });
     }

@@ -17,9 +17,7 @@ const FILES = { png: ["PNG", "png", "image/png"], svg: ["SVG", "svg", "image/svg
 //   selected()               the id of the selected node; watch: names of other traits that this depends on
 //   select(id)               what a click does
 //   list                     whether the rows are shown at first, not the picture
-export function mapView(model, options = {}) {
-  const { prefix = "", label, watch = [] } = options;
-  const { selected = () => model.selection.node, select = (id) => choose(model, { node: id }) } = options;
+export function mapView(model, { prefix = "", label, watch = [], selected = () => model.selection.node, select = (id) => choose(model, { node: id }), list: listed } = {}) {
   // Whether Python searches (traits search, found) and writes files (traits wanted, written).
   const python = !prefix && model.search !== undefined;
   const styles = model.styles;
@@ -56,16 +54,16 @@ export function mapView(model, options = {}) {
   });
   const nearer = () => picture.zoom(1.3);
   const farther = () => picture.zoom(1 / 1.3);
-  const way = el("ol.ice-trail");
-  const legend = el("div.ice-legend");
+  const way = el("ol.trail");
+  const legend = el("div.legend");
   const asList = signButton("List", "Show as a list", () => setList(!list()), { ariaPressed: false });
-  const zooms = el("span.ice-group.ice-zooms", signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
-  const formats = el("span.ice-group", { hidden: true }, Object.entries(FILES).map(([format, [title]]) => (python || format === "png") && signButton(title, `Save as ${title}`, () => save(format))));
+  const zooms = el("span.group.zooms", signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
+  const formats = el("span.group", { hidden: true }, Object.entries(FILES).map(([format, [title]]) => (python || format === "png") && signButton(title, `Save as ${title}`, () => save(format))));
   const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { ariaExpanded: false });
   const find = findBar(model, { python, label, nodes, go, back: () => rows.focus(), found: (hits) => mark({ hits }) });
-  const tools = el("div.ice-tools", find.element, el("span.ice-group.ice-end", zooms, asList, saver, formats));
-  const stage = el("div.ice-stage", rows.element, picture.element);
-  const box = el("div.ice-map", tools, el("nav.ice-crumbs", { ariaLabel: "Path" }, way), legend, stage);
+  const tools = el("div.tools", find.element, el("span.group.end", zooms, asList, saver, formats));
+  const stage = el("div.stage", rows.element, picture.element);
+  const box = el("div.map", tools, el("nav.crumbs", { ariaLabel: "Path" }, way), legend, stage);
 
   // The picture's own keys: Shift and arrows move it, + - 0 zoom, / goes to the search.
   function key(event) {
@@ -139,8 +137,8 @@ export function mapView(model, options = {}) {
   // Of a comparison: with what, and how much of the tree differs.
   function drawLegend() {
     const { against, text, counts } = model.compared;
-    const signs = ([mark, words]) => el("span.ice-counted", markSign(styles, mark, { ariaHidden: true }), words);
-    const parts = against && [el("span", text), ...Object.entries(counts).map(signs), signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "ice-end" })];
+    const signs = ([mark, words]) => el("span.counted", markSign(styles, mark, { ariaHidden: true }), words);
+    const parts = against && [el("span", text), ...Object.entries(counts).map(signs), signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "end" })];
     keepFocus(legend, () => fill(legend, parts), here);
   }
 
@@ -176,10 +174,10 @@ export function mapView(model, options = {}) {
   model.listen([...traits, "selection", ...watch], changed);
   update();
   if (python) {
-    model.follow(["compared"], drawLegend);
-    model.listen(["written"], saved);
+    model.follow("compared", drawLegend);
+    model.listen("written", saved);
   }
-  if (options.list) setList(true);
+  if (listed) setList(true);
   box.where = picture.where;
   return box;
 }

@@ -5,13 +5,13 @@ import { button, choose, count, el, enable, fill, keepFocus, plural } from "./do
 const SEVERITIES = { error: "error", warning: "warning", info: "note" };
 
 export function problemsView(model) {
-  const sums = el("span.ice-group", { role: "group", ariaLabel: "Severities shown" });
-  const covered = el("span.ice-covered", { role: "status" });
+  const sums = el("span.group", { role: "group", ariaLabel: "Severities shown" });
+  const covered = el("span.covered", { role: "status" });
   const all = button("", () => model.put("read_all", model.read_all + 1));
-  const list = el("div.ice-findings", { tabindex: -1 });
+  const list = el("div.findings", { tabindex: -1 });
   const folded = new Set(); // codes of the groups that are shut
 
-  const sign = (severity) => el(`span.ice-sign.ice-is-${severity}`, { role: "img", ariaLabel: SEVERITIES[severity] });
+  const sign = (severity) => el(`span.sign.is-${severity}`, { role: "img", ariaLabel: SEVERITIES[severity] });
 
   function drawBar() {
     const { counts = {}, covered: words, left } = model.problems;
@@ -32,13 +32,13 @@ export function problemsView(model) {
     const { node } = model.selection;
     const act = ({ title, selection }) => button(title, () => go(selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` });
     return el(
-      "li.ice-finding",
+      "li.finding",
       { ariaCurrent: actions.some(({ selection }) => selection.node === node) || null },
       el("div", text),
-      el("div.ice-evidence", evidence),
-      el("div.ice-where", where),
-      el("div.ice-evidence", since && `since ${since}`),
-      el("div.ice-acts", actions.map(act)),
+      el("div.evidence", evidence),
+      el("div.where", where),
+      el("div.evidence", since && `since ${since}`),
+      el("div.acts", actions.map(act)),
     );
   }
   function go(selection) {
@@ -51,12 +51,12 @@ export function problemsView(model) {
     const seen = items.filter((item) => shown.includes(item.severity));
     if (!seen.length && !shown.includes(severity)) return [];
     const group = el(
-      "details.ice-finding-group",
+      "details.finding-group",
       { open: !folded.has(code), ontoggle: () => (group.open ? folded.delete(code) : folded.add(code)) },
-      el("summary", { "data-key": code }, sign(severity), el("strong", title), el("span.ice-badge", count(all))),
-      el("div.ice-advice", advice),
+      el("summary", { "data-key": code }, sign(severity), el("strong", title), el("span.badge", count(all))),
+      el("div.advice", advice),
       el("ul", seen.map(drawItem)),
-      el("div.ice-advice", more),
+      el("div.advice", more),
     );
     return group;
   }
@@ -64,7 +64,7 @@ export function problemsView(model) {
   function drawList() {
     const { groups = [], nothing = "Looking …" } = model.problems;
     const parts = groups.flatMap(drawGroup);
-    fill(list, parts[0] ? parts : el("div.ice-empty", nothing));
+    fill(list, parts[0] ? parts : el("div.empty", nothing));
   }
   function follow() {
     drawList();
@@ -75,6 +75,6 @@ export function problemsView(model) {
 
   model.follow(["problems", "severities", "busy"], drawBar);
   model.follow(["problems", "severities"], drawList);
-  model.listen(["selection"], follow);
-  return el("section.ice-problems", { ariaLabel: "Problems" }, el("div.ice-problem-bar", sums, covered, all), list);
+  model.listen("selection", follow);
+  return el("section.problems", { ariaLabel: "Problems" }, el("div.problem-bar", sums, covered, all), list);
 }

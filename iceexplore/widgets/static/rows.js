@@ -14,13 +14,13 @@ const SPEAK = { carried: "carried over", pruned: "skipped" };
 // The sign of a mark, in its colour.
 export function markSign(styles, mark, props) {
   const style = styles["mark:" + mark];
-  return colour(el("span.ice-mark", { title: style.title, ...props }, style.sign), style);
+  return colour(el("span.mark", { title: style.title, ...props }, style.sign), style);
 }
 
 // `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
 export function rowsView(model, { styles, label, on }) {
-  const sheet = el("div.ice-sheet", { role: "none" });
-  const box = el("div.ice-tree", { role: "tree", ariaLabel: label, ...UNSTOPPED }, sheet);
+  const sheet = el("div.sheet", { role: "none" });
+  const box = el("div.tree", { role: "tree", ariaLabel: label, ...UNSTOPPED }, sheet);
   // Id -> what is in the page: { element, said, looked }.
   const drawn = new Map();
   const state = { rows: [], selected: null, hits: new Set() };
@@ -95,9 +95,9 @@ export function rowsView(model, { styles, label, on }) {
     const notes = [note, reason].filter(Boolean).join(" · ");
     const pale = marks.includes("carried") || marks.includes("pruned");
     return [
-      el("span.ice-twisty", { ariaHidden: true }),
+      el("span.twisty", { ariaHidden: true }),
       icon(styles, kind),
-      el("span.ice-words", el("span.ice-label", { class: kind === "more" ? "ice-more" : pale && "ice-carried" }, label), notes && el("span.ice-note", notes)),
+      el("span.words", el("span.label", { class: kind === "more" ? "more" : pale && "carried" }, label), notes && el("span.note", notes)),
       ...marks.map((mark) => markSign(styles, mark, { role: "img", ariaLabel: SPEAK[mark] ?? mark })),
     ];
   }

@@ -51,7 +51,7 @@ function staticModel(saved) {
       if (id !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(id)])]);
       const detail = saved.details[id];
       const node = traits.nodes[id];
-      set("detail", detail ?? { id, kind: node?.kind ?? "", kind_title: "Not in this page", title: node?.label ?? id, facts: [], tables: [] });
+      set("detail", detail ?? { id, kind: node?.kind ?? "", kind_title: "Not in this page", title: node?.label ?? id });
       // a table in which the node is a row stays: its row was opened, or that of another of its nodes
       const { detail: page } = traits.pages;
       const opened = page && (traits.query.detail?.node === id || page.of !== before.node);

@@ -3,7 +3,7 @@
 
 import { blocks } from "./blocks.js";
 import { check, copier, formOf, menuOf, tabsOf } from "./controls.js";
-import { button, clamp, el, fill, keepFocus, link, listen, options, random, timer } from "./dom.js";
+import { button, clamp, el, fill, keepFocus, link, listen, options, random, select, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { mapView } from "./map.js";
 
@@ -15,9 +15,9 @@ const ask = (model, want, more) => model.askEach("scan_ask", { ...more, want });
 
 // The box and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
 function filterBox(model, id, submit) {
-  const input = el("input.ice-input.ice-scan-input", { role: "combobox", ariaLabel: "Filter", ariaAutoComplete: "list", "aria-controls": `${id}-list`, "aria-describedby": `${id}-fault`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "Filter: which rows?" });
-  const list = el("ul.ice-scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
-  const fault = el("pre.ice-scan-fault", { id: `${id}-fault`, role: "status" });
+  const input = el("input.input.scan-input", { role: "combobox", ariaLabel: "Filter", ariaAutoComplete: "list", "aria-controls": `${id}-list`, "aria-describedby": `${id}-fault`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "Filter: which rows?" });
+  const list = el("ul.scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
+  const fault = el("pre.scan-fault", { id: `${id}-fault`, role: "status" });
   let asked = 0; // the question whose answer is the list; none while it is shut
   let at = -1; // the choice that Enter takes, once there are choices
   const wait = timer(model);
@@ -83,12 +83,12 @@ function filterBox(model, id, submit) {
     },
     blur: close,
   });
-  model.follow(["scan_filter"], () => {
+  model.follow("scan_filter", () => {
     if (input.value.trim() !== model.scan_filter) input.value = model.scan_filter;
     close();
   });
   model.listen(["scan_hint", "scan_plan"], draw);
-  return { element: el("div.ice-combo", input, el("div.ice-scan-pop", fault, list)), value: () => input.value };
+  return { element: el("div.combo", input, el("div.scan-pop", fault, list)), value: () => input.value };
 }
 
 export function scanView(model) {
@@ -97,26 +97,26 @@ export function scanView(model) {
   const there = () => plan().of !== undefined;
   const follow = (names, draw) => model.follow(names, () => keepFocus(root, draw, planner));
   const box = filterBox(model, id, submit);
-  const summary = el("summary.ice-button");
-  const names = el("div.ice-menu-list");
-  const columns = menuOf(summary, { class: "ice-scan-columns" }, names);
+  const summary = el("summary.button");
+  const names = el("div.menu-list");
+  const columns = menuOf(summary, { class: "scan-columns" }, names);
   const groups = check("Row groups", (on) => model.put("scan_row_groups", on), {}, "Opens the footers of the files that are left");
-  const tries = el("select.ice-select.ice-scan-tries", { ariaLabel: "Examples and recent filters", onchange: () => submit(tries.value) });
-  const planner = button("Plan", () => submit(box.value()), { class: "ice-primary" });
-  const answer = el("div.ice-scan-answer");
+  const tries = select("Examples and recent filters", () => submit(tries.value), null, { class: "scan-tries" });
+  const planner = button("Plan", () => submit(box.value()), { class: "primary" });
+  const answer = el("div.scan-answer");
   const map = mapView(model, { prefix: "scan_", label: "What is read and what is skipped" });
-  const empty = el("div.ice-scan-empty");
-  const told = el("div.ice-scan-why", { tabindex: 0 });
+  const empty = el("div.scan-empty");
+  const told = el("div.scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
-  const pane = el("div.ice-scan-pane", { role: "tabpanel", id: `${id}-pane` }, told, grid.element, finder);
+  const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, told, grid.element, finder);
   const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.put("scan_tab", key));
   const root = el(
-    "section.ice-scan",
+    "section.scan",
     { ariaLabel: "Scan lab" },
-    el("div.ice-scan-top", el("div.ice-scan-line", box.element, planner), el("div.ice-scan-line.ice-scan-how", tries, columns, groups)),
+    el("div.scan-top", el("div.scan-line", box.element, planner), el("div.scan-line.scan-how", tries, columns, groups)),
     answer,
-    el("div.ice-scan-panes", el("div.ice-scan-left", map, empty), el("div.ice-scan-side", tabs.element, pane)),
+    el("div.scan-panes", el("div.scan-left", map, empty), el("div.scan-side", tabs.element, pane)),
   );
 
   function submit(text) {
@@ -132,7 +132,7 @@ export function scanView(model) {
     groups.firstChild.checked = model.scan_row_groups;
     const group = (label, texts) => el("optgroup", { label }, options(texts.map((text) => [text, text])));
     fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.scan_recent), group("Examples", filters));
-    const chips = filters.map((text) => el("button.ice-chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
+    const chips = filters.map((text) => el("button.chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
     fill(empty, blocks(model, words), chips);
   }
   function drawAnswer() {
@@ -140,10 +140,10 @@ export function scanView(model) {
     const count = model.scan_count;
     map.hidden = !there();
     empty.hidden = there();
-    if (!there()) return fill(answer, error && el("pre.ice-scan-fault", { role: "alert" }, error));
+    if (!there()) return fill(answer, error && el("pre.scan-fault", { role: "alert" }, error));
     fill(
       answer,
-      el("div.ice-scan-said", el("h3", headline), el("span.ice-note", took), el("span.ice-scan-acts", button("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python))),
+      el("div.scan-said", el("h3", headline), el("span.note", took), el("span.scan-acts", button("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python))),
       el("div", { role: "status" }, count.of === of && count.text),
       blocks(model, said),
     );
@@ -163,7 +163,7 @@ export function scanView(model) {
     const advice = model.scan_advice.of === plan().of ? model.scan_advice : {};
     if (advice.blocks) return blocks(model, advice.blocks);
     const again = advice.cancelled && ["Cancelled. ", link("Try again", () => ask(model, "advice"))];
-    return el("div.ice-evidence", again || "Reading the statistics of every manifest …");
+    return el("div.evidence", again || "Reading the statistics of every manifest …");
   }
 
   follow(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
@@ -176,15 +176,15 @@ export function scanView(model) {
 
 // Where a row is, what deleted it, in which snapshot.
 function rowFinder(model) {
-  const column = el("select.ice-select", { ariaLabel: "Column" });
-  const value = el("input.ice-input", { ariaLabel: "Value", placeholder: "value" });
+  const column = select("Column");
+  const value = el("input.input", { ariaLabel: "Value", placeholder: "value" });
   const history = check("removed files too");
   const found = el("div", { role: "status" });
   const find = () => value.value && ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
-  model.follow(["scan_examples"], () => {
+  model.follow("scan_examples", () => {
     const { columns = [] } = model.scan_examples;
     fill(column, columns.map(([name, type]) => el("option", { value: name, title: type, selected: name === column.value }, name)));
   });
-  model.follow(["scan_found"], () => fill(found, blocks(model, model.scan_found.blocks)));
-  return el("div.ice-scan-why", formOf(".ice-scan-form", find, column, "=", value, history, button("Find", null, { type: "submit", class: "ice-primary" })), found);
+  model.follow("scan_found", () => fill(found, blocks(model, model.scan_found.blocks)));
+  return el("div.scan-why", formOf(".scan-form", find, column, "=", value, history, button("Find", null, { type: "submit", class: "primary" })), found);
 }

@@ -13,16 +13,16 @@ const LOST = { text: "The kernel has ended, or was restarted.", advice: "What ha
 const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
 
 export function shell({ model, el: host }, view) {
-  const title = el("h2.ice-table-name", { tabindex: -1 });
-  const badges = el("span.ice-badges");
-  const busy = el("span.ice-busy-text", { role: "status", ariaLive: "polite" });
-  const stop = el("button.ice-button", { onclick: () => shared.put("cancelled", shared.cancelled + 1) }, "Cancel");
-  const error = el("div.ice-error", { role: "alert" });
+  const title = el("h2.table-name", { tabindex: -1 });
+  const badges = el("span.badges");
+  const busy = el("span.busy-text", { role: "status", ariaLive: "polite" });
+  const stop = el("button.button", { onclick: () => shared.put("cancelled", shared.cancelled + 1) }, "Cancel");
+  const error = el("div.error", { role: "alert" });
   const root = el(
-    "div.ice-widget",
+    "div.widget",
     // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
     { dir: "ltr", "data-lm-suppress-shortcuts": "true" },
-    el("header.ice-top", el("div.ice-line-one", title, badges, el("div.ice-busy", busy, stop))),
+    el("header.top", el("div.line-one", title, badges, el("div.busy", busy, stop))),
     error,
   );
   let waiting = null;
@@ -59,7 +59,8 @@ export function shell({ model, el: host }, view) {
       model.on(event, run);
       ends.push(() => model.off(event, run));
     },
-    listen: (names, run) => names.forEach((name) => shared.on("change:" + name, run)),
+    // Of one trait, or of several.
+    listen: (names, run) => [names].flat().forEach((name) => shared.on("change:" + name, run)),
     // Runs now, and whenever one of them changes.
     follow(names, run) {
       run();
@@ -70,7 +71,7 @@ export function shell({ model, el: host }, view) {
   const shared = new Proxy(own, { get: (_, name) => own[name] ?? model.get(name) });
   function drawTop() {
     title.textContent = shared.title;
-    fill(badges, shared.badges.map((text) => el("span.ice-badge", text)));
+    fill(badges, shared.badges.map((text) => el("span.badge", text)));
   }
   function drawBusy() {
     const text = silent ? "" : shared.busy;
@@ -132,8 +133,8 @@ export function shell({ model, el: host }, view) {
   const visited = () => Date.now() - sign > REST && seek();
   root.append(view(shared));
   shared.follow(["title", "badges"], drawTop);
-  shared.follow(["busy"], drawBusy);
-  shared.follow(["error"], drawError);
+  shared.follow("busy", drawBusy);
+  shared.follow("error", drawError);
   shared.listen(["busy", "error", "answered"], answered);
   shared.on("msg:custom", answered);
   // Something happened to the line to Python: is somebody there?

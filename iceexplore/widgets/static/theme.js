@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 
 const DARK = "(prefers-color-scheme: dark)";
 const CONTRAST = "(prefers-contrast: more)";
-const COLOURS = ["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen"];
+const COLOURS = "paper panel hover ink muted line accent chosen".split(" ");
 
 // Light or dark, as the page has it: JupyterLab and Notebook, VS Code, documentation sites and Colab, then as its text is:
 // a page need not do as the system would like.

@@ -1,7 +1,7 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
 import { blocks } from "./blocks.js";
-import { choose, clamp, count, el, enable, fill, keepFocus, options, ours, signButton, timer } from "./dom.js";
+import { choose, clamp, count, el, enable, fill, keepFocus, ours, select, signButton, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { paintHistory } from "./history.js";
 import { framed, inks, stretch } from "./theme.js";
@@ -15,30 +15,29 @@ const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
 const SPEEDS = [[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]];
 
 export function timelineView(model) {
-  const section = (...parts) => el("section.ice-timeline", { ariaLabel: "Timeline" }, parts);
+  const section = (...parts) => el("section.timeline", { ariaLabel: "Timeline" }, parts);
   const all = model.snapshots;
-  if (!all.length) return section(el("div.ice-empty", "No snapshots yet: nothing has been committed."));
+  if (!all.length) return section(el("div.empty", "No snapshots yet: nothing has been committed."));
   const styles = model.styles;
   const final = all.length - 1;
   const height = FLAGS + MAIN + SIDE * Math.max(0, ...new Set(all.map((s) => s.lane))) + 4;
 
-  const canvas = el("canvas.ice-line-canvas", { ariaHidden: true });
-  const line = el("div.ice-axis", { role: "slider", tabindex: 0, ariaLabel: "Snapshot", ariaValueMin: 1, ariaValueMax: all.length, style: { height: `${height}px` }, onkeydown: keys }, canvas);
-  const select = (label, pairs, onchange) => el("select.ice-select", { ariaLabel: label, title: label, onchange }, options(pairs));
+  const canvas = el("canvas.line-canvas", { ariaHidden: true });
+  const line = el("div.axis", { role: "slider", tabindex: 0, ariaLabel: "Snapshot", ariaValueMin: 1, ariaValueMax: all.length, style: { height: `${height}px` }, onkeydown: keys }, canvas);
   const back = signButton("‹", "Earlier snapshot", () => go(at() - 1, true));
   const player = signButton("▶", "Play through the history", () => play(!playing));
   const next = signButton("›", "Later snapshot", () => go(at() + 1, true));
-  const speed = select("Speed", SPEEDS);
-  const said = el("div.ice-when");
+  const speed = select("Speed", null, SPEEDS);
+  const said = el("div.when");
   const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!picking()), { ariaPressed: false });
-  const scale = select("Scale", SCALES, () => model.put("scale", scale.value));
-  const measure = select("Height", MEASURES, () => model.put("measure", measure.value));
-  const zooms = el("span.ice-group", { hidden: all.length < 24 }, signButton("−", "Zoom out", () => zoom(0.5)), signButton("+", "Zoom in", () => zoom(2)), signButton("Fit", "Fit: show all of it", () => zoom(0)));
-  const legend = el("div.ice-line-legend");
-  const result = el("div.ice-compared", { role: "status" });
+  const scale = select("Scale", () => model.put("scale", scale.value), SCALES);
+  const measure = select("Height", () => model.put("measure", measure.value), MEASURES);
+  const zooms = el("span.group", { hidden: all.length < 24 }, signButton("−", "Zoom out", () => zoom(0.5)), signButton("+", "Zoom in", () => zoom(2)), signButton("Fit", "Fit: show all of it", () => zoom(0)));
+  const legend = el("div.line-legend");
+  const result = el("div.compared", { role: "status" });
   const clear = signButton("×", "End the comparison", () => choose(model, { against: "" }));
-  const foot = el("div.ice-line-foot", legend, result, clear);
-  const tools = el("div.ice-line-tools", back, player, next, speed, said, el("span.ice-group.ice-end", zooms, comparing, scale, measure));
+  const foot = el("div.line-foot", legend, result, clear);
+  const tools = el("div.line-tools", back, player, next, speed, said, el("span.group.end", zooms, comparing, scale, measure));
   speed.value = 1200;
   for (const one of [player, comparing]) enable(one, final > 0);
 
@@ -99,9 +98,9 @@ export function timelineView(model) {
     said.classList.toggle("ice-hovered", hovered >= 0);
     if (!all[i]) return fill(said);
     const { id, refs, words } = all[i];
-    const badge = (text) => el("span.ice-badge", { title: text }, text);
+    const badge = (text) => el("span.badge", { title: text }, text);
     said.title = [words, id, ...refs].join("\n");
-    fill(said, el("span.ice-count", `${count(i + 1)}/${count(all.length)}`), refs.slice(0, 3).map(badge), refs.length > 3 && badge(`+${refs.length - 3}`), el("span.ice-words-line", words));
+    fill(said, el("span.count", `${count(i + 1)}/${count(all.length)}`), refs.slice(0, 3).map(badge), refs.length > 3 && badge(`+${refs.length - 3}`), el("span.words-line", words));
   }
   function draw() {
     const [now, other] = [at(), picked("against")];
@@ -240,8 +239,8 @@ export function timelineView(model) {
   });
 
   model.follow(["scale", "measure"], scaled);
-  model.listen(["selection"], chosen);
-  model.listen(["comparison"], draw);
-  model.listen(["cancelled"], () => play(false));
+  model.listen("selection", chosen);
+  model.listen("comparison", draw);
+  model.listen("cancelled", () => play(false));
   return section(tools, line, foot);
 }

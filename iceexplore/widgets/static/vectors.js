@@ -9,14 +9,14 @@ const HEIGHT = 132; // px that the picture takes at most
 const LISTS = { positions: "Positions", runs: "Runs", all: "All deletes of the snapshot" };
 
 export function vectorsView(model) {
-  const head = el("div.ice-vector-head");
-  const canvas = el("canvas.ice-cells", { role: "img" });
-  const legend = el("div.ice-cell-said");
-  const picture = el("div.ice-vector-picture", canvas, legend);
-  const facts = el("div.ice-vector-facts");
-  const tabs = el("div.ice-group", { role: "group", ariaLabel: "Table" });
+  const head = el("div.vector-head");
+  const canvas = el("canvas.cells", { role: "img" });
+  const legend = el("div.cell-said");
+  const picture = el("div.vector-picture", canvas, legend);
+  const facts = el("div.vector-facts");
+  const tabs = el("div.group", { role: "group", ariaLabel: "Table" });
   const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
-  const box = el("section.ice-vectors", { ariaLabel: "Deletes" }, head, picture, facts, el("div.ice-vector-tabs", tabs), tables.positions.element, tables.deletes.element);
+  const box = el("section.vectors", { ariaLabel: "Deletes" }, head, picture, facts, el("div.vector-tabs", tabs), tables.positions.element, tables.deletes.element);
   // In a frame of its own: the picture has another height then, and a box must not change while its size is told.
   const repaint = framed(model, paint);
   const colours = inks(model, picture, repaint, repaint);
@@ -63,10 +63,10 @@ export function vectorsView(model) {
     keep(() => {
       fill(
         head,
-        headline && el("div.ice-title", icon(model.styles, kind, 20), el("div.ice-name", el("span.ice-kind", title), el("strong", headline))),
-        of && el("div.ice-path", of),
-        notes.map((text) => el("div.ice-evidence", text)),
-        paths[0] && el("label.ice-evidence", "Data file ", el("select.ice-select.ice-wide-select", { onchange: (event) => ask({ path: event.target.value }) }, paths.map(([value, n, name]) => el("option", { value, selected: value === path }, `${count(n)} in ${name}`)))),
+        headline && el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", title), el("strong", headline))),
+        of && el("div.path", of),
+        notes.map((text) => el("div.evidence", text)),
+        paths[0] && el("label.evidence", "Data file ", el("select.select.wide-select", { onchange: (event) => ask({ path: event.target.value }) }, paths.map(([value, n, name]) => el("option", { value, selected: value === path }, `${count(n)} in ${name}`)))),
       );
       picture.hidden = !shown;
       fill(facts, blocks(model, said), unread && button(unread, () => ask({ path, footer: true })));
@@ -124,6 +124,6 @@ export function vectorsView(model) {
   sight.observe(box);
   model.end(() => sight.disconnect());
   model.follow(["vector", "vector_of"], draw);
-  model.listen(["selection"], look);
+  model.listen("selection", look);
   return box;
 }
