@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,22 @@ def tops(page: Any) -> list[float]:
 def test_no_text_leaves_its_cell(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     assert widget.settle(60)
-    page = widget.pages["detail"]
-    rows = [["m" * (18 + i) for _ in page["shown"]] for i in range(12)]
-    widget.pages = {"detail": {**page, "rows": rows, "nodes": [None] * len(rows), "total": len(rows)}}
     with bare_page(browser, widget) as bare:
         seen = """(all) => all.filter((one) => one.scrollWidth > one.clientWidth)
             .map((one) => getComputedStyle(one).overflow + " " + getComputedStyle(one).textOverflow)"""
-        cut = bare.page.locator(".ice-table :is(td, th)").evaluate_all(seen)
-        assert len(cut) > 5 and set(cut) == {"clip ellipsis"}
+        page = widget.pages["detail"]
+
+        def cut(text: Callable[[int], str]) -> list[str]:
+            rows = [[text(i) for _ in page["shown"]] for i in range(12)]
+            widget.pages = {"detail": {**page, "rows": rows, "nodes": [None] * len(rows), "total": len(rows)}}
+            bare.push()
+            assert bare.page.locator(".ice-table tbody tr").count() == 12
+            found: list[str] = bare.page.locator(".ice-table tbody > tr > *").evaluate_all(seen)
+            return found
+
+        assert cut(lambda i: f"{'8' * 40}-{i:05}.parquet") == [], "of a file's name the end is in sight"
+        wide = cut(lambda i: "m" * (18 + i))
+        assert len(wide) > 5 and set(wide) == {"clip ellipsis"}
 
 
 def test_what_a_filter_cannot_take_is_said_beside_it(browser: Any) -> None:

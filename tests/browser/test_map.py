@@ -151,7 +151,9 @@ def test_by_mouse(browser: Any) -> None:
         assert where(bare, "table")["x"] < left
 
         # the same as a list
+        assert by_name(bare, "Zoom into the tree").is_visible()
         by_name(bare, "Show as a list").click()
+        assert not by_name(bare, "Zoom into the tree").is_visible()
         page.locator(f".ice-row[data-id='{first}'] .ice-twisty").click()
         bare.idle()
         assert first not in widget.expanded

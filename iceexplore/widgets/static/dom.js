@@ -122,7 +122,7 @@ export const clamp = (low, n, high) => Math.max(low, Math.min(n, high));
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 // Characters that a cell shows of a location.
-const WIDE = 36;
+const WIDE = 33;
 
 // Of a long location, and of a file's name, the end says more than the beginning.
 export const tail = (value) => (value.length > WIDE && /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i.test(value) ? "…" + value.slice(1 - WIDE) : value);
