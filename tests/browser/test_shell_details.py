@@ -157,8 +157,14 @@ def test_each_part_has_the_same_room(browser: Any) -> None:
         commit = shown(bare, "commit")
         button = page.locator(".ice-commit-form > .ice-go").bounding_box()
         assert button["y"] + button["height"] <= commit["y"] + commit["height"]
-        tree = page.locator(".ice-side:visible").bounding_box()
+        tree = page.locator(".ice-side:visible").first.bounding_box()
         assert tree["y"] + tree["height"] <= commit["y"] + commit["height"]
+        button = page.locator(".ice-commit-form > .ice-go")
+        button.click()
+        page.locator(".ice-side").nth(1).wait_for()
+        page.set_viewport_size({"width": 700, "height": 1000})
+        assert {shown(bare, part)["height"] for part in parts} == {820}, "in a narrow cell, too"
+        assert shown(bare, "scan") and page.locator(".ice-scan").bounding_box()["height"] == 820
 
 
 def test_right_to_left_narrow_and_forced_colours(browser: Any) -> None:
