@@ -42,8 +42,8 @@ def made() -> Iterator[Callable[..., Any]]:
         widget.close()
 
 
-def workers() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("iceexplore-widget")]
+def workers() -> set[threading.Thread]:
+    return {t for t in threading.enumerate() if t.name.startswith("iceexplore-widget")}
 
 
 def test_a_shared_selection_goes_both_ways(table: ix.Table, made: Any) -> None:
@@ -286,13 +286,15 @@ def test_what_is_closed_keeps_no_tables(table: ix.Table) -> None:
 
 
 def test_no_thread_stays_when_nothing_is_read(table: ix.Table, made: Any) -> None:
+    before = workers()  # of widgets that other tests made and did not settle
     explorer = made(Explorer, table)
     explorer.select("table")
+    assert workers() - before
     assert explorer.settle(60)
     end = time.monotonic() + 10
-    while workers() and time.monotonic() < end:
+    while workers() - before and time.monotonic() < end:
         time.sleep(0.01)
-    assert workers() == []
+    assert workers() <= before
 
 
 @pytest.fixture
