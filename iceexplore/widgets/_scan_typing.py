@@ -75,10 +75,11 @@ class ScanTyping(ScanPlans):
             from iceexplore.planning import Completion, complete_filter, make_filter
 
             state = self._state_at(snapshot)
-            error, found = "", Completion(at, at, ())
+            place = _characters(text, at)
+            error, found = "", Completion(place, place, ())
             try:
                 values = self._examples_of(snapshot, state).values
-                found = complete_filter(state.schema, text, at, lambda i: values.get(i, ()))
+                found = complete_filter(state.schema, text, place, lambda i: values.get(i, ()))
                 if text.strip():
                     make_filter(state.metadata, state.schema, text)
             except OptionError as fault:
@@ -86,8 +87,9 @@ class ScanTyping(ScanPlans):
             choices = [[json_safe(c.text), signs(c.note), json_safe(_put(text, found, c.text))] for c in found.choices]
             unfinished = "the text ends" in error.partition("\n")[0]
             words = {"error": signs_of_lines(error[:_LONGEST]), "unfinished": unfinished}
-            place = {"n": number, "text": text, "at": at, "start": found.start, "end": found.end}
-            return {**place, "choices": choices, **words}
+            start, end = (_units(text[:to]) for to in (found.start, found.end))
+            asked = {"n": number, "text": text, "at": at, "start": start, "end": end}
+            return {**asked, "choices": choices, **words}
 
         def show(hint: dict[str, Any]) -> None:
             self.scan_hint = hint
@@ -130,3 +132,14 @@ def _put(text: str, found: Completion, choice: str) -> str:
     before, after = text[: found.start], text[found.end :]
     first = "" if not before or before[-1].isspace() or before.endswith("(") else " "
     return first + choice + ("" if choice.endswith("(") or after.startswith(" ") else " ")
+
+
+def _units(text: str) -> int:
+    """How long a text is to a browser, which counts an emoji twice."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _characters(text: str, units: int) -> int:
+    """How many characters stand before a place in a text, as a browser counts it."""
+    before = text.encode("utf-16-le", "surrogatepass")[: 2 * max(0, units)]
+    return len(before.decode("utf-16-le", "surrogatepass"))

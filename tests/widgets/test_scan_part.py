@@ -404,6 +404,12 @@ def test_what_is_typed(lab: ScanLab) -> None:
     settled(lab)
     assert lab.scan_hint["error"] == ""
     assert lab.scan_filter == FILTER, "what is typed is not planned"
+    text = "start_station = '😀😀' and tri > 5"  # the cursor is behind "tri", as a browser counts
+    lab.scan_draft = {"n": 10, "text": text, "at": 30}
+    settled(lab)
+    hint = lab.scan_hint
+    assert [hint[key] for key in ("at", "start", "end")] == [30, 27, 30]
+    assert ["trip_id", "long", "trip_id"] in hint["choices"]
 
 
 def test_examples(lab: ScanLab, table: ix.Table) -> None:
