@@ -295,6 +295,12 @@ def bad_number(bare: Any) -> None:
     bare.idle()
     assert bare.widget.commit_refused == {} and bare.widget.commit_line["at"] == done + 1
     assert "s.append(3, rows=1000)" in bare.widget.commit_line["code"]
+    bare.page.locator("[data-field=operation]").select_option("evolve_schema")
+    bare.idle()
+    bare.page.locator("[data-field=type]:visible").focus()
+    bare.press("Enter")
+    assert bare.widget.commit_line["at"] == done + 2
+    assert bare.page.evaluate("document.activeElement.dataset.field") == "type", "though the fields are others now"
 
 
 def test_what_is_clicked_while_python_is_busy_is_all_done(browser: Any) -> None:

@@ -74,12 +74,13 @@ export function enable(button, on) {
 export const focusedIn = (box) => (box.contains(document.activeElement) ? document.activeElement : null);
 
 // Draws what is in a box anew. Where that takes away or hides what has the focus, it goes to what stands there now under
-// the same name (its data-key, what it is called, or its text), else to `next` (or what that gives), not to the page.
+// the same name (its data-key, what it is called, its id, or its text), else to `next` (or what that gives), not to the
+// page.
 export function keepFocus(box, draw, next = box) {
   const held = focusedIn(box);
   draw();
   if (!held || held.getClientRects().length) return;
-  const name = (one) => one.dataset.key ?? one.ariaLabel ?? one.textContent;
+  const name = (one) => one.dataset.key ?? one.ariaLabel ?? (one.id || one.textContent);
   const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) => one.getClientRects().length);
   const named = seen.find((one) => name(one) === name(held));
   named?.focus({ preventScroll: true });
