@@ -242,6 +242,7 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
         assert widget.evaluate("(e) => e.scrollWidth <= e.clientWidth"), key
         assert lab(page).locator(".ice-scan-pane > *:visible").bounding_box()["height"] > 30
     assert lab(page).locator("[role=combobox]").input_value() == FILTER
+    what_comes_late_is_not_shown_elsewhere(shown)
     # 1.4.10: at 320 pixels, which is 400 %, no head runs into the next one, and what was left out is told in full
     page.set_viewport_size({"width": 320, "height": 1000})
     cut = page.locator(".ice-levels :is(thead th, .ice-note)").evaluate_all(
@@ -253,6 +254,25 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
     assert lab(page).locator("[role=combobox]").input_value() == "trip_id = 95"
     assert lab(page).locator("h3").inner_text().startswith("Reads 1 of 12")
     assert shown.end() == {"observers": 0, "listeners": 0, "model": 0}
+
+
+def what_comes_late_is_not_shown_elsewhere(shown: BarePage) -> None:
+    """Whoever goes to a table, and back before it has come, sees that to which they have come back."""
+    page, panel = shown.page, lab(shown.page).locator(".ice-scan-pane .ice-panel")
+    tab(page, "head").click()
+    shown.idle()
+    heads = panel.locator("thead").inner_text()
+    for cancelled in (False, True):
+        # Python is busy
+        page.evaluate("() => { ice.save = ice.model.save_changes; ice.model.save_changes = () => {}; }")
+        tab(page, "tasks").click()
+        if cancelled:
+            page.evaluate("ice.update({ cancelled: ice.state.cancelled + 1 })")
+            assert panel.inner_text() == "Cancelled. Try again"
+        tab(page, "head").click()
+        page.evaluate("() => { ice.model.save_changes = ice.save; ice.model.save_changes(); }")
+        shown.idle()
+        assert panel.locator("thead").inner_text() == heads, cancelled
 
 
 def test_a_long_name_leaves_room_for_the_other_examples(browser: Any) -> None:

@@ -71,10 +71,12 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   }
 
   // Once: what could not be read is not asked for again, and what another view has asked for stays sorted and filtered.
+  // What is there need not be what comes, or be shown: another table may have been asked for.
   function look(of, table) {
     if (same(looked, [of, table])) return;
     looked = [of, table];
-    if (sent().of !== of || sent().table !== table) show(of, table);
+    const now = current();
+    if (!page.of || now.of !== of || now.table !== table) show(of, table);
   }
 
   // The table ----------------------------------------------------------------------------------------------------------
