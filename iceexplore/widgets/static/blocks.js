@@ -31,7 +31,7 @@ export function blocks(model, list = []) {
 }
 
 // Lengths after one another; the numbers stand beside them as text.
-export function bars(parts) {
+function bars(parts) {
   let x = 0;
   const one = ([kind, long]) => svg("rect." + kind, { x: (x += long) - long, width: long && Math.max(0.6, long), height: 6 });
   return svg("svg.bars", { viewBox: "0 0 100 6", preserveAspectRatio: "none", ariaHidden: true }, parts.map(([kind, share]) => one([kind, share * 100])));
