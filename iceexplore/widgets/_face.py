@@ -232,7 +232,9 @@ class Face(anywidget.AnyWidget):
         def on_asked(change: Any) -> None:
             nonlocal last
             asked = dict(change["new"])
-            missed = [one for one in asked.pop("earlier", []) if isinstance(one.get("n"), int) and one["n"] > last]
+            told = asked.pop("earlier", [])
+            dicts = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+            missed = [one for one in dicts if isinstance(one.get("n"), int) and one["n"] > last]
             last = asked["n"] if isinstance(asked.get("n"), int) else last
             for one in [*missed, asked]:
                 heard(one)

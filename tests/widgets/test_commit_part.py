@@ -652,6 +652,10 @@ def test_nonsense_is_refused_beside_the_form(lab: Any) -> None:
         assert widget.error == {}, asked
         assert widget.commit_refused["text"], asked
         assert (widget.commit_line, widget.commit_after_nodes) == before
+    for n, earlier in enumerate([7, "abc", None, {"n": 1}, [1, "x", {"n": "y"}, {}]]):
+        widget.commit_asked = {"do": "show", "n": n + 200, "earlier": earlier}
+        assert widget.settle(60)
+        assert (widget.error, widget.commit_refused, widget.commit_line) == ({}, {}, before[0]), earlier
     apply(widget, "append")
     assert widget.commit_refused == {} and widget.commit_line["at"] == 1
 
