@@ -62,7 +62,7 @@ class ScanPart(ScanTyping):
         What else the browser asks for: ``n``, counted up; ``want``: "examples", "advice", "count", or "rows" with
         ``column``, ``value``, ``history``; ``earlier``: what it asked before, which may not have come. Answers are in
         `scan_examples`, `scan_advice`, `scan_count`, `scan_found`. The advice has ``of``, the plan's number, and
-        ``blocks`` once it is known, or ``cancelled``.
+        ``blocks`` once it is known, or ``missed``: why it does not come.
     scan_recent
         The last filters that were planned, the newest first.
     scan_tab
@@ -241,7 +241,7 @@ class ScanPart(ScanTyping):
     def _on_cancelled(self, change: Any) -> None:
         super()._on_cancelled(change)
         if self.scan_advice and "blocks" not in self.scan_advice:
-            self.scan_advice = {**self.scan_advice, "cancelled": True}
+            self.scan_advice = {**self.scan_advice, "missed": "Cancelled."}
         if self._scan_visible() and self.scan_why.get("id", "") != self.selection["node"]:
             self._explain()
 
@@ -258,17 +258,26 @@ class ScanPart(ScanTyping):
         found, known = self._scan, self.scan_advice
         if self.scan_tab != "advice" or found is None:
             return
-        if known.get("of") != found.number or not ("blocks" in known or "cancelled" in known):
+        if known.get("of") != found.number:
             self._ask_advice({})
 
     def _ask_advice(self, ask: Mapping[str, Any]) -> None:
         found = self._current()
 
-        def show(blocks: list[Block]) -> None:
+        def look() -> list[Block] | Exception:
+            try:
+                return advice_sent(found.plan.advice())
+            except Exception as error:
+                return error
+
+        def show(blocks: list[Block] | Exception) -> None:
+            if isinstance(blocks, Exception):
+                self.scan_advice = {"of": found.number, "missed": "It could not be read."}
+                raise blocks
             self.scan_advice = {"of": found.number, "blocks": blocks}
 
         self.scan_advice = {"of": found.number}
-        self._do("scan-advice", "Looking for what would help", lambda: advice_sent(found.plan.advice()), show)
+        self._do("scan-advice", "Looking for what would help", look, show)
 
     def _ask_count(self, ask: Mapping[str, Any]) -> None:
         from iceexplore.reading import count_rows

@@ -217,7 +217,7 @@ def test_by_keys_alone(shown: BarePage) -> None:
     box.focus()
     press("Enter")  # the same plan again
     assert "ranges of files" in pane.inner_text()
-    shown.widget.scan_advice = {"of": shown.widget.scan_plan["of"], "cancelled": True}
+    shown.widget.scan_advice = {"of": shown.widget.scan_plan["of"], "missed": "Cancelled."}
     shown.push()
     page.get_by_role("button", name="Try again").focus()
     press("Enter")

@@ -477,8 +477,27 @@ def test_typing_does_not_wait_for_a_plan(lab: ScanLab, monkeypatch: pytest.Monke
     lab.select(file := next(i for i in lab.scan_nodes if i.startswith("file:")))
     lab.cancelled += 1
     settled(lab)
-    assert lab.scan_advice == {"of": lab.scan_plan["of"], "cancelled": True}
+    assert lab.scan_advice == {"of": lab.scan_plan["of"], "missed": "Cancelled."}
     assert lab.scan_why["id"] == file, "why is told of what is selected"
+
+
+def test_advice_that_cannot_be_read_says_so(lab: ScanLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: Any, **__: Any) -> Any:
+        raise ix.FileMissingError("m.avro is not there")
+
+    monkeypatch.setattr("iceexplore.widgets._scan_part.advice_sent", gone)
+    lab.scan_tab = "advice"
+    settled(lab)
+    assert "m.avro" in lab.error["text"]
+    missed = {"of": lab.scan_plan["of"], "missed": "It could not be read."}
+    assert lab.scan_advice == missed
+    lab.scan_tab = "why"
+    lab.scan_tab = "advice"
+    settled(lab)
+    assert lab.scan_advice == missed, "it is asked for again by whoever wants it"
+    monkeypatch.undo()
+    ask(lab, "advice")
+    assert lab.scan_advice["blocks"]
 
 
 def test_the_newest_filter_wins(lab: ScanLab) -> None:

@@ -162,7 +162,7 @@ export function scanView(model) {
   function advised() {
     const advice = model.scan_advice.of === plan().of ? model.scan_advice : {};
     if (advice.blocks) return blocks(model, advice.blocks);
-    const again = advice.cancelled && ["Cancelled. ", link("Try again", () => ask(model, "advice"))];
+    const again = advice.missed && [advice.missed, " ", link("Try again", () => ask(model, "advice"))];
     return el("div.evidence", again || "Reading the statistics of every manifest …");
   }
 
