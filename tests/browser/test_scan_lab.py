@@ -243,6 +243,12 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
         assert lab(page).locator(".ice-scan-pane > *:visible").bounding_box()["height"] > 30
     assert lab(page).locator("[role=combobox]").input_value() == FILTER
     what_comes_late_is_not_shown_elsewhere(shown)
+    for _ in range(2):  # the filter that is planned already can be chosen again, and again
+        asked = shown.widget.scan_ask.get("n", 0)
+        page.get_by_label("Examples and recent filters").select_option(FILTER)
+        shown.idle()
+        assert (shown.widget.scan_ask["want"], shown.widget.scan_ask["n"]) == ("plan", asked + 1)
+        assert page.get_by_label("Examples and recent filters").input_value() == ""
     # 1.4.10: at 320 pixels, which is 400 %, no head runs into the next one, and what was left out is told in full
     page.set_viewport_size({"width": 320, "height": 1000})
     cut = page.locator(".ice-levels :is(thead th, .ice-note)").evaluate_all(

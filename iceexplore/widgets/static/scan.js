@@ -101,7 +101,7 @@ export function scanView(model) {
   const names = el("div.menu-list");
   const columns = menuOf(summary, { class: "scan-columns" }, names);
   const groups = check("Row groups", (on) => model.put("scan_row_groups", on), {}, "Opens the footers of the files that are left");
-  const tries = select("Examples and recent filters", () => submit(tries.value), null, { class: "scan-tries" });
+  const tries = select("Examples and recent filters", () => (submit(tries.value), (tries.value = "")), null, { class: "scan-tries" });
   const planner = button("Plan", () => submit(box.value()), { class: "primary" });
   const answer = el("div.scan-answer");
   const map = mapView(model, { prefix: "scan_", label: "What is read and what is skipped" });
