@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long lint types format browsers bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-widgets samples docs constraints check-binder clean system
+.PHONY: help lab test test-long lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-widgets samples docs constraints check-binder clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,11 @@ bench-widgets: $(VENV)/.dev system ## the explorer in a real browser: 5,000 node
 
 browsers: $(VENV)/.dev ## try every widget in Firefox and WebKit (Debian: firefox-esr, webkit2gtk-driver, xvfb; three minutes)
 	$(BIN)/python -m scripts.other_browsers
+
+interop: $(VENV)/.dev system ## which readers read labs and saved simulations: docs/interop.md (a quarter of an hour)
+	sh scripts/venv.sh .cache/interop "$(PYTHON)"
+	.cache/interop/bin/python -m pip --disable-pip-version-check install --quiet --requirement scripts/interop/requirements.txt
+	$(BIN)/python -m scripts.interop
 
 samples: $(VENV)/.dev system ## make the sample tables of the package anew, by Spark
 	$(BIN)/python scripts/make_samples.py
