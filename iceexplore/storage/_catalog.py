@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
 from iceexplore.storage._faults import short_message
 
-__all__ = ["CatalogTable", "from_catalog", "from_table", "is_table"]
+__all__ = ["CatalogTable", "from_catalog", "from_table", "is_table", "version_notes"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,34 @@ def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
         except Exception as e:
             raise CatalogError(f"{'.'.join(table.name())} could not be loaded again: {_short(e)}") from e
     return CatalogTable.of(table)
+
+
+@cache
+def version_notes() -> tuple[str, ...]:
+    """Warn of a datafusion that pyiceberg-core does not fit, in a sentence for the card.
+
+    pyiceberg-core hands datafusion a table provider as pointers into memory whose layout changes between datafusion's
+    versions: ``SessionContext.register_table`` of a PyIceberg Table, or the first query, then ends the process in a
+    segmentation fault. Nothing here does that, but whoever opens a PyIceberg table may.
+    """
+    try:
+        core, found = version("pyiceberg-core"), version("datafusion")
+        asked = requires("pyiceberg") or []
+    except PackageNotFoundError:
+        return ()
+    wanted = next((r for r in asked if re.match(r"datafusion\b", r) and "extra" in r), None)
+    if wanted is None:
+        return ()
+    limits = re.findall(r"(>=|<)\s*([0-9]+)", wanted.partition(";")[0])
+    major = int(found.partition(".")[0])
+    if all(major >= int(n) if sign == ">=" else major < int(n) for sign, n in limits):
+        return ()
+    span = ",".join(f"{sign}{n}" for sign, n in sorted(limits, reverse=True))
+    return (
+        f"datafusion {found} does not fit pyiceberg-core {core}: registering a PyIceberg table in a datafusion "
+        f"SessionContext ends this process in a segmentation fault. To do that, pip install 'datafusion{span}' "
+        "(iceexplore then reads large manifests more slowly); iceexplore itself is not affected.",
+    )
 
 
 def _load_catalog(name: str, properties: Mapping[str, str]) -> Any:

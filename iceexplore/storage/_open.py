@@ -17,7 +17,7 @@ from iceexplore.errors import (
     Problems,
     StorageError,
 )
-from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, is_table
+from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, is_table, version_notes
 from iceexplore.storage._choose import Pick, Picker
 from iceexplore.storage._find import find_table, missing_path, table_folder
 from iceexplore.storage._history import open_version
@@ -182,7 +182,7 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
     storage.trust(
         *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
     )
-    opened = make_opened(storage, pick, (), problems, asked, table.name, table.table)
+    opened = make_opened(storage, pick, version_notes(), problems, asked, table.name, table.table)
     return opened if asked.version is None else open_version(opened, asked.version)
 
 

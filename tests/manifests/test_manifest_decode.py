@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,13 @@ from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._avro import index_blocks, read_header
 from iceexplore.manifests import _decode
 from iceexplore.manifests._layout import layout_of
+
+
+@pytest.fixture(autouse=True)
+def _with_datafusion() -> None:
+    """Older versions, which PyIceberg's own extra may pin, are not used."""
+    if int(version("datafusion").partition(".")[0]) < 54:
+        pytest.skip("datafusion 54 or later decodes manifests")
 
 
 def both(data: bytes) -> tuple[pa.Table | None, _decode.Decoded]:
@@ -139,7 +147,7 @@ def test_damage_in_the_middle_keeps_what_is_around(make: Any) -> None:
     assert len(blocks) > 5
     data[blocks[2].start + 10] ^= 0xFF
     data[blocks[2].start + 11] ^= 0xFF
-    decoded = _decode.decode(bytes(data), header, layout_of(header.schema, "f"), ["f100"], "f", bulk=True)
+    decoded = _decode.decode(bytes(data), header, layout_of(header.schema, "f"), ["f100"], "f")
     names = [v.decode() for v in decoded.table["f100"].to_pylist()]
     before, after = sum(b.count for b in blocks[:2]), sum(b.count for b in blocks[3:])
     expected = [f"file-{i:05d}.parquet" for i in range(500)]

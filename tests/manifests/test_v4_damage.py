@@ -16,9 +16,9 @@ from pyroaring import BitMap
 
 import iceexplore as ix
 from iceexplore.errors import IceexploreError
-from iceexplore.formats import read_header
+from iceexplore.formats import index_blocks, read_header
 from iceexplore.manifests import Manifest, ManifestReader, encode_manifest_dv, open_manifest
-from iceexplore.manifests._decode import BULK_BYTES, decode
+from iceexplore.manifests._decode import BULK_BYTES, FastavroDecoder, decode, decode_bulk
 from iceexplore.manifests._layout import layout_of
 from iceexplore.manifests._source import PARTS
 from iceexplore.storage import CACHE
@@ -148,10 +148,11 @@ def test_bulk_and_row_by_row_decoding_agree(make: Any) -> None:
     header = read_header(data, "f")
     layout = layout_of(header.schema, "f")
     for columns in (layout.arrow.names, [c for c in layout.arrow.names if not c.startswith("sstats")]):
-        slow = decode(data, header, layout, columns, "f", bulk=False)
-        fast = decode(data, header, layout, columns, "f", bulk=True)
-        assert slow.faults == fast.faults == ()
-        assert fast.table.equals(slow.table)
+        slow = decode(data, header, layout, columns, "f", decoders=(FastavroDecoder(),))
+        fast = decode_bulk(data, header, index_blocks(data, header, "f"), layout, columns, "f")
+        assert slow.faults == ()
+        assert fast is not None
+        assert fast.equals(slow.table)
         assert len(slow.table) == 700
 
 

@@ -190,3 +190,37 @@ def test_a_rest_catalogs_answer_that_pyiceberg_cannot_parse(tmp_path: Path) -> N
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("core", "datafusion", "asked", "said"),
+    [
+        ("0.10.1", "55.0.0", 'datafusion<54,>=53; extra == "datafusion"', "'datafusion>=53,<54'"),
+        ("0.10.1", "52.3.0", 'datafusion<54,>=53; extra == "datafusion"', "'datafusion>=53,<54'"),
+        ("0.10.1", "53.0.0", 'datafusion<54,>=53; extra == "datafusion"', None),
+        ("0.6.0", "55.0.0", 'datafusion (>=45) ; extra == "datafusion"', None),
+        (None, "55.0.0", 'datafusion<54,>=53; extra == "datafusion"', None),
+        ("0.10.1", "55.0.0", 'pandas<3; extra == "pandas"', None),
+    ],
+)
+def test_datafusion_that_does_not_fit_pyiceberg_core_is_noted(
+    catalog: Any, monkeypatch: pytest.MonkeyPatch, core: str | None, datafusion: str, asked: str, said: str | None
+) -> None:
+    """Registering a PyIceberg table in such a datafusion is a segmentation fault, in libraries that are not ours."""
+    from importlib.metadata import PackageNotFoundError
+
+    from iceexplore.storage import _catalog
+
+    def version(name: str) -> str:
+        if name == "pyiceberg-core" and core is None:
+            raise PackageNotFoundError(name)
+        return {"pyiceberg-core": core or "", "datafusion": datafusion}[name]
+
+    monkeypatch.setattr(_catalog, "version", version)
+    monkeypatch.setattr(_catalog, "requires", lambda name: ["click<9", asked])
+    _catalog.version_notes.cache_clear()
+    try:
+        notes = [n for n in open_source("db.trips", catalog=catalog).notes if "segmentation fault" in n]
+        assert (said is None and not notes) or (said is not None and len(notes) == 1 and said in notes[0])
+    finally:
+        _catalog.version_notes.cache_clear()
