@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -80,13 +80,20 @@ def create(
     return Lab(made)
 
 
-def lab(source: str | PathLike[str], *, catalog: Any = None) -> Lab:
+def lab(
+    source: str | PathLike[str],
+    *,
+    catalog: Any = None,
+    allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+) -> Lab:
     """Go on with a lab that `create` made.
 
     Parameters
     ----------
     source
         Its folder; with ``catalog`` its name.
+    allow
+        Further places that may be read, as for `iceexplore.open`. Nothing is written there.
 
     Raises
     ------
@@ -95,7 +102,7 @@ def lab(source: str | PathLike[str], *, catalog: Any = None) -> Lab:
     MetadataNotFoundError, CatalogError
         There is no table.
     """
-    return Lab(labs.open_lab(source, catalog=catalog))
+    return Lab(labs.open_lab(source, catalog=catalog, allow=allow))
 
 
 class Lab(CommittedTable):

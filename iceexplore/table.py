@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -50,7 +50,8 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     version
         Which metadata file: its number, name or location. By default the newest.
     allow
-        Further places that may be read, besides the table's own roots.
+        Further places that may be read, besides the table's own roots: folders, files or whole buckets, such as those
+        of files that ``add_files`` put into the table. An `OutsideRootsError` names what to pass.
     properties
         Options of the catalog, or of the storage.
     strict
@@ -65,14 +66,10 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError
         The storage or catalog refused or failed.
     """
-    asked: Any = [allow] if isinstance(allow, (str, PathLike)) else allow
-    given = [fspath(x) if isinstance(x, PathLike) else x for x in asked] if isinstance(asked, Iterable) else [asked]
-    if not all(isinstance(place, str) for place in given):
-        raise OptionError(f"allow={allow!r}: give locations, as text")
     if properties is not None and not isinstance(properties, Mapping):
         raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
     state = graph.open_state(
-        source, catalog=catalog, moved=moved, version=version, allow=given, properties=properties, strict=strict
+        source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
     )
     return Table(state)
 

@@ -96,7 +96,15 @@ class StorageError(IceexploreError, OSError):
 
 
 class OutsideRootsError(IceexploreError, PermissionError):
-    """A location outside the table's own roots was refused; `allow=` admits it."""
+    """A location outside the table's own roots was refused; `allow=` admits it.
+
+    Attributes
+    ----------
+    allow
+        What to pass as ``allow=`` to admit it.
+    """
+
+    allow: tuple[str, ...] = ()
 
 
 class CatalogError(IceexploreError, LookupError):

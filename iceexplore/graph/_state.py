@@ -118,13 +118,13 @@ def open_state(
     catalog: Any = None,
     moved: Mapping[str, str | os.PathLike[str]] | None = None,
     version: int | str | None = None,
-    allow: Iterable[str] = (),
+    allow: Any = (),
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> TableState:
     """Find a table's metadata (`iceexplore.storage.open_source`) and read it: one JSON file, nothing more."""
     opened = open_source(
-        source, catalog=catalog, moved=moved, version=version, allow=tuple(allow), properties=properties, strict=strict
+        source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
     )
     return state_of(opened, strict=strict)
 

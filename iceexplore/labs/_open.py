@@ -76,13 +76,13 @@ def create_lab(
     return open_lab(row.name, catalog=row.catalog)
 
 
-def open_lab(source: Any, *, catalog: Any = None) -> LabCommitter:
+def open_lab(source: Any, *, catalog: Any = None, allow: Any = ()) -> LabCommitter:
     """The writer of a table that `create_lab` made; see `iceexplore.lab`."""
     row = None
     if catalog is not None:
         catalog = loaded_catalog(catalog)
         row = CatalogRow(catalog, source)
-    state = open_state(source, catalog=catalog)
+    state = open_state(source, catalog=catalog, allow=allow)
     check_lab(state)
     storage = FolderStorage(state.storage)
     if row is not None:

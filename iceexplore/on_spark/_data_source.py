@@ -6,6 +6,7 @@ workers: iceexplore must be installed for all of them. This module is imported w
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +30,7 @@ from iceexplore.reading import outputs_of
 __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
 _TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
-_OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size")
+_OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size", "allow")
 #: Options that Spark itself makes of what was written.
 _MADE = {
     "paths": "one table per load: load each by itself, and put them together with union",
@@ -142,7 +143,8 @@ def state_of_options(options: Mapping[str, str]) -> graph.TableState:
     given = [name for name in _TRAVEL if options.get(name) is not None]
     if len(given) > 1:
         raise OptionError(f"options {' and '.join(given)}: give one of them")
-    state = graph.open_state(path, properties={k: v for k, v in options.items() if "." in k} or None)
+    properties = {k: v for k, v in options.items() if "." in k}
+    state = graph.open_state(path, allow=_allowed(options.get("allow")), properties=properties or None)
     if state.storage.is_extracted:
         raise UnsupportedError(
             f"{path}: Spark plans in one process and reads in others, and an extracted zip goes with the first: "
@@ -164,6 +166,21 @@ def state_of_options(options: Mapping[str, str]) -> graph.TableState:
     if ref is not None and ref.type != name:
         raise OptionError(f"{value!r} is a {ref.type}, no {name}: .option({ref.type!r}, {value!r})")
     return graph.travel(state, ref=value)
+
+
+def _allowed(given: str | None) -> tuple[str, ...]:
+    """The option ``allow``: one location, or a JSON list of them."""
+    if given is None:
+        return ()
+    if not given.lstrip().startswith("["):
+        return (given,)
+    try:
+        found = json.loads(given)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(place, str) for place in found):
+        raise OptionError(f"allow={given!r}: a location, or several as JSON: [\"s3://lake/raw\", \"s3://old/db\"]")
+    return tuple(found)
 
 
 class SharePartition(InputPartition):

@@ -17,8 +17,9 @@ def register(session: Any) -> None:
     ``columns`` (names with commas between them, one in backquotes may have commas itself; Spark itself does not tell
     which columns it needs, so naming them spares reading the others; metadata columns too), ``filter`` (as for
     `iceexplore.Table.plan`), ``split-size``
-    (bytes). Options with a dot in them are properties of the storage (``s3.endpoint``). Deletes of every kind are
-    applied. With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in a session that `iceexplore.spark` made)
+    (bytes), ``allow`` (a location that may be read besides the table's own, or a JSON list of them, as for
+    `iceexplore.open`). Options with a dot in them are properties of the storage (``s3.endpoint``). Deletes of every
+    kind are applied. With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in a session that `iceexplore.spark` made)
     comparisons of ``where`` prune as ``filter`` does.
 
     What ``session.newSession()`` makes is to be registered by itself. Spark's SQL takes no path in place of a table's

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, Problems, UnsupportedError
+from iceexplore.errors import (
+    FileMissingError,
+    FormatError,
+    IceexploreError,
+    OptionError,
+    OutsideRootsError,
+    Problems,
+    UnsupportedError,
+)
 from iceexplore.graph import TableState
 from iceexplore.on_spark._scan_footers import footers_by
 from iceexplore.on_spark._scan_groups import MOST_LINKS, ScanParts, scan_parts
@@ -22,7 +30,7 @@ from iceexplore.on_spark._session_info import SessionInfo
 from iceexplore.on_spark._shipped import check_reach
 from iceexplore.on_spark._types import SparkColumns
 from iceexplore.planning import FileTasks, ScanPlan, SplitOptions, plan_scan
-from iceexplore.reading import POS, Output, TaskReader, no_ids_problem, outputs_of
+from iceexplore.reading import POS, Output, TaskReader, no_ids_problem, outputs_of, outside_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -160,8 +168,12 @@ def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool)
         state.problems.add(no_ids_problem(locations[row].as_py()))
     if not parts.lost:
         return
+    refused = next((e for _, e in parts.lost if isinstance(e, OutsideRootsError)), None)
+    if refused is not None:
+        refused = outside_error(refused, state.storage, reader.tasks)
     if strict:
-        raise parts.lost[0][1]
+        first = parts.lost[0][1]
+        raise refused if refused is not None and isinstance(first, OutsideRootsError) else first
     counts = reader.tasks.files.entries.select(["location", "record_count"]).to_pydict()
     rows = dict(zip(counts["location"], counts["record_count"], strict=True))
     left_out = 0
@@ -179,6 +191,8 @@ def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool)
         said.append(f"missing: {_some(missing)}")
     if others:
         said.append(f"not readable: {_some(others)}")
+    if refused is not None:
+        said.append(f"to be read if opened with allow={list(refused.allow)!r}")
     warnings.warn(
         f"{state.name}: {left_out:,} rows are left out; {'; '.join(said)}. .problems of the table lists all; "
         "strict=True raises",

@@ -32,6 +32,7 @@ from iceexplore.reading._deletes import (
 )
 from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields, equality_mask
 from iceexplore.reading._fate import Fate, RowDelete, RowEvent
+from iceexplore.reading._outside import outside_error
 from iceexplore.reading._row_places import RowPlace, RowPlaces
 from iceexplore.reading._row_story import RowStory
 from iceexplore.reading._rows import find_rows
@@ -87,6 +88,7 @@ __all__ = [
     "net_of",
     "no_ids_problem",
     "outputs_of",
+    "outside_error",
     "position_index",
     "pruned",
     "read_data_file",

@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from iceexplore.errors import FormatError, IceexploreError, OptionError, Problems, UnsupportedError, whole_number
+from iceexplore.errors import (
+    FormatError,
+    IceexploreError,
+    OptionError,
+    OutsideRootsError,
+    Problems,
+    UnsupportedError,
+    whole_number,
+)
 from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState, to_frame
 from iceexplore.planning import FileTasks, plan_scan
+from iceexplore.reading._outside import outside_error
 from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
 from iceexplore.storage import progress
 
@@ -62,7 +71,8 @@ def planned(state: TableState, where: Any, partition: Any, on_error: OnError) ->
     plan = plan_scan(state, where, partition=partition)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        raise FormatError(f"{' '.join(plan.notes)} ({_ADVICE})", location=location)
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # says what to pass as allow=
+        raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in plan.notes:
         warnings.warn(note, stacklevel=4)
     return plan.files
@@ -176,7 +186,7 @@ def file_rows(
                         yield row, part
                 except IceexploreError as error:
                     if on_error == "raise":
-                        raise _advised(error) from error
+                        raise _advised(error, reader) from error
                     entry = files.slice(row, 1).select(["location", "record_count"]).to_pylist()[0]
                     lost.add(error, entry["location"], (entry["record_count"] or 0) - read)
                 step()
@@ -249,8 +259,10 @@ class _Lost:
             )
 
 
-def _advised(error: IceexploreError) -> IceexploreError:
+def _advised(error: IceexploreError, reader: TaskReader) -> IceexploreError:
     """The error, with a word on what can be done."""
+    if isinstance(error, OutsideRootsError):
+        return outside_error(error, reader.state.storage, reader.tasks)
     if isinstance(error, FormatError):
         reason = f"{error.reason} ({_ADVICE})"
         return FormatError(reason, location=error.location, offset=error.offset, field=error.field, code=error.code)

@@ -13,6 +13,7 @@ from iceexplore.storage._opened import Opened, Source
 from iceexplore.storage._overlay import OverlayStorage
 from iceexplore.storage._progress import progress
 from iceexplore.storage._reads import Read, ReadLog
+from iceexplore.storage._roots import outside
 from iceexplore.storage._storage import FileInfo, Storage
 from iceexplore.storage._versions import MetadataVersion
 from iceexplore.storage._whole import path_here, place_to_write, whole_file
@@ -45,6 +46,7 @@ __all__ = [
     "not_written",
     "open_source",
     "open_version",
+    "outside",
     "parse_document",
     "path_here",
     "path_only",

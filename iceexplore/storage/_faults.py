@@ -9,7 +9,14 @@ import socket
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from iceexplore.errors import AccessDeniedError, FileMissingError, IceexploreError, MissingDependencyError, StorageError
+from iceexplore.errors import (
+    AccessDeniedError,
+    FileMissingError,
+    IceexploreError,
+    MissingDependencyError,
+    OutsideRootsError,
+    StorageError,
+)
 from iceexplore.storage._location import is_local
 
 __all__ = ["not_written", "short_message", "translate"]
@@ -53,6 +60,9 @@ _MISSING_TEXT = re.compile(
 
 def translate(error: BaseException, location: str, real: str) -> IceexploreError:
     """Our error for what a backend raised, naming the location as written and the real one."""
+    refused = next((e for e in _chain(error) if isinstance(e, OutsideRootsError)), None)
+    if refused is not None:  # a redirect, which fsspec may take for a file that is not there
+        return refused
     if isinstance(error, IceexploreError):
         return error
     place = location if location == real else f"{location} (looked for at {real})"

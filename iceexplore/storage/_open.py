@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import urllib.parse
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from iceexplore.errors import (
@@ -25,6 +25,7 @@ from iceexplore.storage._location import basename, canonical, check_host, dirnam
 from iceexplore.storage._moved import Moves, root_properties
 from iceexplore.storage._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
 from iceexplore.storage._remote import FileIOBackend
+from iceexplore.storage._roots import allowed_places
 from iceexplore.storage._storage import Storage
 from iceexplore.storage._zip import ZipLimits, extract_zip, is_zip
 
@@ -39,7 +40,7 @@ def open_source(
     catalog: Any = None,
     moved: Mapping[str, str | os.PathLike[str]] | None = None,
     version: int | str | None = None,
-    allow: Iterable[str] = (),
+    allow: Any = (),
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Opened:
@@ -57,7 +58,7 @@ def open_source(
     version
         A metadata file other than the newest: its number, name or location.
     allow
-        Locations that may be read besides the table's own (see the module `_storage` for the rule).
+        Locations that may be read besides the table's own, or one (see the module `_storage` for the rule).
     properties
         Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. ``iceexplore.`` ones set limits:
         ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``.
@@ -87,8 +88,7 @@ def open_source(
                 "like s3://bucket/db/table"
             )
         source = _spelled(os.fspath(source))
-    allowed = (allow,) if isinstance(allow, str) else tuple(allow)
-    return _open(Source(source, catalog, moved, version, allowed, properties, strict), fresh=False)
+    return _open(Source(source, catalog, moved, version, allowed_places(allow), properties, strict), fresh=False)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from iceexplore.errors import OptionError, Problem, Problems
+from iceexplore.errors import OptionError, OutsideRootsError, Problem, Problems
 from iceexplore.storage._choose import Pick
 from iceexplore.storage._document import MAX_METADATA_BYTES
 from iceexplore.storage._moved import find_moves
@@ -96,7 +96,12 @@ def learn_moves(storage: Storage, pick: Pick) -> tuple[str, ...]:
     """Tell the storage which prefixes have moved, by what a metadata file says; sentences for the card."""
 
     def exists(real: str) -> bool:
-        return any(real.startswith(r) for r in storage.roots) and storage.find(real) is not None
+        if not any(real.startswith(r) for r in storage.roots):
+            return False
+        try:
+            return storage.find(real) is not None
+        except OutsideRootsError:  # a redirect to another host: something is there, and who reads it is told
+            return True
 
     return find_moves(pick.document, pick.real, storage.folder, storage.moves, exists, storage.index)
 

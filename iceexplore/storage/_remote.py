@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from iceexplore.errors import MissingDependencyError, StorageError, UnsupportedError
 from iceexplore.storage._backend import Backend, Entry
+from iceexplore.storage._redirects import guard_session, traced_client
 
 __all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
 
@@ -20,8 +21,15 @@ _CHECK_ABOVE = 64 * 1024 * 1024
 _GCS_PATIENCE = timedelta(seconds=15)
 
 
-def remote_backend(place: str, properties: Mapping[str, str]) -> Backend:
+def remote_backend(
+    place: str, properties: Mapping[str, str], *, check_redirect: Callable[[str, str], None] | None = None
+) -> Backend:
     """The backend for a canonical location with a scheme.
+
+    Parameters
+    ----------
+    check_redirect
+        Called with a URL and the one that its server redirects to, before the latter is asked; raises to refuse.
 
     Raises
     ------
@@ -37,12 +45,24 @@ def remote_backend(place: str, properties: Mapping[str, str]) -> Backend:
     import fsspec
 
     try:
-        file_system = fsspec.filesystem(scheme, **given)
+        options: dict[str, Any] = dict(given)
+        if check_redirect is not None and _is_http(fsspec.get_filesystem_class(scheme)):
+            # An instance of its own: what may be asked is the table's affair.
+            client = traced_client(options.get("client_kwargs"), check_redirect)
+            options |= {"client_kwargs": client, "skip_instance_cache": True}
+        file_system = fsspec.filesystem(scheme, **options)
     except ImportError as e:
         raise MissingDependencyError(f"{place}: {e}") from e
     except (ValueError, TypeError) as e:
         raise StorageError(f"{place}: no file system for {scheme}:// with these properties: {e}") from e
+    session = getattr(file_system, "session", None)
+    if check_redirect is not None and hasattr(session, "get_redirect_target"):  # requests: WebHDFS
+        guard_session(session, check_redirect)
     return FsspecBackend(file_system, f"fsspec:{scheme}:{_digest(given)}")
+
+
+def _is_http(kind: Any) -> bool:
+    return any(base.__name__ == "HTTPFileSystem" for base in kind.__mro__)
 
 
 def _file_io(place: str, properties: Mapping[str, str]) -> Any:
@@ -72,7 +92,13 @@ class FsspecBackend:
         if length > _CHECK_ABOVE:
             size = self.stat(real).size
             length = length if size is None else min(length, max(0, size - offset))
-        return bytes(self._fs.cat_file(real, start=offset, end=offset + length))
+        data = bytes(self._fs.cat_file(real, start=offset, end=offset + length))
+        if len(data) == length or not offset and len(data) < length:
+            return data
+        # A server of HTTP may ignore the range and send the whole file.
+        if len(data) > length or len(data) == self.stat(real).size:
+            return data[offset : offset + length]
+        return data
 
     def stat(self, real: str) -> Entry:
         """What ``info`` says."""

@@ -15,7 +15,7 @@ A table's metadata is untrusted: it may have been mailed. Whatever it names is r
 So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor makes a
 network request: ``"location": "/etc"`` opens nothing. A legitimate ``write.data.path`` outside the table's folder
 needs ``allow=``, and the refusal says so. ``..`` is folded before the check, and a local link must lead back into a
-root.
+root. A server's redirect is followed only within the scheme, host and port that was asked, or into a root.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ from typing import BinaryIO, TypeVar
 
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OutsideRootsError, StorageError
 from iceexplore.storage._backend import Backend, Entry, LocalBackend
-from iceexplore.storage._faults import translate
+from iceexplore.storage._faults import short_message, translate
 from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, join, within
 from iceexplore.storage._moved import FolderIndex, Moves
 from iceexplore.storage._rangefile import open_ranges
 from iceexplore.storage._reads import Read, ReadLog
+from iceexplore.storage._redirects import origin
 from iceexplore.storage._remote import remote_backend
+from iceexplore.storage._roots import admitting
 
 __all__ = ["FileInfo", "Storage"]
 
@@ -351,8 +353,32 @@ class Storage:
         key = "/".join(real.split("/", 3)[:3])
         found = self._remote.get(key)
         if found is None:
-            found = self._remote[key] = remote_backend(real, self._properties)
+            # By a weak reference: a session lives until fsspec closes it, and must not keep the storage.
+            myself = weakref.ref(self)
+
+            def check_redirect(asked: str, target: str) -> None:
+                storage = myself()
+                if storage is not None:
+                    storage._check_redirect(asked, target)
+
+            found = remote_backend(real, self._properties, check_redirect=check_redirect)
+            self._remote[key] = found
         return found
+
+    def _check_redirect(self, asked: str, target: str) -> None:
+        """Raise `OutsideRootsError` for a redirect that leaves the host asked and is not allowed."""
+        if origin(asked) == origin(target) or self._inside(canonical(target)):
+            return
+        scheme, host, _ = origin(target)
+        place = f"{scheme}://{urllib.parse.urlsplit(target).netloc.rpartition('@')[2]}" if host else target
+        secure = ", or open it by https" if (scheme, host) == ("https", origin(asked)[1]) else ""
+        shown = short_message(ValueError(target.partition("?")[0]))
+        error = OutsideRootsError(
+            f"{asked.partition('?')[0]} redirects to {shown}, which is outside the table and was not asked. "
+            f"If you trust that host, pass allow=[{place!r}]{secure}"
+        )
+        error.allow = (place,)
+        raise error
 
     def _inside(self, real: str) -> bool:
         return any(within(real, root) for root in self.roots)
@@ -377,10 +403,13 @@ class Storage:
 
     def _refuse(self, real: str, location: str, how: str) -> None:
         where = "" if real == location else f": it leads to {real}{how}"
-        raise OutsideRootsError(
+        folder = admitting(real)
+        error = OutsideRootsError(
             f"{location} is outside the table{where}. Only these may be read: {', '.join(self.roots)}. "
-            f"If you trust the table, pass allow=[{dirname(real)!r}]; if its files are elsewhere now, moved={{...}}."
+            f"If you trust the table, open it with allow=[{folder!r}]; if its files are elsewhere now, moved={{...}}."
         )
+        error.allow = (folder,)
+        raise error
 
     def _rescued(self, place: str) -> str | None:
         found = self.index.find(place) if self.index is not None else None

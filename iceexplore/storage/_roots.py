@@ -1,0 +1,75 @@
+"""What a person may pass as ``allow=`` to have refused locations read: few places, and none wider than needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from os import PathLike, fspath
+from typing import Any
+
+from iceexplore.errors import OptionError, OutsideRootsError
+from iceexplore.storage._location import basename, dirname, within
+
+__all__ = ["admitting", "allowed_places", "outside"]
+
+#: A folder of a partition, as Hive and Iceberg name them: the other partitions stand beside it.
+_PARTITION = re.compile(r"[^=/]+=.*")
+#: More places than these are put together by the folders that they share.
+_MOST = 8
+#: Nothing above these is ever advised: a disk, or all hosts of a scheme.
+_TOP = re.compile(r"[/.]?|[A-Za-z][A-Za-z0-9+.-]*:/*")
+
+
+def allowed_places(allow: Any) -> tuple[str, ...]:
+    """Return what was given as ``allow=``, one location or several, as text.
+
+    Raises
+    ------
+    OptionError
+        Something else was given.
+    """
+    asked = [allow] if isinstance(allow, (str, PathLike)) else allow
+    given = [fspath(x) if isinstance(x, PathLike) else x for x in asked] if isinstance(asked, Iterable) else [asked]
+    if not all(isinstance(place, str) and place.strip() and "\0" not in place for place in given):
+        raise OptionError(f"allow={allow!r}: give locations, as text")
+    return tuple(given)
+
+
+def admitting(real: str) -> str:
+    """The folder that admits a file and its like: its own, or that of the partitions; the file where it has none."""
+    folder = dirname(real)
+    while _PARTITION.fullmatch(basename(folder)):
+        folder = dirname(folder)
+    return real if _TOP.fullmatch(folder) else folder
+
+
+def outside(storage: Any, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
+    """How many of these locations a storage refuses, and the fewest places to pass as ``allow=`` for all of them."""
+    count, places = 0, set()
+    for location in locations:
+        try:
+            storage.resolve(location)
+        except OutsideRootsError as error:
+            count += 1
+            places.update(error.allow)
+    return count, _fewest(places)
+
+
+def _fewest(places: Iterable[str]) -> tuple[str, ...]:
+    """Places without those inside others; of very many the folders that they share."""
+    found = _outermost(places)
+    while len(found) > _MOST:
+        deepest = max(place.count("/") for place in found)
+        above = _outermost(admitting(place) if place.count("/") == deepest else place for place in found)
+        if above == found:
+            break
+        found = above
+    return tuple(found)
+
+
+def _outermost(places: Iterable[str]) -> list[str]:
+    found: list[str] = []
+    for place in sorted(set(places)):
+        if not any(within(place, other) for other in found):
+            found.append(place)
+    return found
