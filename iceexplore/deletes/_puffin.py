@@ -227,9 +227,9 @@ def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Probl
         report("the blob's fields are no list of whole numbers", "fields", ids, "a list of ints")
         ids = [i for i in ids if _is_long(i) and i in _INT] if isinstance(ids, list) else []
     codec = item.get("compression-codec")
-    if codec is not None and codec not in CODECS:
+    if codec is not None and not (isinstance(codec, str) and codec in CODECS):
         report("unknown compression codec", "compression-codec", codec, " or ".join(CODECS))
-        codec = str(codec)
+        codec = codec if isinstance(codec, str) else _short(codec)
     if kind == DELETION_VECTOR and codec is not None:
         report("a deletion vector is never compressed", "compression-codec", codec, "absent")
     properties = _strings(item.get("properties"), where, "properties", problems)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats._avro import decompress_block, index_blocks, read_header
 
 __all__ = ["AVRO_LOGICAL_TYPES", "avro_batches"]
@@ -87,12 +87,19 @@ def avro_batches(data: bytes, location: str) -> Iterator[Any]:
         left = block.count
         while left:
             now = min(left, _BATCH_ROWS)
-            records = [read(stream, parsed) for _ in range(now)]
+            try:
+                records = [read(stream, parsed) for _ in range(now)]
+                if root.convert is not None:
+                    records = [root.convert(r) for r in records]
+                columns = [pa.array([r[f"f{i}"] for r in records], f.type) for i, f in enumerate(schema)]
+                batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+            except IceexploreError:
+                raise
+            except Exception as error:  # fastavro raises EOFError, IndexError, ValueError, OverflowError, ...
+                text = f"a record does not decode: {type(error).__name__}: {error}"
+                raise FormatError(text, location=location, offset=block.start) from None
             left -= now
-            if root.convert is not None:
-                records = [root.convert(r) for r in records]
-            columns = [pa.array([r[f"f{i}"] for r in records], f.type) for i, f in enumerate(schema)]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield batch
         if stream.tell() != len(plain):
             raise FormatError("bytes are left over in a block", location=location, offset=block.start)
 

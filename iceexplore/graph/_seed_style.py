@@ -180,7 +180,7 @@ class _Builder:
         shown = root.entries.slice(0, self.max_children).to_pylist()
         for row, entry in enumerate(shown):
             child = self._child(root, row, entry, group)
-            status = "" if entry["status"] is None else Status(entry["status"]).name
+            status = _status_name(entry["status"])
             rows.append((self.names.of(_key(entry), entry["content_type"]), status))
             if child is not None:
                 self.links[TableLink(root_id, child)] = None
@@ -220,7 +220,7 @@ class _Builder:
         rows = []
         for entry in leaf.entries.slice(0, self.max_rows).to_pylist():
             name = self.names.of(_key(entry), entry["content_type"])
-            rows.append((name, Status(entry["status"]).name if entry["status"] is not None else ""))
+            rows.append((name, _status_name(entry["status"])))
             if entry["content_type"] == ContentType.DATA:
                 self.homes.setdefault(entry["location"], node_id)
             elif entry["referenced_file"]:
@@ -320,3 +320,13 @@ def _letter(number: int) -> str:
         number, rest = divmod(number - 1, 26)
         out = chr(65 + rest) + out
     return out
+
+
+def _status_name(status: int | None) -> str:
+    """The name of an entry's status; of one that there is not, its number."""
+    if status is None:
+        return ""
+    try:
+        return Status(status).name
+    except ValueError:
+        return str(status)

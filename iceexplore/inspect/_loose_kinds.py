@@ -187,7 +187,7 @@ def _avro(storage: Storage, location: str) -> Content:
     data = _whole(storage, location, "manifest")
     header = read_header(data, location)
     fields = header.schema.get("fields") if isinstance(header.schema, dict) else None
-    if _is_manifest([_avro_shape(f) for f in fields or () if isinstance(f, dict)]):
+    if _is_manifest([_avro_shape(f) for f in _listed(fields) if isinstance(f, dict)]):
         return _manifest(storage, location, header.schema)
     index = index_blocks(data, header, location)
     problems = Problems()
@@ -256,8 +256,13 @@ def _avro_shape(found: dict[str, Any]) -> _Shape:
     if isinstance(kind, list):
         kind = next((k for k in kind if isinstance(k, dict)), None)
     inner = kind.get("fields") if isinstance(kind, dict) else None
-    children = [(_whole_number(f.get("field-id")), str(f.get("name"))) for f in inner or () if isinstance(f, dict)]
+    children = [(_whole_number(f.get("field-id")), str(f.get("name"))) for f in _listed(inner) if isinstance(f, dict)]
     return _whole_number(found.get("field-id")), str(found.get("name")), children
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list of a damaged header; none where something else is in its place."""
+    return value if isinstance(value, list) else []
 
 
 def _whole_number(value: Any) -> int | None:

@@ -19,8 +19,8 @@ def register(session: Any) -> None:
     `iceexplore.Table.plan`), ``split-size``
     (bytes), ``allow`` (a location that may be read besides the table's own, or a JSON list of them, as for
     `iceexplore.open`). Options with a dot in them are properties of the storage (``s3.endpoint``). Deletes of every
-    kind are applied. With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in a session that `iceexplore.spark` made)
-    comparisons of ``where`` prune as ``filter`` does.
+    kind are applied. With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in a session that
+    `iceexplore.spark` made) comparisons of ``where`` prune as ``filter`` does.
 
     What ``session.newSession()`` makes is to be registered by itself. Spark's SQL takes no path in place of a table's
     name: ``CREATE TEMPORARY VIEW trips USING iceexplore OPTIONS (path '...')``.

@@ -33,6 +33,11 @@ class CatalogTable:
     @classmethod
     def of(cls, table: Any) -> CatalogTable:
         """From a PyIceberg Table."""
+        if not isinstance(table.metadata_location, str) or not table.metadata_location:
+            raise CatalogError(
+                f"the catalog names no metadata file of {'.'.join(table.name())}: its answer has no metadata-location. "
+                "The table may be staged only; one that has files can be opened by its folder"
+            )
         warehouse = _warehouse(getattr(table, "catalog", None))
         return cls(".".join(table.name()), table.metadata_location, table.io, warehouse, table)
 
@@ -68,7 +73,13 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
 
     try:
         return CatalogTable.of(loaded.load_table(key))
+    except CatalogError:
+        raise
     except (NoSuchTableError, NoSuchNamespaceError) as e:
+        if _is_view(loaded, key):
+            raise CatalogError(
+                f"{shown} in catalog {_name(loaded)} is a view, not a table: its query names the tables it reads"
+            ) from e
         raise CatalogError(f"no table {shown} in catalog {_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
         # PyIceberg loads and validates in one step, and 0.12 refuses what it does not know (variant columns) and what
@@ -121,6 +132,14 @@ def version_notes() -> tuple[str, ...]:
         f"SessionContext ends this process in a segmentation fault. To do that, pip install 'datafusion{span}' "
         "(iceexplore then reads large manifests more slowly); iceexplore itself is not affected.",
     )
+
+
+def _is_view(catalog: Any, key: Any) -> bool:
+    """Whether a name is that of a view; False where the catalog cannot tell."""
+    try:
+        return bool(catalog.view_exists(key))
+    except Exception:
+        return False
 
 
 def _load_catalog(name: str, properties: Mapping[str, str]) -> Any:

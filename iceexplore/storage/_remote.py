@@ -93,7 +93,7 @@ class FsspecBackend:
             size = self.stat(real).size
             length = length if size is None else min(length, max(0, size - offset))
         data = bytes(self._fs.cat_file(real, start=offset, end=offset + length))
-        if len(data) == length or not offset and len(data) < length:
+        if len(data) == length or (not offset and len(data) < length):
             return data
         # A server of HTTP may ignore the range and send the whole file.
         if len(data) > length or len(data) == self.stat(real).size:

@@ -397,7 +397,10 @@ class Storage:
         if base is None:
             if len(self._links) > 10_000:
                 self._links.clear()
-            base = self._links[folder] = os.path.realpath(folder)
+            try:
+                base = self._links[folder] = os.path.realpath(folder)
+            except ValueError as error:  # a NUL, or half a character
+                raise FileMissingError(f"{path!r} does not exist: no folder can have this name ({error})") from None
         full = os.path.join(base, name)
         return os.path.realpath(full) if os.path.islink(full) else full
 
