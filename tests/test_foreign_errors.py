@@ -24,9 +24,13 @@ SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "strin
 @pytest.mark.parametrize("path", ["a\0b/c/f", "data/x\0/f", "\0/f", "d\ud800/f"])
 def test_a_folder_that_cannot_be_is_missing(tmp_path: Path, path: str) -> None:
     storage = Storage(str(tmp_path))
-    for ask in (storage.read, storage.open, storage.list):
-        with pytest.raises(FileMissingError):
-            ask(f"{tmp_path}/{path}", **({} if ask == storage.list else {"kind": "manifest"}))
+    location = f"{tmp_path}/{path}"
+    with pytest.raises(FileMissingError):
+        storage.read(location, kind="manifest")
+    with pytest.raises(FileMissingError):
+        storage.open(location, kind="manifest")
+    with pytest.raises(FileMissingError):
+        storage.list(location)
 
 
 @pytest.mark.parametrize("cut", range(1, 8))

@@ -45,7 +45,8 @@ def admitting(real: str) -> str:
 
 def outside(storage: Any, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
     """How many of these locations a storage refuses, and the fewest places to pass as ``allow=`` for all of them."""
-    count, places = 0, set()
+    count = 0
+    places: set[str] = set()
     for location in locations:
         try:
             storage.resolve(location)
