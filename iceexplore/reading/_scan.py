@@ -57,13 +57,13 @@ def planned(state: TableState, where: Any, partition: Any, on_error: OnError) ->
     ------
     FormatError
         Manifests cannot be read, so that rows would be missing, or deleted ones come back. With ``"skip"`` that is a
-        warning.
+        warning. Counts that contradict each other are a warning always (with a strict table, an error).
     """
     plan = plan_scan(state, where, partition=partition)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         raise FormatError(f"{' '.join(plan.notes)} ({_ADVICE})", location=location)
-    for note in plan.notes:
+    for note in (*plan.notes, *plan.doubts):
         warnings.warn(note, stacklevel=4)
     return plan.files
 
