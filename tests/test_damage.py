@@ -277,6 +277,7 @@ def test_a_content_type_that_is_none(tmp_path: Path, kind: int) -> None:
 def test_a_manifest_vector_of_no_manifest(tmp_path: Path) -> None:
     t, root = _root_of_v4(tmp_path / "t", lambda rows: rows[2].update(referenced_file="/w/none.parquet"))
     assert t.count() == 40
-    (found,) = t.problems
+    found, *totals = t.problems
     assert (found.code, found.where, found.found) == ("manifest-dv-invalid", f"{root}#entry 2", "/w/none.parquet")
+    assert {p.code for p in totals} == {"totals-differ"}  # what it removed from the other manifest is back
     assert found.severity == "warning"

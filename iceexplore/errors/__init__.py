@@ -305,7 +305,8 @@ _ERRORS_BY_CODE: dict[str, type[IceexploreError]] = {
 class Problems:
     """The problems met so far on one table: ordered, without duplicates, safe across threads.
 
-    With ``strict`` an added problem of severity ``error`` is raised instead (as the error whose code it bears).
+    With ``strict`` an added problem of severity ``error``, or of a kind that strict reading refuses, is raised instead
+    (as the error whose code it bears).
     """
 
     def __init__(self, items: Iterable[Problem] = (), *, strict: bool = False) -> None:
@@ -325,7 +326,7 @@ class Problems:
         """Keep a problem (once)."""
         with self._lock:
             self._items.setdefault(item)
-        if self.strict and item.severity == "error":
+        if self.strict and (item.severity == "error" or PROBLEM_KINDS[item.code].strict):
             if item.code in _ERRORS_BY_CODE:
                 raise _ERRORS_BY_CODE[item.code](str(item))
             raise FormatError(item.text, location=item.where, field=item.field, code=item.code)

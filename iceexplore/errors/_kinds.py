@@ -12,12 +12,19 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True)
 class ProblemKind:
-    """One entry of the registry: what a code means, whoever reports it."""
+    """One entry of the registry: what a code means, whoever reports it.
+
+    Attributes
+    ----------
+    strict
+        Strict reading raises it even where it is a warning: what is shown may be wrong, though all of it can be read.
+    """
 
     code: str
     severity: Severity
     title: str
     advice: str
+    strict: bool = False
 
 
 def _kinds(*kinds: ProblemKind) -> dict[str, ProblemKind]:
@@ -63,6 +70,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("storage-failed", "error", "The storage failed", "Try again; check endpoint and network."),
     ProblemKind("stored-type", "error", "A column is stored in a type that is not the table's", "Engines fail or read other values; rewrite the file."),
     ProblemKind("table-uuid-differs", "warning", "Metadata files of one table have other table-uuids", "Two tables may share the folder: look whose files these are before anything is removed."),
+    ProblemKind("totals-differ", "warning", "Counts of what is live contradict each other", "Rows may be missing or come back; compare with a copy, or an older snapshot.", strict=True),
     ProblemKind("unsupported", "warning", "Something that is not supported was met", "The rest is shown."),
     ProblemKind("value-undecodable", "warning", "A stored value does not fit its type", "Readers may fail or prune wrongly."),
 )

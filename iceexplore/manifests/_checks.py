@@ -18,6 +18,8 @@ _COUNTS = {
     Status.EXISTING: ("existing_files_count", 505),
     Status.DELETED: ("deleted_files_count", 506),
 }
+#: Rows of DELETED entries are no one's any more.
+_ROWS = {Status.ADDED: ("added_rows_count", 512), Status.EXISTING: ("existing_rows_count", 513)}
 
 
 def length_problems(location: str, stated: int | None, actual: int) -> list[Problem]:
@@ -92,7 +94,7 @@ def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
 def count_problems(
     location: str, stated: Mapping[str, int | None] | None, entries: pa.Table, dialect: str = ""
 ) -> list[Problem]:
-    """504-506 against the entries: readers skip a manifest whose counts are 0. Null means unknown, and is fine.
+    """504-506 and 512-513 against the entries: readers skip a manifest whose counts are 0. Null means unknown.
 
     Entries are those that the manifest stores, whatever a manifest DV removes. Of the V4 draft the rows count, not the
     deletion vectors in them; which count MODIFIED ones are in it does not say, so with any nothing is compared.
@@ -111,5 +113,19 @@ def count_problems(
             text = f"The manifest list says {claimed} {status.name} entries, the manifest has {actual}."
             problems.append(
                 problem("count-mismatch", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
+            )
+    for status, (name, field_id) in _ROWS.items():
+        claimed = None if stated is None else stated[name]
+        rows = entries["record_count"].filter(pc.fill_null(pc.equal(entries["status"], int(status)), False))
+        if claimed is None or rows.null_count:
+            continue
+        actual = pc.sum(rows).as_py() or 0
+        if actual != claimed:
+            text = (
+                f"The manifest list says {claimed:,} rows in {status.name} entries, the entries' record counts "
+                f"{actual:,}: one of the two is wrong, and so are counts from metadata."
+            )
+            problems.append(
+                problem("totals-differ", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
             )
     return problems

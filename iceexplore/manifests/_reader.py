@@ -21,7 +21,9 @@ from iceexplore.manifests._checks import (
     repeated_problems,
 )
 from iceexplore.manifests._checks_entries import entry_problems, snapshot_problems
+from iceexplore.manifests._checks_known import leaf_number_problems, list_number_problems, spec_problems
 from iceexplore.manifests._checks_summaries import summary_problems
+from iceexplore.manifests._checks_totals import total_problems
 from iceexplore.manifests._checks_v4 import leaf_problems
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.manifests._inherit import Parent, inherit, replace
@@ -97,15 +99,15 @@ class ManifestReader:
             return self._noted(Manifest.empty(location, (_problem_of(error, location),), is_root=True))
         if part.head.dialect in V4_DIALECTS:
             loader = _loader(source, {"entries": part})
-            return self._noted(v4_root(location, part, snapshot, self._meaning, loader, self.problems))
+            made = v4_root(location, part, snapshot, self._meaning, loader, self.problems)
+            return self._noted(self._compared(made, snapshot))
         if not part.head.is_root:
             item = problem("file-corrupt", location, "A manifest stands where a manifest list should.")
             return self._noted(Manifest.empty(location, (item,), is_root=True))
         relative_to = self.metadata.location if self._may_be_relative(part.head.dialect) else None
         number = snapshot.sequence_number
-        return self._noted(
-            _root_manifest(location, part, snapshot.snapshot_id, number, relative_to, metadata=self.metadata)
-        )
+        made = _root_manifest(location, part, snapshot.snapshot_id, number, relative_to, metadata=self.metadata)
+        return self._noted(self._compared(made, snapshot))
 
     def direct(self, root: Manifest) -> Manifest | None:
         """The files that stand in a V4 root itself, as a leaf whose ordinals are those of the root.
@@ -185,6 +187,12 @@ class ManifestReader:
         """V4 has relative locations; what Java writes of it today only tells by the table's version that it is V4."""
         return dialect in V4_DIALECTS or (dialect == "v4-java" and self.metadata.format_version >= _RELATIVE_FROM)
 
+    def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
+        """A root with what contradicts its snapshot's summary among its problems."""
+        found = total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
+        root.problems = (*root.problems, *found)
+        return root
+
     def _noted(self, manifest: Manifest) -> Manifest:
         for item in manifest.problems:
             self.problems.add(item)
@@ -229,9 +237,11 @@ class ManifestReader:
             problems += kind_problems(
                 location, parent.content_type, parent.partition_spec_id, head.header.spec_id, part.table
             )
+            problems += leaf_number_problems(location, part.table)
         entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
         if head.dialect in V4_DIALECTS:
             problems += leaf_problems(location, parent.content_type, entries, head.dialect)
+            problems += spec_problems(location, entries, self._meaning.specs, "spec_id")
         if self._may_be_relative(head.dialect):
             entries, more = absolute_entries(entries, self.metadata.location, location)
             problems += more
@@ -368,6 +378,7 @@ def _root_manifest(
     problems += snapshot_problems(location, entries, sequence_number)
     if metadata is not None:
         problems += summary_problems(location, entries, metadata)
+        problems += list_number_problems(location, entries, {s.spec_id for s in metadata.partition_specs})
     if relative_to is not None:
         entries, more = absolute_entries(entries, relative_to, location)
         problems += more

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problems, problem
 from iceexplore.manifests._checks_entries import root_entry_problems, snapshot_problems
+from iceexplore.manifests._checks_known import spec_problems
 from iceexplore.manifests._checks_v4 import FILE_TYPES, affinity_problems, root_problems
 from iceexplore.manifests._content_entry import ContentType
 from iceexplore.manifests._inherit import inherit_root
@@ -48,6 +49,7 @@ def v4_root(
         entries = inherit_root(entries, snapshot, meaning.unpartitioned)
         problems += snapshot_problems(location, entries, snapshot.sequence_number)
         problems += root_entry_problems(location, entries, meaning.types)
+        problems += spec_problems(location, entries.filter(is_direct(entries)), meaning.specs, "spec_id")
         if not head.is_root and head.header.content is not None and not pc.any(is_manifest(entries)).as_py():
             text = f"The snapshot's root manifest says of itself that it is a {head.header.content} manifest."
             problems.append(

@@ -83,7 +83,7 @@ def scan(
         raise OptionError(f"plan= is of {plan.state.metadata_location}, not of {state.metadata_location}")
     state = plan.state
     outputs = outputs_of(state, columns)
-    if plan.notes:
+    if plan.notes or plan.doubts:
         _incomplete(plan, strict)
     reader = TaskReader(state, plan.files, outputs)
     refusal = why_not_iceberg(state, info, plan, outputs) if engine != "spark" else ""
@@ -152,12 +152,13 @@ def _united(
 
 
 def _incomplete(plan: ScanPlan, strict: bool) -> None:
-    """Manifests could not be read."""
-    if strict and plan.notes[len(plan.appends.notes) if plan.appends is not None else 0 :]:
+    """Manifests could not be read, or counts contradict each other."""
+    faults = (*plan.notes[len(plan.appends.notes) if plan.appends is not None else 0 :], *plan.doubts)
+    if strict and faults:
         state = plan.state
         where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        raise FormatError(" ".join(plan.notes), location=where)
-    for note in plan.notes:
+        raise FormatError(" ".join(faults), location=where)
+    for note in (*plan.notes, *plan.doubts):
         warnings.warn(note, stacklevel=4)
 
 

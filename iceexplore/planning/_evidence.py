@@ -98,7 +98,9 @@ class Evidence:
         use = np.ones(len(lower), np.bool_)
         if records is not None:
             use = known(pc.greater_equal(records, 0)) | np.asarray(records.is_null())
-        counted = values if records is None or not values.null_count else pc.coalesce(values, records)
+        # A count of 0 rows proves nothing by itself: it would make every column one without values.
+        rows = None if records is None else pc.if_else(pc.greater(records, 0), records, pa.scalar(None, pa.int64()))
+        counted = values if rows is None or not values.null_count else pc.coalesce(values, rows)
         no_null = known(pc.equal(nulls, 0)) & use
         if nested:
             no_null &= known(pc.equal(values, records)) if records is not None else np.False_

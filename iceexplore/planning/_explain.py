@@ -24,7 +24,7 @@ from iceexplore.planning._witness import FileWitnesses, Witness, Witnesses
 
 __all__ = ["WHY_SCHEMA", "explain_files", "explain_manifests"]
 
-#: ``by``: ``partition``, ``counts`` (nulls and NaN), ``bounds``, ``row-count``, or ``filter`` where it is never true.
+#: ``by``: ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` where it is never true.
 WHY_SCHEMA = pa.schema(
     [
         ("term", pa.string()), ("by", pa.string()), ("column", pa.string()), ("lower", pa.string()),
@@ -32,7 +32,7 @@ WHY_SCHEMA = pa.schema(
     ]
 )  # fmt: skip
 #: What had to be looked at, from the nearest to the farthest.
-_DEPTH = ("filter", "row-count", "partition", "counts", "bounds")
+_DEPTH = ("filter", "partition", "counts", "bounds")
 _Cases: TypeAlias = npt.NDArray[np.int64]
 
 
@@ -60,8 +60,7 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     if wanted.partition:
         same, told = same_partition(wanted.partition, picked, metadata, witnesses)
         cases = found.first(found.constant(_other_partition(wanted, "file"), told & ~same), cases)
-    empty = np.asarray(pc.fill_null(pc.equal(witnesses.records, 0), False))
-    return found.table(found.first(found.constant(_EMPTY, empty), cases))
+    return found.table(cases)
 
 
 def explain_manifests(state: TableState, root: Manifest, rows: Any, wanted: Filter) -> pa.Table:
@@ -99,7 +98,6 @@ class _Joined:
     parts: tuple[int, ...]
 
 
-_EMPTY = _Constant("", "row-count", "the file has no rows")
 _NEVER = _Constant("false", "filter", "the filter is true of no row")
 
 

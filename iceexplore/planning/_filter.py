@@ -62,8 +62,9 @@ class Filter:
 
         Notes
         -----
-        A file of a negative record count (imported by old versions) is judged by its tuple alone. One without rows
-        matches nothing, in neither sense.
+        A file of a negative record count (imported by old versions) is judged by its tuple alone. A record count of 0
+        prunes nothing, other than in Java: hardly any writer adds a file without rows, and a count that is wrong would
+        take away those of the file.
         """
         n = len(batch)
         witnesses = FileWitnesses(batch, metadata)
@@ -72,7 +73,6 @@ class Filter:
         if self.partition:
             same, told = same_partition(self.partition, batch, metadata, witnesses)
             may, must = may & (same | ~told), must & same & told
-        may &= np.asarray(pc.fill_null(pc.not_equal(witnesses.records, 0), True))
         return pa.array(may), pa.array(may & must)
 
 

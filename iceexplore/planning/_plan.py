@@ -114,6 +114,7 @@ def plan_scan(
         row_groups=row_groups_of(state, tasks, bloom=bloom) if row_groups or bloom else None,
         appends=appends,
         notes=(*(() if appends is None else appends.notes), *_damage(state, scans, leaves, deletes)),
+        doubts=_doubts(state, scans, leaves, deletes),
         seconds=time.perf_counter() - start,
         log=tuple(state.storage.reads)[before:],
     )
@@ -169,6 +170,19 @@ def _damage(
     if lost:
         out.append(f"Deletes are missing from this plan, so deleted rows come back: {_some(lost)}")
     return out
+
+
+def _doubts(
+    state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
+) -> tuple[str, ...]:
+    """The counts that contradict each other in what the plan read, for people."""
+    met = [p for p in state.problems if p.code == "totals-differ"]
+    if not met:
+        return ()
+    places = {s.root.location for s in scans} | {leaf.location for leaf in leaves}
+    if deletes:
+        places.update(scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist())
+    return tuple(dict.fromkeys(f"{p.text} ({p.where})" for p in met if p.where.partition("#")[0] in places))
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: pa.Int64Array) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
 _SHOWN_REASONS = 8
+#: Errors on a card, and as many doubts.
+_MOST_PROBLEMS = 5
 #: Beyond so many pruned files the card gives no reasons: each of them is judged again for that.
 _MOST_JUDGED = 200_000
 
@@ -91,6 +93,7 @@ def plan_card(plan: ScanPlan) -> Card:
     if plan.appends is not None:
         badges.append(_stretch(plan))
     bad = [p for p in plan.state.problems if p.severity == "error"]
+    doubts = tuple(("warning", text, "") for text in plan.doubts[:_MOST_PROBLEMS])
     return Card(
         title=f"Scan of {plan.state.name}",
         badges=tuple(badges),
@@ -98,7 +101,7 @@ def plan_card(plan: ScanPlan) -> Card:
         facts=tuple(facts),
         tables=tuple(t for t in (_waterfall(plan), _reasons(plan)) if t is not None),
         notes=plan.notes,
-        problems=tuple((p.severity, p.text, p.where) for p in bad[:5]),
+        problems=(*((p.severity, p.text, p.where) for p in bad[:_MOST_PROBLEMS]), *doubts),
     )
 
 

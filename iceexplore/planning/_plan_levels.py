@@ -67,9 +67,10 @@ def levels_table(plan: ScanPlan, *, exact: bool = False) -> pa.Table:
     rows.append(
         _row(
             LEAF_LEVEL,
-            sum(1 for leaf in read if leaf.kept_files),
+            # One that could not be read is not pruned: its files are not known.
+            sum(1 for leaf in read if leaf.kept_files or not leaf.readable),
             Counts(len(entries), _total(entries["record_count"]), _total(entries["file_size_in_bytes"])),
-            "counted in the manifests",
+            f"counted in the manifests{_damaged(plan)}",
         )
     )
     if plan.row_groups is not None:

@@ -128,15 +128,23 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Whether the counts admit a live file; a count that is null is not zero (spec, "Manifest Lists": 504-506)."""
+    """Whether the counts admit a live file; a count that is null is not zero (spec, "Manifest Lists": 504-506).
+
+    Counts of a root that contradicts its snapshot's summary are not believed, nor are those of a manifest without
+    files that has rows: leaving it out would change the rows, and reading it costs one read.
+    """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
+    if any(p.code == "totals-differ" for p in root.problems):
+        return np.ones(len(rows), dtype=np.bool_)
     stats = whole(root.entries["manifest_stats"]).take(pa.array(rows))
     counts: dict[str, Any] = {
         name: pc.struct_field(stats, f"{name}_files_count") for name in ("added", "existing", "deleted")
     }
     held = pc.add(counts["added"], counts["existing"])
     empty = bool_array(pc.equal(held, 0))
+    for unit in ("added", "existing"):
+        empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
     if removals:  # a manifest DV counts stored entries, DELETED ones too: only one that removes all of them is plain
         stored = pc.add(held, counts["deleted"]).to_pylist()

@@ -49,7 +49,13 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 def damage(plan: ScanPlan) -> str:
     """That a plan lacks files or deletes because of damage; its notes say which."""
     known = 0 if plan.appends is None else len(plan.appends.notes)
-    return "; incomplete, as not all of the metadata could be read" if len(plan.notes) > known else ""
+    if len(plan.notes) <= known:
+        return "; incomplete, as counts contradict each other" if plan.doubts else ""
+    read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
+    lost = sum(1 for leaf in read if not leaf.readable)
+    if lost:
+        return f"; incomplete, as {lost:,} of {amount(len(read), 'manifest')} cannot be read"
+    return "; incomplete, as not all of the metadata could be read"
 
 
 def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:

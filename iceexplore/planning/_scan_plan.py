@@ -55,6 +55,9 @@ class ScanPlan:
         Of an incremental plan, its snapshots.
     notes
         What a reader of the plan should know: manifests that could not be read, snapshots that were passed over.
+    doubts
+        Counts that contradict each other, of the snapshot's summary, its root or the manifests that were read: all of
+        them could be read, and rows may still be missing, or deleted ones come back.
     seconds
         How long planning took.
     log
@@ -72,6 +75,7 @@ class ScanPlan:
     row_groups: pa.Table | None = None
     appends: Appends | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     seconds: float = 0.0
     log: tuple[Read, ...] = ()
 

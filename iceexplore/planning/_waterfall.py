@@ -118,7 +118,17 @@ def _said(plan: ScanPlan, first: Mapping[str, Any]) -> str:
 
 
 def _notes(plan: ScanPlan, levels: pa.Table) -> list[str]:
-    """Per level which terms skipped most, and how many; of very many that they are not counted."""
+    """Per level which terms skipped most, and how many; of very many that they are not counted. And what is lost."""
+    notes = _skipped(plan, levels)
+    lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
+    names = levels["level"].to_pylist()
+    if lost and names:
+        at = names.index(LEAF_LEVEL) if LEAF_LEVEL in names else len(names) - 1
+        notes[at] = "; ".join(n for n in (f"{amount(lost, 'manifest')} cannot be read in full", notes[at]) if n)
+    return notes
+
+
+def _skipped(plan: ScanPlan, levels: pa.Table) -> list[str]:
     notes = [""] * levels.num_rows
     names = levels["level"].to_pylist()
     skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)

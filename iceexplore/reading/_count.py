@@ -67,7 +67,8 @@ def count_rows(state: TableState, where: Any = None, *, partition: Any = None, o
         reader.is_data(row)
     matched, n = tasks.matched, len(tasks)
     counts = np.asarray(pc.fill_null(entries["record_count"], -1)).astype(np.int64)
-    exact = is_data & _unfiltered(tasks) & (counts >= 0)
+    # No writer adds a file without rows: a count of 0 is looked up in the file, for its rows would be left out.
+    exact = is_data & _unfiltered(tasks) & (counts > 0)
     vector, by_position = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     gone = np.zeros(n, dtype=np.int64)
     if len(matched):

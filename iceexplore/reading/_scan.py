@@ -66,14 +66,14 @@ def planned(state: TableState, where: Any, partition: Any, on_error: OnError) ->
     ------
     FormatError
         Manifests cannot be read, so that rows would be missing, or deleted ones come back. With ``"skip"`` that is a
-        warning.
+        warning. Counts that contradict each other are a warning always (with a strict table, an error).
     """
     plan = plan_scan(state, where, partition=partition)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         refused = [p.text for p in state.problems if p.code == "outside-roots"]  # says what to pass as allow=
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
-    for note in plan.notes:
+    for note in (*plan.notes, *plan.doubts):
         warnings.warn(note, stacklevel=4)
     return plan.files
 

@@ -12,12 +12,21 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import Diff, TableState, TreeNode, diff, row_keys, travel
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, live
+from iceexplore.metadata import in_order
 from iceexplore.render import Mark
 
-__all__ = ["Comparison"]
+__all__ = ["Comparison", "in_age"]
 
 _MARKS: tuple[Mark, ...] = ("added", "removed", "carried")
 _FILES = (int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE))
+
+
+def in_age(state: TableState, one: int, other: int) -> tuple[int, int]:
+    """Order two snapshots by age, the older one first: a change is told in the direction in which it happened."""
+    for snapshot in in_order({s.snapshot_id: s for s in state.metadata.snapshots}.values()):
+        if snapshot.snapshot_id in (one, other):
+            return (one, other) if snapshot.snapshot_id == one else (other, one)
+    return one, other
 
 
 class Comparison:
@@ -30,11 +39,13 @@ class Comparison:
     Parameters
     ----------
     before, after
-        Ids of snapshots. ``after`` is the one that is shown; it need not be the later one.
+        Ids of snapshots. ``after`` is the one that is shown; it need not be the later one. What is added and removed
+        goes from the older to the newer one all the same.
     """
 
     def __init__(self, state: TableState, before: int, after: int) -> None:
         self.pair = (before, after)
+        self.in_age = in_age(state, before, after)
         self._state = state
         self._diff: Diff | None = None
 
@@ -51,7 +62,8 @@ class Comparison:
             keys.append(row_keys(tables[-1]))
             rows.append(mine)
         out: dict[Mark, list[str]] = {mark: [] for mark in _MARKS}
-        sides: tuple[tuple[int, Mark], ...] = ((1, "added"), (0, "removed"))
+        newer = self.pair.index(self.in_age[1])
+        sides: tuple[tuple[int, Mark], ...] = ((newer, "added"), (1 - newer, "removed"))
         for side, mark in sides:
             shared = np.asarray(pc.is_in(keys[side], value_set=keys[1 - side]).to_numpy(zero_copy_only=False))
             kinds = tables[side]["content_type"].to_numpy()
@@ -81,7 +93,7 @@ class Comparison:
     def _changes(self, locations: pa.ChunkedArray) -> dict[tuple[str | None, int | None], str]:
         """Of these files those that were added or removed, by location and, of a vector, offset."""
         if self._diff is None:
-            before, after = (travel(self._state, snapshot=snapshot_id) for snapshot_id in self.pair)
+            before, after = (travel(self._state, snapshot=snapshot_id) for snapshot_id in self.in_age)
             self._diff = diff(before, after)
         files = self._diff.files_arrow
         hit = files.filter(pc.is_in(files["location"], value_set=pa.array(locations.to_pylist(), pa.string())))

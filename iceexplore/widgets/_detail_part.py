@@ -172,14 +172,14 @@ class DetailPart(TreePart, GridPart):
             return row_of_node(self._state, self._forest.node(of), table, whole, self._forest.node(node))
         return super()._grid_row(grid, of, table, node)
 
-    def _grid_unread(self, grid: str, of: str) -> str:
+    def _grid_unread(self, grid: str, of: str, table: str) -> str:
         if grid != _GRID:
-            return super()._grid_unread(grid, of)
+            return super()._grid_unread(grid, of, table)
         kind, _, rest = of.partition(":")
         if kind not in ("snapshot", "root", "manifest"):
             return ""
         snapshot, _, row = rest.partition(":")
-        return unread(self._state, self._snapshot_of(snapshot), int(row) if row else None)
+        return unread(self._state, self._snapshot_of(snapshot), int(row) if row else None, leaves=table != "manifests")
 
     def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
         if grid == _GRID:

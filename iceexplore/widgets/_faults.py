@@ -30,22 +30,28 @@ def words_of(error: Exception) -> tuple[str, str]:
     return text, f"{advice} This is a fault in iceexplore: please report it."
 
 
-def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None) -> str:
-    """Why a table without rows may lack some; empty where nothing is missing.
+def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None, *, leaves: bool = True) -> str:
+    """Why a table may lack rows; empty where nothing is missing.
 
-    Of a snapshot's manifests or files, or of the entries of one manifest: that in this row of the manifest list.
+    Of a snapshot's manifests (``leaves=False``) or files, or of the entries of one manifest: that in this row of the
+    manifest list.
     """
     root = None if snapshot is None else state.root(snapshot)
     faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
-    if root is None or not faults:
+    if root is None:
         return ""
+    doubts = [p.text for p in root.problems if p.code == "totals-differ"] if row is None else []
+    if not faults:
+        return doubts[0].rstrip(".") if doubts else ""
     name = "manifest list" if state.metadata.format_version < 4 else "root"
     if root.location in faults:
         return f"the {name} cannot be read"
     if row is not None:
         return "the manifest cannot be read" if root.entries["location"][row].as_py() in faults else ""
-    lost = len(faults.intersection(root.entries["location"].to_pylist()))
-    return f"{lost} of the files that the {name} names cannot be read" if lost else ""
+    lost = len(faults.intersection(root.entries["location"].to_pylist())) if leaves else 0
+    if lost:
+        return f"{lost} of the files that the {name} names cannot be read"
+    return doubts[0].rstrip(".") if doubts else ""
 
 
 def _observer(error: Exception) -> CodeType | None:

@@ -238,8 +238,8 @@ class Forest:
         comparison = self._compared(view)
         if comparison is None:
             return {}
-        other = self.node(f"snapshot:{view.against}")
-        text = f"Compared with {short(other.label.lower())}"
+        older, newer = (self.node(f"snapshot:{one}").label for one in comparison.in_age)
+        text = f"{short(older)} → {short(newer.lower())}"
         return {"against": str(view.against), "text": text, "counts": comparison.words()}
 
     def _metadata_files(self, limit: int) -> tuple[list[TreeNode], dict[str, Any] | None]:

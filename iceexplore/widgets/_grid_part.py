@@ -110,8 +110,8 @@ class GridPart(Face):
         """What the columns mean, by name."""
         return {}
 
-    def _grid_unread(self, grid: str, of: str) -> str:
-        """What could not be read, so that a table without rows may lack some; empty: it has none."""
+    def _grid_unread(self, grid: str, of: str, table: str) -> str:
+        """What could not be read, so that a table may lack rows; empty: it has all."""
         return ""
 
     # Answers ----------------------------------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ class GridPart(Face):
             page = page if place is None else place // PAGE_SIZE
         docs = self._grid_docs(grid, query.of, query.table)
         made = page_of(table, page, rows=rows, columns=query.columns, docs=docs)
-        if not made["total"] and (missed := self._grid_unread(grid, query.of)):
-            made["none"] = f"No rows: {missed}."
+        if missed := self._grid_unread(grid, query.of, query.table):
+            made |= {"lacks": f"Rows may be missing: {missed}."} if made["total"] else {"none": f"No rows: {missed}."}
         first = made["page"] * made["size"]
         places = range(first, first + len(made["rows"]))
         shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()

@@ -35,7 +35,8 @@ class ProblemsPart(Face):
     Attributes
     ----------
     problems
-        ``counts`` by severity; ``groups`` by code, the gravest first, each with ``code``, ``severity``, ``title``,
+        ``counts`` by severity; ``sums``, the same in words, which tell none from not checked; ``groups`` by code, the
+        gravest first, each with ``code``, ``severity``, ``title``,
         ``advice``, ``count`` and ``items``; ``read`` and ``manifests``: how many of the selected snapshot's manifests
         have been read, and of how many; None where its manifest list or root manifest cannot be read. An item has a
         stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (when the snapshot that wrote it was committed) and
@@ -126,7 +127,8 @@ class ProblemsPart(Face):
         places = places_of(state, snapshot, [p.where for part in sent for p in part])
         covered = coverage(state, root)
         return {
-            "counts": {name: sum(p.severity == name for p in met) for name in _ORDER},
+            "counts": (counts := {name: sum(p.severity == name for p in met) for name in _ORDER}),
+            "sums": {name: _sum(name, n, covered) for name, n in counts.items()},
             "groups": [self._group(g, part, places) for g, part in zip(order, sent, strict=True)],
             "read": covered.read,
             "manifests": covered.manifests,
@@ -219,12 +221,23 @@ def _words(covered: Coverage, snapshot: bool, wrong: bool) -> dict[str, str]:
         said = f"{read:,} of {amount(known, 'manifest')} of this snapshot read"
     if rest:
         left = f"the other {'one' if rest == 1 else f'{rest:,}'}" if read else "it" if known == 1 else "all"
-        clean = "Nothing is wrong in what has been read." if read else "None of the manifests has been looked at yet."
+        unchecked = f"Not checked yet: 0 of {amount(known or 0, 'manifest')} read."
+        clean = "Nothing is wrong in what has been read." if read else unchecked
     return {
         "covered": said,
         "left": left and f"Read {left}",
         "nothing": "Nothing of these severities." if wrong else clean,
     }
+
+
+def _sum(severity: str, count: int, covered: Coverage) -> str:
+    """How many problems of a severity there are: none is none only where every manifest has been read."""
+    word = {"info": "note"}.get(severity, severity)
+    if count:
+        return amount(count, word)
+    if covered.manifests is not None and covered.read >= covered.manifests:
+        return f"0 {word}s"
+    return f"{word}s: not checked" if not covered.read else f"no {word}s so far"
 
 
 def _rank(problem: Problem) -> int:

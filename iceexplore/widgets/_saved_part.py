@@ -123,8 +123,8 @@ class SavedPart(TimelinePart, DetailPart):
         self._forget("detail")
         columns = [{"name": c["name"], "right": c["right"]} for c in (page["columns"][i] for i in page["shown"])]
         made = {"columns": columns, "rows": page["rows"], "total": page["total"]}
-        if not page["total"] and (missed := self._grid_unread("detail", of)):
-            made["none"] = f"No rows: {missed}."
+        if missed := self._grid_unread("detail", of, key):
+            made |= {"lacks": f"Rows may be missing: {missed}."} if page["total"] else {"none": f"No rows: {missed}."}
         return {**made, "nodes": nodes} if any(nodes) else made
 
 

@@ -41,10 +41,11 @@ def python_text(text: str) -> str:
 def plan_sent(plan: ScanPlan) -> dict[str, Any]:
     """The headline; as blocks what there is to know, and a row per level with its bars."""
     waterfall = plan.waterfall()
-    notes: list[Block] = [["problem", [signs(note[:_LONG])]] for note in plan.notes]
+    notes: list[Block] = [["problem", [signs(note[:_LONG])]] for note in (*plan.notes, *plan.doubts)]
+    lost = any(not leaf.readable for leaf in plan.leaves)  # a share of what could be read is none of the table
     said = waterfall.description
     return {
-        "headline": signs(said[:1].upper() + said[1:] + _share(waterfall.levels.to_pylist())),
+        "headline": signs(said[:1].upper() + said[1:] + ("" if lost else _share(waterfall.levels.to_pylist()))),
         "blocks": [*notes, _levels(waterfall.chart())],
         "took": f"planned in {plan.seconds * 1000:,.0f} ms",
         "files": len(plan),

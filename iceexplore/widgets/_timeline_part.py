@@ -11,6 +11,7 @@ import traitlets
 from iceexplore.graph import Diff, TableState, diff, format_ms, travel
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets._assets import packed, script
+from iceexplore.widgets._compare import in_age
 from iceexplore.widgets._face import Face, shown
 from iceexplore.widgets._lanes import lanes_of
 from iceexplore.widgets._signs import signs
@@ -95,14 +96,15 @@ class TimelinePart(Face):
         return super()._no_kernel_html() + snapshots_html(self.snapshots, self.selection["snapshot"])
 
     def _compare_two(self, selection: Mapping[str, str]) -> None:
-        """Say what differs, where there are two to compare."""
+        """Say what changed from the older to the newer one, where there are two to compare, whichever is shown."""
         before, after = selection["against"], selection["snapshot"]
         if not before or not after or before == after:
             self.comparison = {}
             return
+        older = in_age(self._state, int(before), int(after))
 
         def read() -> dict[str, Any]:
-            a, b = (travel(self._state, snapshot=int(one)) for one in (before, after))
+            a, b = (travel(self._state, snapshot=one) for one in older)
             found = diff(a, b)
             missed = {p.where for p in self._state.problems if p.severity == "error"}
             changed = found.manifests_arrow.filter(pc.not_equal(found.manifests_arrow["change"], "carried over"))

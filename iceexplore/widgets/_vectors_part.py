@@ -210,10 +210,10 @@ class VectorsPart(GridPart):
             return int(found[0]) if len(found) else None
         return super()._grid_row(grid, of, table, node)
 
-    def _grid_unread(self, grid: str, of: str) -> str:
+    def _grid_unread(self, grid: str, of: str, table: str) -> str:
         if grid == _ALL:
             return unread(self._state, self._snapshot_of(of)) if of else ""
-        return super()._grid_unread(grid, of)
+        return super()._grid_unread(grid, of, table)
 
     def _all_deletes(self, snapshot: str) -> pa.Table:
         """Every live delete of a snapshot: its delete manifests are read, and in the V4 draft those of data."""

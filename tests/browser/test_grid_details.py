@@ -249,7 +249,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
             bare.idle()
 
         go("problems")
-        assert "None of the manifests has been looked at yet." in page.locator(".ice-problems").inner_text()
+        assert "Not checked yet: 0 of" in page.locator(".ice-problems").inner_text()
         page.get_by_role("button", name="Read all").focus()
         busy("Reading")
         assert page.evaluate(FOCUS) == "Read all"

@@ -261,7 +261,7 @@ def test_a_comparison_is_drawn(browser: Any) -> None:
     with bare_page(browser, widget, width=1300) as bare:
         page = bare.page
         legend = page.locator(".ice-legend")
-        assert "Compared with snapshot" in legend.inner_text()
+        assert re.search("Snapshot .* → snapshot ", legend.inner_text())
         assert re.search(r"\+\s*\d+ manifests? added", legend.inner_text())
         marks = [sorted({*widget.nodes[i]["marks"]} & {"added", "removed", "carried"}) for i in manifests(widget)]
         assert all(len(m) == 1 for m in marks)

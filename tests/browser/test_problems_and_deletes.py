@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import iceexplore as ix
 from iceexplore.errors import problem
 from iceexplore.widgets import DeletionVectors, Explorer, Problems
 from tests.browser.bare import bare_page
+from tests.browser.harness import Theme
 from tests.hostile import HOSTILE
 from tests.widgets.test_vectors_part import nodes_of
 
@@ -49,6 +51,8 @@ def test_severities_and_reading_on(browser: Any) -> None:
     with bare_page(browser, widget) as bare:
         said = bare.page.locator(".ice-problems")
         assert "0 of 4 manifests of this snapshot read" in said.inner_text()
+        assert "errors: not checked" in said.inner_text()
+        assert "0 errors" not in said.inner_text()
         bare.page.get_by_role("button", name="1 warning").click()
         bare.idle()
         assert widget.severities == ["error", "info"]
@@ -59,7 +63,36 @@ def test_severities_and_reading_on(browser: Any) -> None:
         bare.page.get_by_role("button", name="Read all").click()
         bare.idle()
         assert "4 of 4 manifests of this snapshot read" in said.inner_text()
+        assert "0 errors" in said.inner_text(), "now that is known"
         assert bare.page.get_by_role("button", name="Read").count() == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_not_known_is_told(browser: Any, tmp_path: Path, theme: Theme) -> None:
+    """Rows that a grid lacks, and a comparison of a newer snapshot with the older one that is shown."""
+    whole = ix.empty({"id": "long"}, format_version=2, location=str(tmp_path / "t"))
+    for _ in range(3):
+        whole.append(files=2, rows=10)
+    whole.save(tmp_path / "t")
+    table = ix.open(tmp_path / "t")
+    lost = Path(table.inspect.manifests.arrow()["path"][0].as_py())
+    lost.write_bytes(b"Obj\x01")
+    table = ix.open(tmp_path / "t")
+    assert table.snapshot is not None
+    widget = Explorer(table)
+    with bare_page(browser, widget, theme=theme) as bare:
+        widget.select(node=f"snapshot:{table.snapshot.snapshot_id}")
+        bare.push()
+        bare.page.get_by_role("tab", name="Files", exact=True).click()
+        bare.idle()
+        lacks = bare.page.locator(".ice-lacks")
+        assert lacks.inner_text().startswith("▲ Rows may be missing: 1 of the files that the manifest list names")
+        widget.select(snapshot=table.snapshots[0], against=table.snapshots[1])
+        bare.push()
+        compared = bare.page.locator(".ice-compared")
+        assert compared.inner_text().startswith("1 → 2 of 3:")
+        assert "+2 data files" in compared.inner_text()
+        assert not bare.violations()
 
 
 def test_the_list_stays_as_it_is_while_more_is_found(browser: Any) -> None:

@@ -39,7 +39,7 @@ def vector(number: int) -> dict[str, Any]:
 
 def manifest(location: str, length: int, *, dv: bytes | None = None, removed: int = 1, **more: Any) -> dict[str, Any]:
     counts = {f"{s}_files_count": 0 for s in ("existing", "deleted", "replaced")}
-    rows = {f"{s}_rows_count": 0 for s in ("added", "existing", "deleted", "replaced")}
+    rows = {f"{s}_rows_count": None for s in ("added", "existing", "deleted", "replaced")}
     info = {"added_files_count": 3, **counts, **rows, "min_sequence_number": 2, "dv": dv}
     if dv is not None:
         info["dv_cardinality"] = removed

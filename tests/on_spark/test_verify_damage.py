@@ -234,7 +234,8 @@ def test_a_manifest_that_is_gone(copied: Callable[[str], Path]) -> None:
 def test_a_record_count(copied: Callable[[str], Path]) -> None:
     folder = copied("v2")
     rewritten(folder, 3, columns(record_count=ROWS + 1))
-    assert found(folder) == [("count-mismatch", "record_count")]
+    # by the file, and by the list's count of rows
+    assert found(folder) == [("count-mismatch", "record_count"), ("totals-differ", "512 added_rows_count")]
 
 
 @pytest.mark.parametrize("offsets", [[4, 4], [10**9], [5], [-4]])
@@ -531,7 +532,8 @@ def test_a_file_that_is_live_twice(copied: Callable[[str], Path]) -> None:
         return batch.take([0, 0])
 
     rewritten(folder, 3, change)
-    assert {code for code, _ in found(folder)} == {"file-twice", "count-mismatch"}  # the list counts entries
+    # the list counts entries, and rows
+    assert {code for code, _ in found(folder)} == {"file-twice", "count-mismatch", "totals-differ"}
 
 
 def test_row_ids_that_two_files_take(copied: Callable[[str], Path]) -> None:

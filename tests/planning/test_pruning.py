@@ -238,10 +238,10 @@ def test_cases_of_java(name: str, op: Op, literals: tuple[Any, ...], wanted: tup
 
 @pytest.mark.parametrize(
     ("records", "below", "whole"),
-    [(50, NO, YES), (None, NO, YES), (0, NO, NO), (-1, OPEN, OPEN)],
+    [(50, NO, YES), (None, NO, YES), (0, NO, YES), (-1, OPEN, OPEN)],
 )
 def test_record_counts(records: int | None, below: tuple[bool, bool], whole: tuple[bool, bool]) -> None:
-    """Nothing is in an empty file; of old imported files the statistics are not believed."""
+    """A count of 0 prunes nothing by itself; of old imported files the statistics are not believed."""
     batch, metadata = java_file(records)
     for p, wanted in [(asked("id", "<", 5), below), (asked("no_nulls", "not-null"), whole)]:
         may, must = Filter("", p).judge(batch, metadata)

@@ -49,6 +49,9 @@ def file_of(folder: Path, location: str) -> Path:
     return next(folder.rglob(location.rpartition("/")[2]))
 
 
+WORDS = {"error": "error", "warning": "warning", "info": "note"}
+
+
 def items(widget: Problems) -> list[dict[str, Any]]:
     return [item for group in widget.problems["groups"] for item in group["items"]]
 
@@ -60,11 +63,13 @@ def test_nothing_is_wrong_in_what_has_been_read(show: Any) -> None:
     assert widget.problems == {
         "counts": {"error": 0, "warning": 0, "info": 0}, "groups": [], "read": 0, "manifests": total,
         "covered": f"0 of {total} manifests of this snapshot read", "left": "Read all",
-        "nothing": "None of the manifests has been looked at yet.",
+        "nothing": f"Not checked yet: 0 of {total} manifests read.",
+        "sums": {name: f"{word}s: not checked" for name, word in WORDS.items()},
     }  # fmt: skip
     widget.read_all += 1
     assert widget.settle(60)
     assert (widget.problems["read"], widget.problems["groups"]) == (total, [])
+    assert widget.problems["sums"] == {name: f"0 {word}s" for name, word in WORDS.items()}, "now it is known"
     assert widget.problems["nothing"].startswith("Nothing is wrong in this snapshot's metadata, all of which has been")
     assert widget.problems["left"] == ""
     assert widget.busy == ""

@@ -115,6 +115,11 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     assert _text(widget.comparison["said"][0]) == f"+{more} −{less} data files"
     json.dumps(widget.comparison)
     assert len(table.reads) > reads
+    said = widget.comparison["said"]
+    widget.select(snapshot=first, against=last)
+    assert widget.settle(60)
+    assert widget.comparison["snapshot"] == str(first)
+    assert widget.comparison["said"] == said, "from the older to the newer one, whichever is shown"
     widget.select(against="")
     assert widget.settle(60)
     assert widget.comparison == {}

@@ -164,6 +164,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       ),
     );
     if (!total) panel.append(el("div.empty", empty()));
+    if (page.lacks) panel.prepend(el("div.lacks", { role: "status" }, `▲ ${page.lacks}`));
     focus = [Math.min(focus[0], rows.length - 1), focus[1]];
     stop();
   }

@@ -1,6 +1,6 @@
 // What is wrong in what has been read: by severity and kind, each with the way to its node.
 
-import { button, choose, count, el, enable, fill, keepFocus, plural } from "./dom.js";
+import { button, choose, count, el, enable, fill, keepFocus } from "./dom.js";
 
 const SEVERITIES = { error: "error", warning: "warning", info: "note" };
 
@@ -14,13 +14,13 @@ export function problemsView(model) {
   const sign = (severity) => el(`span.sign.is-${severity}`, { role: "img", ariaLabel: SEVERITIES[severity] });
 
   function drawBar() {
-    const { counts = {}, covered: words, left } = model.problems;
+    const { counts = {}, sums: said = {}, covered: words, left } = model.problems;
     const shown = model.severities;
     const sum = ([severity, word]) => {
       const others = shown.filter((one) => one !== severity);
       const on = others.length < shown.length;
       const toggle = () => model.put("severities", on ? others : [...shown, severity]);
-      return enable(button([sign(severity), " " + plural(counts[severity] ?? 0, word)], toggle, { "data-key": severity, ariaPressed: on }), counts[severity]);
+      return enable(button([sign(severity), " " + (said[severity] ?? `${word}s: not checked`)], toggle, { "data-key": severity, ariaPressed: on }), counts[severity]);
     };
     fill(sums, Object.entries(SEVERITIES).map(sum));
     fill(covered, words);

@@ -118,7 +118,7 @@ export function timelineView(model) {
     const now = [at(), picked("against")].join();
     if (now !== last) draw((last = now));
   }
-  // What the signs mean, or what differs from the other snapshot.
+  // What the signs mean, or what differs between the two snapshots, from the older to the newer one.
   function drawFoot(other) {
     const versus = all[other];
     keepFocus(foot, () => ((legend.hidden = Boolean(versus)), (result.hidden = clear.hidden = !versus)), line);
@@ -126,7 +126,9 @@ export function timelineView(model) {
     const { against, snapshot, said } = model.comparison;
     const ready = against === versus.id && snapshot === model.selection.snapshot;
     const differs = other === at() ? "the same snapshot" : ready ? blocks(model, said) : "…";
-    fill(result, el("span", { title: versus.words }, `Since ${other + 1}/${all.length}:`), differs);
+    const [older, newer] = [at(), other].sort((a, b) => a - b);
+    const title = `${all[older]?.words ?? ""} → ${all[newer].words}`;
+    fill(result, el("span", { title }, `${older + 1} → ${newer + 1} of ${all.length}:`), differs);
   }
 
   // Where to -----------------------------------------------------------------------------------------------------------

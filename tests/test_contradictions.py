@@ -1,0 +1,280 @@
+"""Whatever is missing in a list, or changed in an entry, is not silent: a problem, a finding, and an error of strict.
+
+The tables are healthy labs with rows, deletes and two partitions, of which one file is written anew, its records
+changed. Each row of the list of damages changed the rows and was told nowhere once.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import iceexplore as ix
+from iceexplore.manifests._checks_totals import LiveTotals, live_totals
+from iceexplore.widgets._compare import Comparison
+from iceexplore.widgets._grid_query import GridQuery
+from iceexplore.widgets._scan_words import plan_sent
+
+Change = Callable[[list[Any]], None]
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("contradictions") / "t"
+    lab = ix.create(
+        folder, {"id": "long", "k": "string"}, partition_by="k",
+        properties={"write.delete.mode": "merge-on-read", "commit.manifest-merge.enabled": "false"},
+    )  # fmt: skip
+    lab.append({"id": list(range(10)), "k": ["a"] * 5 + ["b"] * 5})
+    lab.append({"id": list(range(10, 16)), "k": ["a", "b"] * 3})
+    lab.delete("id = 3")
+    assert lab.count() == 15
+    assert not lab.problems
+    assert lab.verify(level="data").empty
+    return folder
+
+
+def _rewritten(path: Path, change: Change) -> None:
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        rows: list[Any] = list(reader)
+        header = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")}
+        schema: Any = reader.writer_schema
+    change(rows)
+    with path.open("wb") as out:
+        fastavro.writer(out, schema, rows, metadata=header)
+
+
+def _list(t: ix.Table) -> Path:
+    assert t.snapshot is not None
+    return Path(str(t.snapshot.root_location).removeprefix("file://"))
+
+
+def _leaf(t: ix.Table, content: int) -> Path:
+    """The first manifest of data (0) or deletes (1)."""
+    rows = t.inspect.manifests.arrow().to_pylist()
+    return Path(next(r["path"] for r in rows if r["content"] == content).removeprefix("file://"))
+
+
+def _set(kind: int, /, **values: Any) -> Change:
+    """Let the first record of a list with this content say something else."""
+
+    def change(rows: list[Any]) -> None:
+        next(r for r in rows if r["content"] == kind).update(values)
+
+    return change
+
+
+def _gone(content: int) -> Change:
+    def change(rows: list[Any]) -> None:
+        rows.remove(next(r for r in rows if r["content"] == content))
+
+    return change
+
+
+def _cut(rows: list[Any]) -> None:
+    rows.clear()
+
+
+#: By name: the change of the list, and the field of a problem that tells it. Rows are still given, with a warning.
+COUNTED: dict[str, tuple[Change, str]] = {
+    "list cut after its header": (_cut, "total-data-files"),
+    "record gone": (_gone(0), "total-records"),
+    "record of deletes gone": (_gone(1), "total-delete-files"),
+    "added_files_count 0": (_set(0, added_files_count=0, added_rows_count=0), "total-data-files"),
+    "added_files_count of deletes 0": (_set(1, added_files_count=0), "total-delete-files"),
+    "rows of deletes": (_set(1, added_rows_count=2), "total-position-deletes + total-equality-deletes"),
+}
+#: Here nobody can tell how the entry is to be read: rows are refused.
+UNKNOWN: dict[str, tuple[Change, str]] = {
+    "content of deletes 5": (_set(1, content=5), "517 content"),
+    "content of data 5": (_set(0, content=5), "517 content"),
+    "content -1": (_set(0, content=-1), "517 content"),
+    "partition_spec_id 9": (_set(0, partition_spec_id=9), "502 partition_spec_id"),
+    "partition_spec_id of deletes 9": (_set(1, partition_spec_id=9), "502 partition_spec_id"),
+}
+
+
+@pytest.fixture
+def table(healthy: Path, tmp_path: Path) -> Path:
+    """A copy that moved: its metadata names files under the first folder."""
+    return Path(shutil.copytree(healthy, tmp_path / "t"))
+
+
+def _open(folder: Path, healthy: Path, **options: Any) -> ix.Table:
+    return ix.open(folder, moved={str(healthy): str(folder)}, **options)
+
+
+def _place(path: Path, healthy: Path, folder: Path) -> Path:
+    return folder / path.relative_to(healthy)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_list_whose_counts_are_not_the_summarys(name: str, healthy: Path, table: Path) -> None:
+    change, field = COUNTED[name]
+    _rewritten(_place(_list(_open(table, healthy)), healthy, table), change)
+    t = _open(table, healthy)
+    with pytest.warns(UserWarning, match="summary has"):
+        rows = t.to_arrow().num_rows
+    with pytest.warns(UserWarning, match="summary has"):
+        assert t.count() == rows
+    with pytest.warns(UserWarning, match="summary has"):
+        t.head(3)
+    if "_count" in name:  # the counts are not believed, so that all is read
+        assert rows == 15
+    (found,) = [p for p in t.problems if p.field == field]
+    assert (found.code, found.severity) == ("totals-differ", "warning")
+    assert found.found is not None and found.expected is not None
+    assert int(found.found) != int(found.expected)
+    assert found.text in repr(t)
+    plan = t.plan()
+    assert any(found.text in text for text in plan.doubts)
+    assert found.text in repr(plan)
+    for level in ("footers", "data"):
+        assert field in set(t.verify(level=level)["field"])
+    for use in ("to_arrow", "count", "head", "plan"):
+        with pytest.raises(ix.FormatError, match="summary has"):
+            getattr(_open(table, healthy, strict=True), use)()
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_numbers_of_a_list_that_mean_nothing(name: str, healthy: Path, table: Path) -> None:
+    change, field = UNKNOWN[name]
+    _rewritten(_place(_list(_open(table, healthy)), healthy, table), change)
+    _refused(table, healthy, field)
+
+
+@pytest.mark.parametrize(
+    ("content", "values", "field"),
+    [(1, {"content": 5}, "134 content"), (0, {"content": 5}, "134 content"), (0, {"content": -1}, "134 content")],
+)
+def test_contents_of_entries_that_mean_nothing(
+    content: int, values: dict[str, int], field: str, healthy: Path, table: Path
+) -> None:
+    path = _place(_leaf(_open(table, healthy), content), healthy, table)
+    _rewritten(path, lambda rows: rows[0]["data_file"].update(values))
+    _refused(table, healthy, field)
+
+
+def test_a_status_that_means_nothing(healthy: Path, table: Path) -> None:
+    path = _place(_leaf(_open(table, healthy), 0), healthy, table)
+    _rewritten(path, lambda rows: rows[0].update(status=7))
+    _refused(table, healthy, "0 status")
+
+
+def _refused(table: Path, healthy: Path, field: str) -> None:
+    for use in ("to_arrow", "count", "head"):
+        with pytest.raises(ix.FormatError, match="missing from this plan"):
+            getattr(_open(table, healthy), use)()
+    t = _open(table, healthy)
+    with pytest.warns(UserWarning, match="missing from this plan"):
+        t.to_arrow(on_error="skip")
+    (found,) = [p for p in t.problems if p.field == field and p.severity == "error"]
+    assert found.code == "file-corrupt"
+    assert field in set(t.verify()["field"])
+    with pytest.raises(ix.FormatError, match="field"):
+        _open(table, healthy, strict=True).count()
+
+
+def test_a_record_count_of_0_skips_no_file(healthy: Path, table: Path) -> None:
+    path = _place(_leaf(_open(table, healthy), 0), healthy, table)
+
+    def change(rows: list[Any]) -> None:
+        rows[0]["data_file"].update(record_count=0, value_counts=None, null_value_counts=[{"key": 1, "value": 0}])
+
+    _rewritten(path, change)
+    t = _open(table, healthy)
+    with pytest.warns(UserWarning, match="record counts"):
+        assert t.count() == t.to_arrow().num_rows == 15
+    with pytest.warns(UserWarning, match="record counts"):
+        assert t.count("id >= 0") == t.to_arrow("id >= 0").num_rows == 15
+    assert "512 added_rows_count" in {p.field for p in t.problems}
+    assert "512 added_rows_count" in set(t.verify()["field"])
+    with pytest.raises(ix.FormatError, match="record counts"):
+        _open(table, healthy, strict=True).count()
+
+
+def test_a_row_of_a_v4_root_that_is_gone(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long"}, format_version=4, location=str(tmp_path / "t"))
+    s.append(pa.table({"id": list(range(20))}))
+    s.append(pa.table({"id": list(range(3))}))
+    s.save(tmp_path / "t", data="copy")
+    t = ix.open(tmp_path / "t")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert t.count() == 23
+    assert t.verify(level="data").empty
+    root = _list(t)
+    rows = pq.read_table(root)
+    pq.write_table(rows.slice(0, len(rows) - 1), root)
+    t = ix.open(tmp_path / "t")
+    with pytest.warns(UserWarning, match="summary has"):
+        assert t.count() < 23
+    assert {"total-data-files", "total-records"} <= {p.field for p in t.problems}
+    assert {"total-data-files", "total-records"} <= set(t.verify(level="data")["field"])
+    with pytest.raises(ix.FormatError, match="summary has"):
+        ix.open(tmp_path / "t", strict=True).count()
+
+
+def test_a_summary_that_says_nothing_contradicts_nothing(healthy: Path, table: Path) -> None:
+    t = _open(table, healthy)
+    root = t.state.root()
+    assert root is not None
+    assert live_totals(root.entries, root.dv_rows) == LiveTotals(4, 16, 1, 1)
+    path = _place(Path(t.metadata_location.removeprefix("file://")), healthy, table)
+    text = path.read_text()
+    for key in ("total-data-files", "total-records", "total-delete-files", "total-position-deletes"):
+        text = text.replace(f'"{key}"', f'"x-{key}"')
+    path.write_text(text)
+    t = _open(table, healthy)
+    assert t.count() == 15
+    assert not t.problems
+
+
+def test_counts_that_a_list_lacks_are_not_compared(healthy: Path, table: Path) -> None:
+    t = _open(table, healthy)
+    root = t.state.root()
+    assert root is not None
+    stats = [dict.fromkeys(s, None) for s in root.entries["manifest_stats"].to_pylist()]
+    at = root.entries.schema.get_field_index("manifest_stats")
+    kind = root.entries.schema.field(at)
+    unknown = root.entries.set_column(at, kind, pa.array(stats, kind.type))
+    assert live_totals(unknown, {}) == LiveTotals(None, None, None, None)
+
+
+def test_a_plan_and_a_grid_tell_manifests_that_cannot_be_read(healthy: Path, table: Path) -> None:
+    t = _open(table, healthy)
+    whole = t.plan().levels()["manifests"].tolist()
+    assert whole == [2, 2, 2]
+    _place(_leaf(t, 0), healthy, table).write_bytes(b"Obj\x01")
+    t = _open(table, healthy)
+    plan = t.plan()
+    assert plan.levels()["manifests"].tolist() == whole, "what cannot be read is not pruned"
+    waterfall = plan.waterfall()
+    assert "incomplete, as 1 of 2 manifests cannot be read" in waterfall.description
+    assert "1 manifest cannot be read in full" in waterfall.to_text()
+    explorer = t.explore()
+    assert t.snapshot is not None
+    for key, missing in (("manifests", False), ("files", True)):
+        page = explorer._page("detail", GridQuery(f"snapshot:{t.snapshot.snapshot_id}", key))
+        assert bool(page["total"])
+        assert ("1 of the files that the manifest list names cannot be read" in page.get("lacks", "")) is missing
+    assert "%" not in str(plan_sent(plan)["headline"])
+    explorer.close()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_tree_compares_from_the_older_to_the_newer_snapshot(turned: bool) -> None:
+    t = ix.sample("trips")
+    first, last = t.snapshots[2].snapshot_id, t.snapshots[-1].snapshot_id
+    pair = (last, first) if turned else (first, last)
+    shown = Comparison(t.state, *pair).words()
+    assert shown == Comparison(t.state, first, last).words()
