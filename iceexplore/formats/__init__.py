@@ -9,6 +9,7 @@ from iceexplore.formats._avro import (
     BlockIndex,
     container,
     decompress_block,
+    header_bytes,
     index_blocks,
     read_header,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "decompress_block",
     "field_id",
     "foreign",
+    "header_bytes",
     "index_blocks",
     "plain_field",
     "read_header",

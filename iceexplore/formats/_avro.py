@@ -23,6 +23,7 @@ __all__ = [
     "BlockIndex",
     "container",
     "decompress_block",
+    "header_bytes",
     "index_blocks",
     "read_header",
 ]
@@ -284,12 +285,16 @@ def _snappy(body: bytes) -> bytes:
     return plain
 
 
-def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
-    """A container file, uncompressed, of one block: its parts, to be written one after the other."""
-    pairs = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
+def header_bytes(pairs: Mapping[bytes, bytes], sync: bytes) -> bytes:
+    """The header of a container file: magic, key-value metadata, sync marker."""
     head = bytearray(AVRO_MAGIC + _write_long(len(pairs)))
     for key, value in pairs.items():
         head += _write_long(len(key)) + key + _write_long(len(value)) + value
+    return bytes(head + b"\x00" + sync)
+
+
+def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
+    """A container file, uncompressed, of one block: its parts, to be written one after the other."""
     sync = bytes(16)
-    head += b"\x00" + sync + _write_long(count) + _write_long(sum(map(len, plain)))
-    return [bytes(head), *plain, sync]
+    head = header_bytes({b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}, sync)
+    return [head + _write_long(count) + _write_long(sum(map(len, plain))), *plain, sync]
