@@ -21,6 +21,7 @@ __all__ = [
     "AvroHeader",
     "Block",
     "BlockIndex",
+    "block_bytes",
     "container",
     "decompress_block",
     "header_bytes",
@@ -291,6 +292,15 @@ def header_bytes(pairs: Mapping[bytes, bytes], sync: bytes) -> bytes:
     for key, value in pairs.items():
         head += _write_long(len(key)) + key + _write_long(len(value)) + value
     return bytes(head + b"\x00" + sync)
+
+
+def block_bytes(count: int, plain: bytes, codec: str, sync: bytes) -> bytes:
+    """A block of a container file; the codec is ``null`` or ``deflate``."""
+    body = plain
+    if codec == "deflate":
+        packer = zlib.compressobj(wbits=-15)
+        body = packer.compress(plain) + packer.flush()
+    return _write_long(count) + _write_long(len(body)) + body + sync
 
 
 def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:

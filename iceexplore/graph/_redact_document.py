@@ -45,7 +45,7 @@ class DocumentRedactor:
 
     def __init__(self, redaction: Redaction, lengths: Mapping[str, Mapping[str, int]] | None = None) -> None:
         self.redaction = redaction
-        self.lengths = lengths or {}
+        self.lengths = {} if lengths is None else lengths  # filled later
 
     def table(self, document: dict[str, Any]) -> dict[str, Any]:
         """Table metadata."""
@@ -448,10 +448,7 @@ _REF: dict[str, Step] = {
 _MAPPED: dict[str, Step] = {"field-id": _number, "names": _list(_name), "fields": _mapping}
 _TABLE: dict[str, Step] = {
     **dict.fromkeys(
-        (
-            "format-version last-sequence-number last-updated-ms last-column-id current-schema-id default-spec-id"
-            " last-partition-id current-snapshot-id default-sort-order-id next-row-id"
-        ).split(),
+        ["format-version", "last-sequence-number", "last-updated-ms", "last-column-id", "current-schema-id", "default-spec-id", "last-partition-id", "current-snapshot-id", "default-sort-order-id", "next-row-id"],
         _number,
     ),
     "table-uuid": _leaf(_uuid),

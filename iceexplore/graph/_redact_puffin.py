@@ -54,6 +54,8 @@ def redact_puffin(
             body[blob.offset : blob.offset + blob.length] = data[blob.offset : blob.offset + blob.length]
             kept.add(blob.ordinal)
     payload = _payload(footer, documents, kept).encode("utf-8", "backslashreplace")
+    if bytes(body[4:]) == data[4:end] and json.loads(payload) == json.loads(footer.payload):
+        return data, {}
     body[:4] = PUFFIN_MAGIC
     tail = PUFFIN_MAGIC + payload + struct.pack("<i", len(payload)) + bytes(4) + PUFFIN_MAGIC
     lengths = {"file-size-in-bytes": len(body) + len(tail), "file-footer-size-in-bytes": len(tail)}

@@ -24,12 +24,14 @@ REDACTIONS = ("credentials", "values", "paths", "names")
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SCHEMES = frozenset(
-    "s3 s3a s3n gs gcs abfs abfss wasb wasbs adl hdfs viewfs file http https oss cos cosn obs memory".split()
+    ["s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "file", "http", "https", "oss", "cos", "cosn", "obs", "memory"]
 )
 _AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _USER = re.compile(r"(?:[^/@]*|[^/:@]+:(?!\d+/)[^@]{1,200})@")
 _METADATA_FILE = re.compile(r"(?:(v\d{1,18})|(\d{1,18})-.*?)((?:\.gz)?\.metadata\.json(?:\.gz)?)", re.S)
-_EXTENSION = re.compile(r"(?:\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc|metadata|bucketed|zst|txt)){1,3}$", re.I)
+_EXTENSION = re.compile(
+    r"(?:\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc|metadata|bucketed|zst|txt)){1,3}$", re.I
+)
 #: Folders that every table has, the one of a bundle, and what climbs: all else in a path may be anybody's.
 _FOLDERS = frozenset({"", ".", "..", "metadata", "data", "_elsewhere"})
 #: A path goes to the end of its line, or of the quotes around it: folders have spaces and apostrophes in their names.
@@ -39,8 +41,7 @@ _PATH = re.compile(
 _FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 #: Names that every table may have: of the reserved columns, of the parts of lists and maps, of the first branch.
 _NAMES = frozenset(
-    "key value element main _file _pos _deleted _spec_id _partition _row_id _last_updated_sequence_number "
-    "_change_type _change_ordinal _commit_snapshot_id file_path pos row".split()
+    ["key", "value", "element", "main", "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id", "file_path", "pos", "row"]
 )
 
 #: A step of a walk through a document: it is handed what it yields, walked.
@@ -183,6 +184,8 @@ class Redaction:
         found = _SCHEME.match(location)
         if found and not (len(found[1]) == 1 and location[2:3] in ("\\", "/")):  # C:\ is a drive
             scheme = found[1]
+            if scheme.lower() not in _SCHEMES and not self.paths and blank_secrets(location) != location:
+                return f"{BLANK}-{self.hashed(location)}"  # a text that is no location
             start = f"{scheme if scheme.lower() in _SCHEMES else 'x' + self.hashed(scheme)}:"
             way = location[found.end() :]
             if way.startswith("//") and scheme.lower() != "file":
@@ -194,7 +197,10 @@ class Redaction:
                 mark = f"{BLANK}-{self.hashed(user[0])}@" if user and not self.paths else ""
                 authority = f"//{mark}{self._segment(host, whole=True)}"
         way, ask, asked = way.partition("?")
-        return start + authority + self._way(way) + (f"?{BLANK}={self.hashed(asked)}" if ask else "")
+        way = self._way(way)
+        if not self.paths and blank_secrets(way) != way:  # with more than one folder of it
+            way = f"/{BLANK}-{self.hashed(way)}"
+        return start + authority + way + (f"?{BLANK}={self.hashed(asked)}" if ask else "")
 
     def _way(self, way: str) -> str:
         return "/".join(map(self._segment, way.split("/")))

@@ -35,13 +35,11 @@ class Redactor:
     def __init__(self, terms: Terms, header: Callable[[Mapping[str, str]], dict[str, str]], metadata: Any) -> None:
         self.terms = terms
         self.header = header
-        self.field_keys, self.stats_keys = value_keys(metadata)
+        self.field_keys, self.stats_keys, self.derived_keys = value_keys(metadata)
         numbers = ("boolean", "int", "long", "float", "double", "date", "time", "timestamp", "decimal")
         self.table = metadata.location
         #: Columns whose bounds are no text, so hold no credentials.
-        self.plain = frozenset(
-            i for i, (_, f) in metadata.all_fields().items() if str(f.type).startswith(numbers)
-        )
+        self.plain = frozenset(i for i, (_, f) in metadata.all_fields().items() if str(f.type).startswith(numbers))
 
     def redact(self, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
         """A file of records, redacted.

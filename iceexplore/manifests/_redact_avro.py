@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import UnsupportedError
-from iceexplore.formats import container, decompress_block, header_bytes, index_blocks, read_header
+from iceexplore.formats import block_bytes, container, decompress_block, header_bytes, index_blocks, read_header
 from iceexplore.manifests._redact_places import FIELD_NAMES, FORMATS, Kind, Place, ids_by_name, inside, statistic
 
 if TYPE_CHECKING:
@@ -32,10 +34,13 @@ _BLANKS: dict[str, Any] = {
     "string": "",
 }
 _LOGICAL = frozenset(
-    "date time-millis time-micros timestamp-millis timestamp-micros timestamp-nanos local-timestamp-micros"
-    " local-timestamp-millis decimal uuid map".split()
+    ["date", "time-millis", "time-micros", "timestamp-millis", "timestamp-micros", "timestamp-nanos", "local-timestamp-micros", "local-timestamp-millis", "decimal", "uuid", "map"]
 )
 _RECORD_NAME = re.compile(r"r\d{1,10}|k\d{1,10}_v\d{1,10}|fixed_\d{1,10}|decimal_\d{1,3}_\d{1,3}|uuid_fixed", re.A)
+#: What stands behind each block; nothing of the file's own.
+_SYNC = b"iceexplore-blank"
+#: The names that fields have here; all else is the key of a map.
+_OURS = re.compile(r"f\d+", re.A)
 _PATH_ID = 2147483546
 #: Types inside each other; and types in all, once names are followed.
 _DEPTH, _TYPES = 100, 1_000_000
@@ -53,24 +58,37 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
     change = schema.change(schema.plain, Place.RECORD)
     decode = schema.decode(schema.plain)
 
+    before: list[bytes] = []
+
     def records() -> Iterator[Any]:
         for block in index.blocks:
             plain = decompress_block(data, block, header.codec, location)
+            before.append(hashlib.blake2b(plain).digest())
             found = fastavro.reader(io.BytesIO(b"".join(container(decode, block.count, [plain]))))
             for record in found:
                 yield record if change is None else change(record)
 
     out = io.BytesIO()
+    counts = iter(block.count for block in index.blocks)
+    rows = records()
+    after: list[bytes] = []
+    blocks: list[bytes] = []
     codec = "null" if header.codec == "null" else "deflate"
-    fastavro.writer(out, decode, records(), codec=codec)
-    written = out.getvalue()
-    made = read_header(written, location)
-    pairs = {b"avro.schema": json.dumps(schema.shown(header.schema), ensure_ascii=False).encode("utf-8", "replace")}
-    pairs[b"avro.codec"] = codec.encode()
-    pairs |= {
-        k.encode("utf-8", "replace"): v.encode("utf-8", "replace") for k, v in redactor.header(header.metadata).items()
-    }
-    return header_bytes(pairs, made.sync) + written[made.end :]
+    for count in counts:
+        out.seek(0)
+        out.truncate()
+        fastavro.writer(out, decode, itertools.islice(rows, count), codec="null", sync_interval=1 << 62)
+        written = out.getvalue()
+        found = index_blocks(written, read_header(written, location), location).blocks
+        plain = b"".join(written[b.start : b.stop] for b in found)
+        after.append(hashlib.blake2b(plain).digest())
+        blocks.append(block_bytes(count, plain, codec, _SYNC))
+    shown, pairs = schema.shown(header.schema), redactor.header(header.metadata)
+    if after == before and shown == header.schema and pairs == header.metadata:
+        return data  # byte for byte: there is nothing in it that is to be redacted
+    own = {"avro.schema": json.dumps(shown, ensure_ascii=False), "avro.codec": codec, **pairs}
+    head = header_bytes({k.encode("utf-8", "replace"): v.encode("utf-8", "replace") for k, v in own.items()}, _SYNC)
+    return b"".join([head, *blocks])
 
 
 class _Schema:
@@ -200,12 +218,12 @@ class _Schema:
             place = inside(Place.RECORD, number, kind)
             if number is not None:
                 places.setdefault(number, f"f{i}")
-            change = (
-                self._stats(field["type"]) if place is Place.STATS else self.change(field["type"], place)
-            )
+            change = self._stats(field["type"]) if place is Place.STATS else self.change(field["type"], place)
             if change is not None:
                 changes.append((f"f{i}", change))
-        where, size = next(((places[a], places[b]) for a, b in ((500, 501), (100, 104)) if {a, b} <= set(places)), ("", ""))
+        where, size = next(
+            ((places[a], places[b]) for a, b in ((500, 501), (100, 104)) if {a, b} <= set(places)), ("", "")
+        )
         # In V4 the tuple of a manifest is no value: bounds of many.
         kind_at, stats_at = places.get(134), next((places[i] for i in (149, 146, 10_000) if i in places), None)
         lengths, length_of = self.lengths, self.redactor.length_of(self.lengths)
@@ -356,7 +374,8 @@ class _Schema:
     def _column_stats(self, plain: Any, column: int) -> Callable[[Any, bool], Any]:
         if isinstance(plain, list):
             plain = next(p for p in plain if p["type"] == "record")
-        key = self.redactor.stats_keys.get(column)
+        keys = {offset: self.redactor.stats_keys.get(column) for offset in (1, 2)}
+        keys[9] = self.redactor.derived_keys.get(column)
         bounds: dict[int, tuple[str, Change | None, Any]] = {}
         others: list[tuple[str, Change]] = []
         for i, field in enumerate(plain["fields"]):
@@ -367,7 +386,7 @@ class _Schema:
                 if change is not None:
                     others.append((f"f{i}", change))
             elif offset in (1, 2, 9):
-                bounds[offset] = (f"f{i}", self.change(field["type"], Place.VALUE, key), _blank(field["type"]))
+                bounds[offset] = (f"f{i}", self.change(field["type"], Place.VALUE, keys[offset]), _blank(field["type"]))
             elif self.terms.values:
                 blank = _blank(field["type"])
                 others.append((f"f{i}", lambda v, blank=blank: blank))
@@ -385,7 +404,7 @@ class _Schema:
             for offset, (name, change, blank) in bounds.items():
                 if not values:
                     stats[name] = stats[name] if change is None else change(stats[name])
-                elif key is None or not is_file or (offset == 2 and not same and lower is not None):
+                elif keys[offset] is None or not is_file or (offset == 2 and not same and lower is not None):
                     stats[name] = blank
                 elif change is not None:
                     stats[name] = change(stats[name])
@@ -412,7 +431,7 @@ class _Schema:
         if isinstance(value, list):
             return [self._loose(v) for v in value]
         if isinstance(value, dict):
-            return {k: self._loose(v) for k, v in value.items()}
+            return {k if _OURS.fullmatch(k) else self.terms.key(k): self._loose(v) for k, v in value.items()}
         return value
 
     # The schema ----------------------------------------------------------------------------------------------------
@@ -450,7 +469,7 @@ class _Schema:
             out["iceberg-field-name"] = self.terms.name(column)
         if "default" in field:
             value = field["default"]
-            known = value is None or isinstance(value, bool | int) and not self.terms.values
+            known = value is None or (isinstance(value, bool | int) and not self.terms.values)
             out["default"] = value if known else _json_blank(_one(self._plain_of(field["type"])))
         ordered = {"name": out.pop("name"), "type": out.pop("type")}
         return {**ordered, **out}
@@ -467,9 +486,7 @@ class _Schema:
         return ".".join(_avro_name(self.terms.name(part)) for part in name.split("."))
 
 
-_ATTRIBUTES = frozenset(
-    "field-id element-id key-id value-id size precision scale adjust-to-utc order".split()
-)
+_ATTRIBUTES = frozenset(["field-id", "element-id", "key-id", "value-id", "size", "precision", "scale", "adjust-to-utc", "order"])
 
 
 def _avro_name(name: str) -> str:

@@ -35,7 +35,7 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
     columns = _Columns(redactor, lengths, opened.has_ids)
     out = pa.BufferOutputStream()
     codec = opened.codec if opened.codec in _CODECS else "none"
-    writer = None
+    writer, changed = None, False
     try:
         # Row by row group: readers may go by them, and files of one are usual.
         for group in range(opened.file.num_row_groups):
@@ -43,9 +43,12 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
             for batch in opened.file.iter_batches(_ROWS, row_groups=[group], use_threads=False):
                 if batch.nbytes > _BATCH_BYTES:
                     raise FormatError(
-                        f"{batch.num_rows} rows decode to {batch.nbytes} bytes; they are not redacted", location=location
+                        f"{batch.num_rows} rows decode to {batch.nbytes} bytes; they are not redacted",
+                        location=location,
                     )
-                parts.append(columns.redacted(pa.Table.from_batches([batch])))
+                rows = pa.Table.from_batches([batch])
+                parts.append(columns.redacted(rows))
+                changed = changed or not parts[-1].equals(rows)
             if not parts:
                 continue
             table = pa.concat_tables(parts)
@@ -54,7 +57,10 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
         if writer is None:
             schema = columns.redacted(opened.schema.empty_table()).schema
             writer = _writer(pq, out, schema, codec)
-        writer.add_key_value_metadata(redactor.header(opened.metadata))
+        pairs = redactor.header(opened.metadata)
+        if not changed and pairs == opened.metadata and not redactor.terms.blanks:
+            return data
+        writer.add_key_value_metadata(pairs)
     finally:
         if writer is not None:
             writer.close()
@@ -62,7 +68,9 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
 
 
 def _writer(pq: Any, out: Any, schema: pa.Schema, codec: str) -> Any:
-    return pq.ParquetWriter(out, schema, compression=codec, use_dictionary=False, write_statistics=False, store_schema=False)
+    return pq.ParquetWriter(
+        out, schema, compression=codec, use_dictionary=False, write_statistics=False, store_schema=False
+    )
 
 
 class _Columns:
@@ -266,7 +274,7 @@ class _Columns:
         return made, self._named(field, made.type)
 
     def _column_stats(self, array: Any, column: int, is_file: Any) -> Any:
-        key = self.redactor.stats_keys.get(column)
+        bound_key, derived_key = self.redactor.stats_keys.get(column), self.redactor.derived_keys.get(column)
         children = array.flatten()
         offsets = []
         for field in array.type:
@@ -276,6 +284,7 @@ class _Columns:
         arrays, fields = [], []
         for child, field, offset in zip(children, array.type, offsets, strict=True):
             if offset in (1, 2, 9) and self.terms.values:
+                key = derived_key if offset == 9 else bound_key
                 made = self._bound(child, field, key, is_file, lower if offset == 2 else None)
                 shown = self._named(field, made.type)
             else:

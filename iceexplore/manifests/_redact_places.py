@@ -27,6 +27,9 @@ class Terms(Protocol):
     def text(self, text: str) -> str:
         """A text that may say anything."""
 
+    def key(self, key: str) -> str:
+        """The key of an entry that may have any."""
+
     def secretless(self, text: str) -> str:
         """A text without what has the form of a secret."""
 
@@ -94,13 +97,7 @@ ids_by_name: Mapping[str, int] = {
     for name, number in names.items()
 } | {"file_path": 100, "referenced_data_file": 143, "pos": 2147483545, "deletion_vector": 148}
 FIELD_NAMES = frozenset(ids_by_name) | frozenset(
-    """
-    element key value entries manifest_entry manifest_file data_file partition_summary
-    lower_bound upper_bound tight_bounds value_count null_count null_value_count nan_count nan_value_count
-    average_uncompressed_length max_uncompressed_length avg_value_size_in_bytes derived_value derived_lower_bound
-    derived_upper_bound derived_null_count block_size_in_bytes file_ordinal sort_columns inline_content
-    latest_column_file_snapshot_id column_files field_ids file_path pos row schema table list array
-    """.split()
+    ["element", "key", "value", "entries", "manifest_entry", "manifest_file", "data_file", "partition_summary", "lower_bound", "upper_bound", "tight_bounds", "value_count", "null_count", "null_value_count", "nan_count", "nan_value_count", "average_uncompressed_length", "max_uncompressed_length", "avg_value_size_in_bytes", "derived_value", "derived_lower_bound", "derived_upper_bound", "derived_null_count", "block_size_in_bytes", "file_ordinal", "sort_columns", "inline_content", "latest_column_file_snapshot_id", "column_files", "field_ids", "file_path", "pos", "row", "schema", "table", "list", "array"]
 )
 
 
@@ -142,25 +139,35 @@ def statistic(field_id: int | None) -> tuple[int, int] | None:
     return None if field_id is None else stats_of(field_id)
 
 
-def value_keys(metadata: Any) -> tuple[dict[int, Any], dict[int, Any]]:
-    """Under which key the values of a partition field are counted, by its id, and by the id of V4's statistics.
+def value_keys(metadata: Any) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any]]:
+    """Under which key the values of a partition field are counted: a value must have one stand-in everywhere.
 
-    A value stands in tuples, in the statistics of its expression, and, of identity transforms, in those of its source:
-    it must be the same one everywhere.
+    Returns
+    -------
+    tuple
+        Keys by the id of the partition field (tuples), by the id of V4's statistics whose bounds are the value (those
+        of its expression, of identity transforms those of its source), and by the source column whose struct has it as
+        ``derived_value``.
     """
     by_field: dict[int, Any] = {}
     by_stats: dict[int, Any] = {}
-    of_fields = {e.partition_field_id: e.expr_id for e in metadata.expressions if e.partition_field_id is not None}
+    derived: dict[int, Any] = {}
+    expressions = {e.partition_field_id: e.expr_id for e in metadata.expressions if e.partition_field_id is not None}
     for spec in metadata.partition_specs:
         for field in spec.fields:
-            identity = field.transform == "identity" and len(field.source_ids) == 1
-            key = ("source", field.source_ids[0]) if identity else ("field", field.field_id)
+            source = field.source_ids[0] if len(field.source_ids) == 1 else None
+            identity = field.transform == "identity" and source is not None
+            key = ("source", source) if identity else ("field", field.field_id)
             by_field[field.field_id] = key
-            if identity:
-                by_stats[field.source_ids[0]] = key
-            expression = getattr(field, "expr_id", None) or of_fields.get(field.field_id)
+            if source is not None:
+                if identity:
+                    by_stats[source] = key
+                    derived.setdefault(source, key)
+                elif field.transform != "void":
+                    derived[source] = key
+            expression = getattr(field, "expr_id", None)
+            if expression is None:
+                expression = expressions.get(field.field_id)
             if expression is not None:
                 by_stats[expression] = key
-            elif len(field.source_ids) == 1:
-                by_stats.setdefault(field.source_ids[0], key)  # layout (b): in the struct of the source column
-    return by_field, by_stats
+    return by_field, by_stats, derived
