@@ -448,7 +448,18 @@ _REF: dict[str, Step] = {
 _MAPPED: dict[str, Step] = {"field-id": _number, "names": _list(_name), "fields": _mapping}
 _TABLE: dict[str, Step] = {
     **dict.fromkeys(
-        ["format-version", "last-sequence-number", "last-updated-ms", "last-column-id", "current-schema-id", "default-spec-id", "last-partition-id", "current-snapshot-id", "default-sort-order-id", "next-row-id"],
+        [
+            "format-version",
+            "last-sequence-number",
+            "last-updated-ms",
+            "last-column-id",
+            "current-schema-id",
+            "default-spec-id",
+            "last-partition-id",
+            "current-snapshot-id",
+            "default-sort-order-id",
+            "next-row-id",
+        ],
         _number,
     ),
     "table-uuid": _leaf(_uuid),

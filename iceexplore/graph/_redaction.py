@@ -24,7 +24,28 @@ REDACTIONS = ("credentials", "values", "paths", "names")
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SCHEMES = frozenset(
-    ["s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "file", "http", "https", "oss", "cos", "cosn", "obs", "memory"]
+    [
+        "s3",
+        "s3a",
+        "s3n",
+        "gs",
+        "gcs",
+        "abfs",
+        "abfss",
+        "wasb",
+        "wasbs",
+        "adl",
+        "hdfs",
+        "viewfs",
+        "file",
+        "http",
+        "https",
+        "oss",
+        "cos",
+        "cosn",
+        "obs",
+        "memory",
+    ]
 )
 _AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _USER = re.compile(r"(?:[^/@]*|[^/:@]+:(?!\d+/)[^@]{1,200})@")
@@ -41,7 +62,25 @@ _PATH = re.compile(
 _FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 #: Names that every table may have: of the reserved columns, of the parts of lists and maps, of the first branch.
 _NAMES = frozenset(
-    ["key", "value", "element", "main", "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id", "file_path", "pos", "row"]
+    [
+        "key",
+        "value",
+        "element",
+        "main",
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+        "_row_id",
+        "_last_updated_sequence_number",
+        "_change_type",
+        "_change_ordinal",
+        "_commit_snapshot_id",
+        "file_path",
+        "pos",
+        "row",
+    ]
 )
 
 #: A step of a walk through a document: it is handed what it yields, walked.

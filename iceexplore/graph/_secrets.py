@@ -26,7 +26,8 @@ _GIVEN = re.compile(
 )
 #: Behind a name and ":" may stand the type of a column of that name, which is no secret.
 _TYPE = re.compile(
-    r"""(?: (?:optional|required) \s+ )? (?: boolean | int | long | float | double | date | time | timestamp(?:tz)?(?:_ns)?
+    r"""(?: (?:optional|required) \s+ )? (?: boolean | int | long | float | double | date | time
+    | timestamp(?:tz)?(?:_ns)?
     | string | uuid | binary | variant | unknown | (?:decimal|fixed|geometry|geography)\b [\[(]? [^\])]* [\])]?
     | (?:struct|list|map) (?=[<(]) ) (?= [\s,;)>\]}(<] | \Z )""",
     re.X,

@@ -34,7 +34,19 @@ _BLANKS: dict[str, Any] = {
     "string": "",
 }
 _LOGICAL = frozenset(
-    ["date", "time-millis", "time-micros", "timestamp-millis", "timestamp-micros", "timestamp-nanos", "local-timestamp-micros", "local-timestamp-millis", "decimal", "uuid", "map"]
+    [
+        "date",
+        "time-millis",
+        "time-micros",
+        "timestamp-millis",
+        "timestamp-micros",
+        "timestamp-nanos",
+        "local-timestamp-micros",
+        "local-timestamp-millis",
+        "decimal",
+        "uuid",
+        "map",
+    ]
 )
 _RECORD_NAME = re.compile(r"r\d{1,10}|k\d{1,10}_v\d{1,10}|fixed_\d{1,10}|decimal_\d{1,3}_\d{1,3}|uuid_fixed", re.A)
 #: What stands behind each block; nothing of the file's own.
@@ -178,7 +190,7 @@ class _Schema:
             return self.terms.location
         if place is Place.FORMAT:
             return lambda v: v if v.lower() in FORMATS else self.terms.text(v)
-        if place is Place.SECRET:
+        if place is Place.FILE_KEY:
             blank = _blank(plain)
             return lambda v: blank
         if place is Place.VECTOR:
@@ -200,7 +212,7 @@ class _Schema:
             if self.terms.values and nullable and place is not Place.RECORD:
                 return lambda v: None
             return self._loose
-        if nullable and place is Place.SECRET:
+        if nullable and place is Place.FILE_KEY:
             return lambda v: None
         if nullable and place in (Place.ANY, Place.SUMMARIES) and self.terms.values:
             return lambda v: None
@@ -486,7 +498,9 @@ class _Schema:
         return ".".join(_avro_name(self.terms.name(part)) for part in name.split("."))
 
 
-_ATTRIBUTES = frozenset(["field-id", "element-id", "key-id", "value-id", "size", "precision", "scale", "adjust-to-utc", "order"])
+_ATTRIBUTES = frozenset(
+    ["field-id", "element-id", "key-id", "value-id", "size", "precision", "scale", "adjust-to-utc", "order"]
+)
 
 
 def _avro_name(name: str) -> str:

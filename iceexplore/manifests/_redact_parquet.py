@@ -134,7 +134,7 @@ class _Columns:
         if pa.types.is_dictionary(kind):
             array = array.dictionary_decode()
             kind = array.type
-        if place is Place.SECRET or (place in (Place.ANY, Place.SUMMARIES) and self.terms.values):
+        if place is Place.FILE_KEY or (place in (Place.ANY, Place.SUMMARIES) and self.terms.values):
             return self._named_blank(array, field)
         if place is Place.SUMMARIES:
             place = Place.ANY

@@ -60,7 +60,7 @@ class Place(Enum):
     KEEP = "counts, sizes, ids, and what else is no value"
     LOCATION = "where a file is"
     FORMAT = "a file format"
-    SECRET = "the key of a file"
+    FILE_KEY = "the key of a file"
     VECTOR = "positions"
     TUPLE = "a partition tuple"
     VALUE = "a partition value"
@@ -97,7 +97,45 @@ ids_by_name: Mapping[str, int] = {
     for name, number in names.items()
 } | {"file_path": 100, "referenced_data_file": 143, "pos": 2147483545, "deletion_vector": 148}
 FIELD_NAMES = frozenset(ids_by_name) | frozenset(
-    ["element", "key", "value", "entries", "manifest_entry", "manifest_file", "data_file", "partition_summary", "lower_bound", "upper_bound", "tight_bounds", "value_count", "null_count", "null_value_count", "nan_count", "nan_value_count", "average_uncompressed_length", "max_uncompressed_length", "avg_value_size_in_bytes", "derived_value", "derived_lower_bound", "derived_upper_bound", "derived_null_count", "block_size_in_bytes", "file_ordinal", "sort_columns", "inline_content", "latest_column_file_snapshot_id", "column_files", "field_ids", "file_path", "pos", "row", "schema", "table", "list", "array"]
+    [
+        "element",
+        "key",
+        "value",
+        "entries",
+        "manifest_entry",
+        "manifest_file",
+        "data_file",
+        "partition_summary",
+        "lower_bound",
+        "upper_bound",
+        "tight_bounds",
+        "value_count",
+        "null_count",
+        "null_value_count",
+        "nan_count",
+        "nan_value_count",
+        "average_uncompressed_length",
+        "max_uncompressed_length",
+        "avg_value_size_in_bytes",
+        "derived_value",
+        "derived_lower_bound",
+        "derived_upper_bound",
+        "derived_null_count",
+        "block_size_in_bytes",
+        "file_ordinal",
+        "sort_columns",
+        "inline_content",
+        "latest_column_file_snapshot_id",
+        "column_files",
+        "field_ids",
+        "file_path",
+        "pos",
+        "row",
+        "schema",
+        "table",
+        "list",
+        "array",
+    ]
 )
 
 
@@ -129,7 +167,7 @@ def inside(parent: Place, field_id: int | None, kind: Kind) -> Place:
         return Place.FORMAT if field_id in (101, 165) else Place.ANY
     if kind is Kind.BYTES:
         if field_id in (131, 149, 167, 519):
-            return Place.SECRET
+            return Place.FILE_KEY
         return Place.VECTOR if field_id in (6, 7, 146, 522) else Place.ANY
     return Place.KEEP if field_id in _NUMBERS else Place.ANY
 

@@ -63,8 +63,7 @@ def layers(data: bytes) -> Iterator[bytes]:
 def forms(word: str) -> Iterator[bytes]:
     """A word as it stands, and in the ways it may be written otherwise."""
     data = word.encode()
-    for text in (data, data.hex().encode(), data.hex().upper().encode(), data[::-1]):
-        yield text
+    yield from (data, data.hex().encode(), data.hex().upper().encode(), data[::-1])
     yield word.encode("utf-16-le")
     yield word.encode("utf-16-be")
     yield "".join(f"%{b:02X}" for b in data).encode()

@@ -108,7 +108,7 @@ def test_bounds_and_partitions_are_blanked_and_counts_stay(tmp_path: Path) -> No
                             assert bound["key"] == 2147483546, "the path of a data file, which is redacted as such"
                             assert b"/data/x" in bound["value"]
                     for value in record["data_file"]["partition"].values():
-                        assert value is None or value in range(20) or value.year == 1970, "a number that stands in for it"
+                        assert value is None or value in range(20) or value.year == 1970, "a stand-in"
     assert entries
     again = ix.open(tmp_path / "x.zip")
     mine, theirs = again.inspect.all_entries.arrow(), t.inspect.all_entries.arrow()
