@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,8 +108,8 @@ class FrameTable(GridTable):
     def __len__(self) -> int:
         return len(self._frame)
 
-    @property
-    def nbytes(self) -> int:
+    @cached_property
+    def nbytes(self) -> int:  # type: ignore[override]
         """Python objects count a rough size each."""
         columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]
         return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
