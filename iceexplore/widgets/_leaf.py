@@ -119,12 +119,13 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
             records.append({"id": field_id, "column": name, "type": "" if kind is None else str(kind), **values})
     import pandas as pd
 
-    frame = pd.DataFrame(
-        records,
-        columns=["id", "column", "type", "lower", "upper", "value_count", "null_count", "nan_count", "column_size"],
-        dtype=object,
-    )
-    return frame.astype(dict.fromkeys(("id", "value_count", "null_count", "nan_count", "column_size"), "Int64"))
+    numbers = {"id", "value_count", "null_count", "nan_count", "column_size"}
+    names = ("id", "column", "type", "lower", "upper", "value_count", "null_count", "nan_count", "column_size")
+    columns: dict[str, Any] = {}
+    for name in names:  # made as they are to be: a frame of records, cast, takes most of the time of a saved page
+        values = [record.get(name) for record in records]
+        columns[name] = pd.array(values, dtype="Int64") if name in numbers else pd.Series(values, dtype=object)
+    return pd.DataFrame(columns)
 
 
 #: Dialects whose statistics are one struct a column; below, they are six maps.
