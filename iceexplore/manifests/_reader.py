@@ -42,6 +42,17 @@ __all__ = ["ManifestReader", "open_manifest"]
 _RELATIVE_FROM = 4
 #: Bytes of manifests on a local disk up to which threads cost more than they gain.
 _FEW = 1 << 20
+#: What a leaf is told by its root: partition summaries, which take long to make, are not among it.
+_OF_PARENT = [
+    "location",
+    "content_type",
+    "snapshot_id",
+    "sequence_number",
+    "partition_spec_id",
+    "first_row_id",
+    "file_size_in_bytes",
+    "manifest_stats",
+]
 #: Bytes of files, and manifests, that are kept as they were made.
 _KEPT_BYTES, _KEPT = 8 << 20, 256
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
@@ -199,7 +210,7 @@ class ManifestReader:
         return manifest
 
     def _leaf(self, root: Manifest, index: int, parts: frozenset[str]) -> Manifest:
-        row = root.entries.slice(index, 1).to_pylist()[0]
+        row = root.entries.select(_OF_PARENT).slice(index, 1).to_pylist()[0]
         location = row["location"]
         if root.dialect in V4_DIALECTS and row["content_type"] not in _MANIFEST_TYPES:
             found = row["content_type"]

@@ -58,7 +58,8 @@ def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) 
     """Rows as CSV from one on, the header first, at most 1.5 million characters or one row; and where to go on.
 
     Text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, the full-width
-    form of one of these, a tab or a line break) gets an apostrophe before it. Null is empty. A cell has at most 32,767 characters.
+    form of one of these, a tab or a line break) gets an apostrophe before it. Null is empty. A cell has at most 32,767
+    characters.
     """
     total = len(table) if rows is None else len(rows)
     out = io.StringIO()

@@ -97,14 +97,17 @@ def _leaf_of(state: TableState, root: Manifest, row: int) -> Manifest | None:
     return None
 
 
+def entry_of(state: TableState, node: TreeNode) -> tuple[Manifest, int]:
+    """The manifest that a file's node is in, and its row there."""
+    parts = [int(p) for p in node.id.split(":")[1:]]
+    if len(parts) == 3:
+        return _leaf(state, parts[0], parts[1], frozenset({"entries", "stats"})), parts[-1]
+    return _root(state, parts[0]), parts[-1]
+
+
 def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     """What a manifest says of each column of a file: sizes, counts and bounds, typed."""
-    parts = [int(p) for p in node.id.split(":")[1:]]
-    row = parts[-1]
-    if len(parts) == 3:
-        manifest = _leaf(state, parts[0], parts[1], frozenset({"entries", "stats"}))
-    else:
-        manifest = _root(state, parts[0])
+    manifest, row = entry_of(state, node)
     if not 0 <= row < manifest.entries.num_rows:
         raise OptionError(f"{manifest.location} has no entry {row}")
     fields = state.metadata.all_fields()

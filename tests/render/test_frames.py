@@ -44,7 +44,8 @@ def test_values_stay(hostile: pd.DataFrame, tmp_path: Path) -> None:
     assert hostile.iloc[0, 0] == f"a{ACTS[0]}b"
     assert hostile.columns[0] == f"n{ACTS[0]}"
     assert isinstance(hostile, pd.DataFrame)
-    assert hostile.equals(pd.DataFrame(hostile)) and pd.DataFrame(hostile).iloc[:, 0].tolist() == hostile.iloc[:, 0].tolist()
+    plain = pd.DataFrame(hostile)
+    assert hostile.equals(plain) and plain.iloc[:, 0].tolist() == hostile.iloc[:, 0].tolist()
     plain = shown_frame(pd.DataFrame({"a": [1, 2]}))
     assert repr(plain) == repr(pd.DataFrame({"a": [1, 2]}))
     plain.to_string(tmp_path / "x.txt")
