@@ -205,10 +205,8 @@ def _transform(self: DocumentRedactor, value: str) -> str:
 
 def _secret(self: DocumentRedactor, value: Any) -> Walk:
     """The key of a file, or what it is wrapped in: in no bundle that is redacted."""
-    if value is None:
-        return None
-    return BLANK
-    yield
+    yield from ()  # a step like any other
+    return None if value is None else BLANK
 
 
 def _list(step: Step) -> Step:

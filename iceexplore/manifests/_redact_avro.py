@@ -342,9 +342,9 @@ class _Schema:
             return lambda v: []
         bounds = [f"f{i}" for i, f in enumerate(items["fields"]) if self._id(f) in (510, 511)]
         others = [
-            (f"f{i}", change)
+            (f"f{i}", made)
             for i, f in enumerate(items["fields"])
-            if f"f{i}" not in bounds and self._id(f) not in (509, 518) and (change := self._any(f["type"]))
+            if f"f{i}" not in bounds and self._id(f) not in (509, 518) and (made := self._any(f["type"]))
         ]
         if not self.terms.credentials and not others:
             return None
@@ -364,21 +364,21 @@ class _Schema:
         if isinstance(plain, list):
             inner = self._stats(next(p for p in plain if p["type"] == "record"))
             return None if inner is None else lambda v: None if v is None else inner(v)
-        columns = []
+        columns: list[tuple[str, Callable[[Any, bool], Any]]] = []
+        others: list[tuple[str, Change]] = []
         for i, field in enumerate(plain["fields"]):
             found = statistic(self._id(field))
-            kind = _kind(field["type"])
-            if found is None or found[1] != 0 or kind is not Kind.STRUCT:
-                change = self._any(field["type"])
-                if change is not None:
-                    columns.append((f"f{i}", lambda v, _, change=change: change(v)))
-                continue
-            columns.append((f"f{i}", self._column_stats(field["type"], found[0])))
+            if found is not None and found[1] == 0 and _kind(field["type"]) is Kind.STRUCT:
+                columns.append((f"f{i}", self._column_stats(field["type"], found[0])))
+            elif (other := self._any(field["type"])) is not None:
+                others.append((f"f{i}", other))
 
         def change(stats: dict[str, Any]) -> dict[str, Any]:
             is_file = stats.pop("is_file", False)
-            for name, change in columns:
-                stats[name] = change(stats[name], is_file)
+            for name, of_column in columns:
+                stats[name] = of_column(stats[name], is_file)
+            for name, other in others:
+                stats[name] = other(stats[name])
             return stats
 
         return change
@@ -400,8 +400,7 @@ class _Schema:
             elif offset in (1, 2, 9):
                 bounds[offset] = (f"f{i}", self.change(field["type"], Place.VALUE, keys[offset]), _blank(field["type"]))
             elif self.terms.values:
-                blank = _blank(field["type"])
-                others.append((f"f{i}", lambda v, blank=blank: blank))
+                others.append((f"f{i}", _always(_blank(field["type"]))))
             elif (change := self._any(field["type"])) is not None:
                 others.append((f"f{i}", change))
         values = self.terms.values
@@ -518,6 +517,10 @@ def _has_ids(schema: Any) -> bool:
         elif isinstance(item, list):
             todo += item
     return False
+
+
+def _always(made: Any) -> Change:
+    return lambda v: made
 
 
 def _each(changes: list[tuple[str, Change]]) -> Change | None:

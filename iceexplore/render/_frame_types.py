@@ -39,7 +39,7 @@ def _given(text: str, buf: Any) -> str | None:
     return None
 
 
-class ShownSeries(pd.Series):  # type: ignore[misc]
+class ShownSeries(pd.Series):
     """A column of a `ShownFrame`."""
 
     @property
@@ -63,7 +63,7 @@ class ShownSeries(pd.Series):  # type: ignore[misc]
         return ShownSeries(super().value_counts(*args, **options))
 
 
-class ShownFrame(pd.DataFrame):  # type: ignore[misc]
+class ShownFrame(pd.DataFrame):
     """A data frame that prints signs for what would act: escape sequences, bidi overrides, NUL."""
 
     @property
@@ -78,7 +78,7 @@ class ShownFrame(pd.DataFrame):  # type: ignore[misc]
         return _lines(super().__repr__())
 
     def _repr_html_(self) -> str | None:
-        made = super()._repr_html_()
+        made: str | None = super()._repr_html_()  # type: ignore[misc]
         return None if made is None else _html(made)
 
     def to_string(self, buf: Any = None, **options: Any) -> Any:

@@ -109,7 +109,7 @@ class FrameTable(GridTable):
         return len(self._frame)
 
     @cached_property
-    def nbytes(self) -> int:  # type: ignore[override]
+    def nbytes(self) -> int:
         """Python objects count a rough size each."""
         columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]
         return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)

@@ -126,8 +126,8 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     names = ("id", "column", "type", "lower", "upper", "value_count", "null_count", "nan_count", "column_size")
     columns: dict[str, Any] = {}
     for name in names:  # made as they are to be: a frame of records, cast, takes most of the time of a saved page
-        values = [record.get(name) for record in records]
-        columns[name] = pd.array(values, dtype="Int64") if name in numbers else pd.Series(values, dtype=object)
+        made: list[Any] = [record.get(name) for record in records]
+        columns[name] = pd.array(made, dtype="Int64") if name in numbers else pd.Series(made, dtype=object)
     return pd.DataFrame(columns)
 
 

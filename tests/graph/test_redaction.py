@@ -245,7 +245,7 @@ def test_a_redacted_document_says_the_same_of_structure() -> None:
     assert str(after.schema().fields[0].type) == "string"
     assert after.schema().by_id().keys() == before.schema().by_id().keys()
     assert [s.snapshot_id for s in after.snapshots] == [1]
-    assert after.snapshots[0].summary["added-records"] == "3"
+    assert (after.snapshots[0].summary or {})["added-records"] == "3"
     assert after.properties["write.parquet.compression-codec"] == "zstd"
     assert len(after.refs) == 2 and "main" in after.refs
     mapping = json.loads(after.properties["schema.name-mapping.default"])
@@ -381,7 +381,7 @@ def test_no_word_of_a_v4_manifest_is_left(kind: str, content: int, mode: str | i
     words: list[str] = []
     row = _filled(fields, kind, words, form)
     row["type" if kind == "table2" else "content_type"] = content
-    header = {
+    header: dict[str, Any] = {
         token("header"): form(token("said")),
         "note": form(token("said")),
         "schema": json.dumps({**ONE, "x": form(token("own"))}),
@@ -602,7 +602,7 @@ def simulated(version: int, **options: Any) -> ix.Table:
     return s.table
 
 
-CASES = [(1, {}), (2, {}), (3, {})]
+CASES: list[tuple[int, dict[str, Any]]] = [(1, {}), (2, {}), (3, {})]
 CASES += [
     (4, {"manifest_format": f, "partition_storage": p, "inline_dv_bytes": 0})
     for f in ("avro", "parquet")

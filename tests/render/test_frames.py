@@ -33,7 +33,7 @@ def test_nothing_acts_in_what_is_printed(hostile: pd.DataFrame) -> None:
             assert not any(sign in text for sign in ACTS), type(part)
             assert "\u241b" in text or "U+" in text
         if isinstance(part, pd.DataFrame):
-            for text in (part._repr_html_(), part.to_html()):
+            for text in (part._repr_html_(), part.to_html()):  # type: ignore[operator]
                 assert text is not None and not any(sign in text for sign in ACTS)
     out = io.StringIO()
     assert hostile.to_string(out) is None
@@ -53,7 +53,7 @@ def test_values_stay(hostile: pd.DataFrame, tmp_path: Path) -> None:
 
 
 def test_markup_and_mathematics_are_text() -> None:
-    text = shown_frame(pd.DataFrame({"a": ["<b>x</b>", "$x^2$ \\(y\\)"]}))._repr_html_()
+    text = shown_frame(pd.DataFrame({"a": ["<b>x</b>", "$x^2$ \\(y\\)"]}))._repr_html_()  # type: ignore[operator]
     assert text is not None
     assert "<b>x" not in text and "$x^2$" not in text and "\\(" not in text
 
@@ -68,6 +68,6 @@ def test_every_frame_of_a_table_is_so(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, frame in frames.items():
         assert type(frame).__name__ == "ShownFrame", name
-        for text in (repr(frame), frame._repr_html_(), frame.to_string()):
+        for text in (repr(frame), frame._repr_html_(), frame.to_string()):  # type: ignore[operator]
             assert "\x1b" not in text and "\u202e" not in text, name
     assert frames["rows"]["city"][0] == "\x1b[31m\u202ered"

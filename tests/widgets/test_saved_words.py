@@ -68,7 +68,7 @@ def test_no_word_is_left(version: int, tmp_path: Path) -> None:
     whole = widget.save_html(tmp_path / "whole.html", redact=False).path
     there = {w for w, _ in found([w for some in words.values() for w in some], [("whole", whole.read_bytes())])}
     assert len(there) >= 20, "they are where they could be seen"
-    hidden = {
+    hidden: dict[Any, list[str]] = {
         ("credentials",): [CREDENTIAL],
         ("values",): ["value", "path"],
         ("paths",): ["path"],
