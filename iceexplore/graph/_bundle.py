@@ -185,15 +185,15 @@ class _Collector:
     def _records(self, location: str, kind: str) -> Iterator[tuple[str, bytes]]:
         """A manifest, a manifest list or a delete file; what cannot be redacted stays out, and is named."""
         try:
-            data = self.state.storage.read(location, kind=kind)
+            data = written = self.state.storage.read(location, kind=kind)
             if self.kinds:
-                data = self.manifests.redact(data, location, self.lengths)
+                written = self.manifests.redact(data, location, self.lengths)
         except IceexploreError as error:
             self._left_out(location, error)
             return
-        if self.kinds:
-            self.lengths[location] = len(data)
-        yield location, data
+        if len(written) != len(data):
+            self.lengths[location] = len(written)
+        yield location, written
 
     def _vectors(
         self, location: str, regions: Mapping[str, list[tuple[int, int]]], done: set[str]
@@ -207,7 +207,8 @@ class _Collector:
                 data, lengths = redact_puffin(
                     self.state.storage, location, self.documents, regions.get(location, ())
                 )
-                self.lengths[location], self.statistics[location] = len(data), lengths
+                if lengths:
+                    self.lengths[location], self.statistics[location] = len(data), lengths
             else:
                 data = self.state.storage.read(location, kind="puffin")
         except IceexploreError as error:

@@ -48,6 +48,9 @@ _SCHEMES = frozenset(
     ]
 )
 _AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
+#: Most locations have none of these: nothing that asks, names a user, is encoded or begins a token.
+_ODD = re.compile(r"[^A-Za-z0-9/_.=:-]|AKIA|ASIA|eyJ|ya29|AIza|xox|gh[oprsu]_|github_pat|glpat|dapi|sk_live|hooks")
 _USER = re.compile(r"(?:[^/@]*|[^/:@]+:(?!\d+/)[^@]{1,200})@")
 _METADATA_FILE = re.compile(r"(?:(v\d{1,18})|(\d{1,18})-.*?)((?:\.gz)?\.metadata\.json(?:\.gz)?)", re.S)
 _EXTENSION = re.compile(
@@ -143,6 +146,8 @@ class Redaction:
         self.kinds = kinds
         self.credentials, self.values, self.paths, self.names = (k in kinds for k in REDACTIONS)
         self.blanks = self.values or self.names
+        #: How often anything was found that is to be redacted.
+        self.touched = 0
         self._known = frozenset(known)
         self._salt = secrets.token_bytes(16)
         self._locations: dict[str, str] = {}
@@ -158,15 +163,13 @@ class Redaction:
         if not text:
             return text
         if self.blanks:
-            return BLANK
-        if self.credentials:
-            text = blank_secrets(text)
-        return self.without_paths(text, self.location) if self.paths else text
+            return self._counted(text, BLANK)
+        made = self.secretless(text) if self.credentials else text
+        return self._counted(text, self.without_paths(made, self.location) if self.paths else made)
 
-    @staticmethod
-    def secretless(text: str) -> str:
+    def secretless(self, text: str) -> str:
         """A text without what has the form of a secret."""
-        return blank_secrets(text)
+        return self._counted(text, blank_secrets(text))
 
     @staticmethod
     def without_paths(text: str, place: Callable[[str], str]) -> str:
@@ -183,7 +186,7 @@ class Redaction:
         if self.names or (self.values and (key.startswith("partitions.") or "=" in key or "/" in key)):
             start = "partitions." if key.startswith("partitions.") else ""
             return f"{start}{BLANK}-{self.hashed(key)}"
-        if self.credentials and blank_secrets(key) != key:
+        if self.credentials and self.secretless(key) != key:
             return f"{BLANK}-{self.hashed(key)}"
         return f"{BLANK}-{self.hashed(key)}" if self.paths and self.text(key) != key else key
 
@@ -210,15 +213,23 @@ class Redaction:
 
     def location(self, location: str) -> str:
         """Where a file or folder is. Locations that are equal, or begin alike, are so afterwards."""
-        if location not in self._locations:
-            self._locations[location] = self._place(location) if self.paths or self.credentials else location
-        return self._locations[location]
+        made = self._locations.get(location)
+        if made is None:
+            made = self._place(location) if self.paths or self.credentials else location
+            self._locations[location] = made
+        return self._counted(location, made)
+
+    def _counted(self, before: str, after: str) -> str:
+        self.touched += before != after
+        return after
 
     def member(self, name: str) -> str:
         """The name in a zip of what stands in the table under this name."""
         return self._way(name) if self.paths or self.credentials else name
 
     def _place(self, location: str) -> str:
+        if not self.paths and _ODD.search(location) is None and not is_secret_name(location):
+            return location
         start, authority, way = "", "", location
         found = _SCHEME.match(location)
         if found and not (len(found[1]) == 1 and location[2:3] in ("\\", "/")):  # C:\ is a drive
@@ -261,4 +272,7 @@ class Redaction:
         if equals and not self.names and name in self._known:
             return f"{name}=x{self.hashed(value)}"
         end = _EXTENSION.search(segment)
-        return f"x{self.hashed(segment)}{end[0] if end else ''}"
+        made = self.hashed(segment)
+        if _UUID.search(segment):  # by it a file is found again in a table that was moved
+            made = f"{made[:8]}-{made[8:]}-{made[:4]}-{made[4:8]}-{made}"
+        return f"x{made}{end[0] if end else ''}"

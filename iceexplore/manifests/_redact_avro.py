@@ -7,7 +7,7 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import UnsupportedError
@@ -70,6 +70,13 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
     change = schema.change(schema.plain, Place.RECORD)
     decode = schema.decode(schema.plain)
 
+    shown, pairs = schema.shown(header.schema), redactor.header(header.metadata)
+    own = shown == header.schema and pairs == header.metadata
+    if own and not lengths and not redactor.terms.blanks and not redactor.terms.paths:
+        # Of most files nothing is a secret: then they stay byte for byte, and writing them anew is spared.
+        bodies = ((b.count, decompress_block(data, b, header.codec, location)) for b in index.blocks)
+        if not _touched(redactor, decode, change, bodies):
+            return data
     before: list[bytes] = []
 
     def records() -> Iterator[Any]:
@@ -92,15 +99,32 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
         fastavro.writer(out, decode, itertools.islice(rows, count), codec="null", sync_interval=1 << 62)
         written = out.getvalue()
         found = index_blocks(written, read_header(written, location), location).blocks
-        plain = b"".join(written[b.start : b.stop] for b in found)
-        after.append(hashlib.blake2b(plain).digest())
-        blocks.append(block_bytes(count, plain, codec, _SYNC))
-    shown, pairs = schema.shown(header.schema), redactor.header(header.metadata)
-    if after == before and shown == header.schema and pairs == header.metadata:
+        body = b"".join(written[b.start : b.stop] for b in found)
+        after.append(hashlib.blake2b(body).digest())
+        blocks.append(block_bytes(count, body, codec, _SYNC))
+    if own and after == before:
         return data  # byte for byte: there is nothing in it that is to be redacted
-    own = {"avro.schema": json.dumps(shown, ensure_ascii=False), "avro.codec": codec, **pairs}
-    head = header_bytes({k.encode("utf-8", "replace"): v.encode("utf-8", "replace") for k, v in own.items()}, _SYNC)
+    head_pairs = {"avro.schema": json.dumps(shown, ensure_ascii=False), "avro.codec": codec, **pairs}
+    head = header_bytes(
+        {k.encode("utf-8", "replace"): v.encode("utf-8", "replace") for k, v in head_pairs.items()}, _SYNC
+    )
     return b"".join([head, *blocks])
+
+
+def _touched(redactor: Redactor, decode: Any, change: Change | None, blocks: Iterable[tuple[int, bytes]]) -> bool:
+    """Whether any record has something that is to be redacted, or a block more than its records."""
+    import fastavro
+
+    read, before = fastavro.parse_schema(decode), redactor.terms.touched
+    for count, plain in blocks:
+        body = io.BytesIO(plain)
+        for _ in range(count):
+            record = fastavro.schemaless_reader(body, read, None)
+            if change is not None:
+                change(record)
+        if redactor.terms.touched != before or body.tell() != len(plain):
+            return True
+    return False
 
 
 class _Schema:
@@ -191,8 +215,7 @@ class _Schema:
         if place is Place.FORMAT:
             return lambda v: v if v.lower() in FORMATS else self.terms.text(v)
         if place is Place.FILE_KEY:
-            blank = _blank(plain)
-            return lambda v: blank
+            return self._gone(_blank(plain))
         if place is Place.VECTOR:
             return self.redactor.vector
         if place is Place.TUPLE:
@@ -213,13 +236,20 @@ class _Schema:
                 return lambda v: None
             return self._loose
         if nullable and place is Place.FILE_KEY:
-            return lambda v: None
+            return self._gone(None)
         if nullable and place in (Place.ANY, Place.SUMMARIES) and self.terms.values:
             return lambda v: None
         inner = self.change(rest[0], place, key)
         if inner is None:
             return None
         return lambda v: None if v is None else inner(v)
+
+    def _gone(self, blank: Any) -> Change:
+        def change(value: Any) -> Any:
+            self.terms.touched += value not in (None, blank)
+            return blank
+
+        return change
 
     def _record(self, plain: Any) -> Change | None:
         changes: list[tuple[str, Change]] = []

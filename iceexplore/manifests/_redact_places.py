@@ -23,6 +23,7 @@ class Terms(Protocol):
     names: bool
     paths: bool
     blanks: bool
+    touched: int
 
     def text(self, text: str) -> str:
         """A text that may say anything."""
