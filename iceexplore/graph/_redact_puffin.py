@@ -44,7 +44,7 @@ def redact_puffin(
     except FormatError:
         if data[:4] == PUFFIN_MAGIC:
             raise
-        return _kept(data, len(data), regions), {}  # as long as before: vectors that stand bare in their file, as Delta's do
+        return _kept(data, len(data), regions), {}  # as long as before: vectors that stand bare, as Delta's do
     end = len(data) - footer.footer_size
     spans = [*regions, *((b.offset, b.length) for b in footer.blobs if b.type == "deletion-vector-v1")]
     body = bytearray(_kept(data, end, spans))
