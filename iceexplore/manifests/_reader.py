@@ -297,6 +297,9 @@ class _Kept:
         self._bytes = 0
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> Any:  # another process begins with none
+        return _Kept, ()
+
     def get(self, key: Any, part: Part, root: Manifest | None = None) -> Manifest | None:
         """The manifest, if it was made from this."""
         with self._lock:
