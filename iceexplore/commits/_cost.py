@@ -17,6 +17,7 @@ from iceexplore.commits._trial import CommitRecord
 from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.metadata import Snapshot, ancestry, in_order
+from iceexplore.render import shown_frame
 from iceexplore.storage import Read, Write
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class PlanCost:
                 mine = [f for f in files if kind in ("all", f.kind)]
                 row[f"{name}_files"], row[f"{name}_bytes"] = len(mine), sum(f.size for f in mine)
             rows.append(row)
-        return pd.DataFrame(rows)
+        return shown_frame(pd.DataFrame(rows))
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -142,7 +143,7 @@ class Retained:
                 mine = [f for f in files if kind in ("all", f.kind)]
                 row[f"{name}_files"], row[f"{name}_bytes"] = len(mine), sum(f.size for f in mine)
             rows.append(row)
-        return pd.DataFrame(rows)
+        return shown_frame(pd.DataFrame(rows))
 
     def _repr_html_(self) -> str:
         from iceexplore.render import escape
@@ -244,7 +245,7 @@ class Cost:
 
         rows = [self._attempt(record, attempt) for record in self.records for attempt in range(1, record.attempts + 1)]
         columns = list(self._attempt(CommitRecord(0, "", None, 0, None), 0))
-        return pd.DataFrame(rows, columns=columns).astype({"snapshot_id": "Int64"})
+        return shown_frame(pd.DataFrame(rows, columns=columns).astype({"snapshot_id": "Int64"}))
 
     @cached_property
     def files(self) -> pd.DataFrame:
@@ -256,7 +257,7 @@ class Cost:
             for w in self.writes
         ]
         columns = ["commit", "attempt", "kind", "is_data", "bytes", "reachable", "location", "real"]
-        return pd.DataFrame(rows, columns=columns).astype({"commit": "Int64", "attempt": "Int64"})
+        return shown_frame(pd.DataFrame(rows, columns=columns).astype({"commit": "Int64", "attempt": "Int64"}))
 
     @cached_property
     def plan(self) -> PlanCost:

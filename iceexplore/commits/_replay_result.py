@@ -15,6 +15,7 @@ from iceexplore.commits._sandbox import Sandbox
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot
+from iceexplore.render import shown_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +175,7 @@ class Replay(Generic[T]):
             rows.append({**row, "estimated": s.estimated, "unapplied": s.unapplied, "note": s.note})
         out = pd.DataFrame(rows)
         whole = [c for c in out.columns if c.startswith(("before_", "after_"))] + ["replayed_id"]
-        return out.astype(dict.fromkeys(whole, "Int64"))
+        return shown_frame(out.astype(dict.fromkeys(whole, "Int64")))
 
     @property
     def summary(self) -> str:

@@ -21,8 +21,10 @@ __all__ = [
     "AvroHeader",
     "Block",
     "BlockIndex",
+    "block_bytes",
     "container",
     "decompress_block",
+    "header_bytes",
     "index_blocks",
     "read_header",
 ]
@@ -284,12 +286,25 @@ def _snappy(body: bytes) -> bytes:
     return plain
 
 
-def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
-    """A container file, uncompressed, of one block: its parts, to be written one after the other."""
-    pairs = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
+def header_bytes(pairs: Mapping[bytes, bytes], sync: bytes) -> bytes:
+    """The header of a container file: magic, key-value metadata, sync marker."""
     head = bytearray(AVRO_MAGIC + _write_long(len(pairs)))
     for key, value in pairs.items():
         head += _write_long(len(key)) + key + _write_long(len(value)) + value
+    return bytes(head + b"\x00" + sync)
+
+
+def block_bytes(count: int, plain: bytes, codec: str, sync: bytes) -> bytes:
+    """A block of a container file; the codec is ``null`` or ``deflate``."""
+    body = plain
+    if codec == "deflate":
+        packer = zlib.compressobj(wbits=-15)
+        body = packer.compress(plain) + packer.flush()
+    return _write_long(count) + _write_long(len(body)) + body + sync
+
+
+def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
+    """A container file, uncompressed, of one block: its parts, to be written one after the other."""
     sync = bytes(16)
-    head += b"\x00" + sync + _write_long(count) + _write_long(sum(map(len, plain)))
-    return [bytes(head), *plain, sync]
+    head = header_bytes({b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}, sync)
+    return [head + _write_long(count) + _write_long(sum(map(len, plain))), *plain, sync]

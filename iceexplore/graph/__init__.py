@@ -4,9 +4,11 @@ from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secre
 from iceexplore.graph._card import human_bytes, table_card, totals
 from iceexplore.graph._diff import Diff, diff, file_changes
 from iceexplore.graph._frame import to_frame
+from iceexplore.graph._nameless import nameless
 from iceexplore.graph._nodes import TreeNode, json_safe
 from iceexplore.graph._ranges import partition_ranges
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
+from iceexplore.graph._redaction import redactions
 from iceexplore.graph._root import (
     ROOT_DIALECTS,
     Removals,
@@ -51,9 +53,11 @@ __all__ = [
     "is_secret_name",
     "json_safe",
     "live_manifests",
+    "nameless",
     "open_state",
     "partition_ranges",
     "ref_records",
+    "redactions",
     "refreshed",
     "removed_counts",
     "resolve_state",

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.graph._root import MANIFESTS, ROOT_DIALECTS
-from iceexplore.graph._secrets import BLANK, blank_secrets, is_secret_name
+from iceexplore.errors import IceexploreError, OptionError, UnsupportedError
+from iceexplore.graph._redact_document import DocumentRedactor, to_json
+from iceexplore.graph._redact_puffin import redact_puffin
+from iceexplore.graph._redaction import REDACTIONS, Redaction, redactions
+from iceexplore.graph._root import MANIFESTS
+from iceexplore.graph._secrets import blank_secrets, is_secret_name
 from iceexplore.graph._state import TableState
-from iceexplore.manifests import ContentType, Manifest, Redactor
+from iceexplore.manifests import ContentType, Redactor
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text
 from iceexplore.storage import member_name, parse_document, place_to_write, progress, write_zip
 
 __all__ = ["Bundle", "REDACTIONS", "blank_secrets", "is_secret_name", "write_bundle"]
 
-#: What can be blanked. ``partitions`` implies ``bounds``: the bounds of an identity partition's column hold its value.
-REDACTIONS = ("credentials", "bounds", "partitions")
-
-_NOT_REDACTED = "V4 manifests cannot be redacted yet; pass redact=() to send it as is"
-
 
 @dataclass(frozen=True)
 class Bundle:
-    """What was written: the zip, its members with their bytes, what was blanked, and what could not be read."""
+    """What was written: the zip, its members with their bytes, what was redacted, and what is left out and why.
+
+    `missing` names files as the table does, so it is for whoever made the bundle; nothing of it is in the zip.
+    """
 
     path: Path
     members: dict[str, int]
@@ -70,46 +68,42 @@ def write_bundle(
     Parameters
     ----------
     redact
-        Any of `REDACTIONS`; True is all of them, False none. ``credentials`` (the default) blanks property values whose
-        key or form is that of a secret; ``bounds`` blanks column bounds and partition summaries; ``partitions`` also
-        blanks partition values, in paths too (equal ones stay equal). With bounds blanked, statistics files stay out:
-        their sketches are made of values.
+        Any of `REDACTIONS`; True is all of them, False none. What can be redacted in no way stays out, and is named
+        in `Bundle.missing`.
+
+        ``credentials`` (the default): what a name or form tells to be a secret, wherever it stands; the user's part
+        and the query of URLs, in locations too; keys of encrypted files.
+        ``values``: bounds, partition values, defaults, blobs of statistics, the contents of properties, summaries and
+        texts, but for numbers and words that Iceberg knows there. Equal partition values stay equal.
+        ``paths``: locations, but for scheme, depth and kind of file. Equal ones stay equal.
+        ``names``: of columns, partition fields, branches and tags, unknown keys, and all documentation.
+        With ``values`` or ``names`` go paths, which hold both. With all of them no text of the table is left, nor any
+        value. Ids, times, counts and sizes stay in each mode, and so does which values are null.
     deletes
-        Add delete files and deletion vectors. They are not rewritten, so not together with ``bounds``.
+        Add delete files and deletion vectors; not together with ``values``, which they hold.
     overwrite
         Replace a file that is there.
 
     Raises
     ------
     OptionError
-        An unknown redaction, deletes together with blanked bounds, or no file can be there, as its folder is missing,
+        An unknown redaction, deletes together with redacted values, or no file can be there, as its folder is missing,
         say.
     ExistsError
         The file is there and ``overwrite`` is false. It is a FileExistsError, too.
     StorageError, AccessDeniedError
         The disk refuses it: a file that was there is untouched.
     """
-    if isinstance(redact, bool):
-        redact = REDACTIONS if redact else ()
-    if not isinstance(redact, Iterable):
-        raise OptionError(f"redact={redact!r}: True, False, or any of {', '.join(REDACTIONS)}")
-    kinds = {redact} if isinstance(redact, str) else set(redact)
-    unknown = kinds - set(REDACTIONS)
-    if unknown:
-        raise OptionError(f"redact={sorted(map(str, unknown))}: any of {', '.join(REDACTIONS)}")
+    kinds = redactions(redact)
     target = place_to_write(path, overwrite=overwrite)
-    if "partitions" in kinds:
-        kinds.add("bounds")
-    if deletes and "bounds" in kinds:
-        raise OptionError(
-            "delete files hold values and are not rewritten: leave out deletes=True, or do not redact bounds"
-        )
-    collector = _Collector(state, frozenset(kinds), deletes)
+    if deletes and "values" in kinds:
+        raise OptionError("delete files hold values: leave out deletes=True, or do not redact values")
+    collector = _Collector(state, kinds, deletes)
     members: dict[str, int] = {}
 
     def counted() -> Iterator[tuple[str, bytes]]:
         for location, data in collector.files():
-            name = member_name(state.storage, state.metadata.location, location)
+            name = collector.member(location)
             if name not in members:
                 members[name] = len(data)
                 yield name, data
@@ -119,124 +113,147 @@ def write_bundle(
 
 
 class _Collector:
-    """Reads and blanks what goes in, one file at a time, leaves before their list (whose lengths they change)."""
+    """Reads and redacts what goes in, one file at a time: first what others tell the length of."""
 
     def __init__(self, state: TableState, kinds: frozenset[str], deletes: bool) -> None:
         self.state = state
         self.kinds = kinds
         self.deletes = deletes
         self.missing: dict[str, str] = {}
-        self.redactor = (
-            Redactor(partitions="partitions" in kinds, salt=secrets.token_bytes(16)) if "bounds" in kinds else None
-        )
+        metadata = state.metadata
+        known = {name.split(".")[-1] for name, _ in metadata.all_fields().values()}
+        known |= {f.name for spec in metadata.partition_specs for f in spec.fields}
+        self.redaction = Redaction(kinds, known)
+        #: Bytes of the manifests, delete files and vectors that are written, by location.
+        self.lengths: dict[str, int] = {}
+        self.statistics: dict[str, dict[str, int]] = {}
+        self.documents = DocumentRedactor(self.redaction, self.statistics)
+        self.manifests = Redactor(self.redaction, self.documents.header, metadata)
+
+    def member(self, location: str) -> str:
+        """The name of a file in the zip."""
+        return self.redaction.member(member_name(self.state.storage, self.state.metadata.location, location))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Each file's location and bytes."""
         m = self.state.metadata
-        yield from self._metadata_files()
-        lengths: dict[str, int] = {}
         done: set[str] = set()
         with progress(len(m.snapshots), "snapshots") as step:
             for snapshot in m.snapshots:
-                yield from self._snapshot_files(snapshot, lengths, done)
+                yield from self._snapshot_files(snapshot, done)
                 step()
-        if not self.redactor:
-            paths = [f.statistics_path for f in m.statistics] + [f.statistics_path for f in m.partition_statistics]
-            for location in paths:
-                data = self._read(location, "puffin")
-                if data is not None:
-                    yield location, data
+        for file in m.statistics:
+            yield from self._vectors(file.statistics_path, {}, done)
+        for table in m.partition_statistics:
+            yield from self._partition_statistics(table.statistics_path, done)
+        yield from self._metadata_files()
 
-    def _snapshot_files(
-        self, snapshot: Snapshot, lengths: dict[str, int], done: set[str]
-    ) -> Iterator[tuple[str, bytes]]:
+    def _snapshot_files(self, snapshot: Snapshot, done: set[str]) -> Iterator[tuple[str, bytes]]:
         root = self.state.reader.root(snapshot)
         columns = (root.entries[name].to_pylist() for name in ("content_type", "location", "deletion_vector"))
-        for row, (kind, location, vector) in enumerate(zip(*columns, strict=True)):
+        vectors = _vectors_of(root.entries, (ContentType.MANIFEST_DV,))
+        for row, (kind, location, _) in enumerate(zip(*columns, strict=True)):
             if not location:
                 continue
             if kind in MANIFESTS:
                 if location not in done:
                     done.add(location)
-                    data = self._manifest(root, row, location)
-                    if data is not None:
-                        lengths[location] = len(data)
-                        yield location, data
                     if self.deletes:
                         yield from self._delete_files(self.state.reader.leaf(root, row).entries, done)
-            elif kind == ContentType.MANIFEST_DV and (vector or {}).get("offset") is not None and location not in done:
-                done.add(location)  # positions in a manifest: no values, and without them the leaf reads wrong
-                data = self._read(location, "puffin")
-                if data is not None:
-                    yield location, data
+                    yield from self._records(location, "manifest")
+            elif kind == ContentType.MANIFEST_DV and location in vectors:
+                yield from self._vectors(location, vectors, done)  # without them the leaf reads wrong
         if self.deletes:  # those that stand in a V4 root itself
             yield from self._delete_files(root.entries, done)
-        place = snapshot.root_location
-        if place and place not in done:
+        place = root.location
+        if place and snapshot.root_location and place not in done:
             done.add(place)
-            data = self._root(root, place, lengths)
-            if data is not None:
-                yield place, data
+            yield from self._records(place, "manifest-list")
 
     def _delete_files(self, entries: pa.Table, done: set[str]) -> Iterator[tuple[str, bytes]]:
+        kinds = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+        vectors = _vectors_of(entries, kinds)
         for kind, location in zip(entries["content_type"].to_pylist(), entries["location"].to_pylist(), strict=True):
-            if kind in (1, 2) and location and location not in done:
+            if kind not in kinds or not location or location in done:
+                continue
+            if location in vectors:
+                yield from self._vectors(location, vectors, done)
+            else:
                 done.add(location)
-                data = self._read(location, "delete-file")
-                if data is not None:
-                    yield location, data
+                yield from self._records(location, "delete-file")
 
-    def _manifest(self, root: Manifest, row: int, location: str) -> bytes | None:
-        """A manifest's bytes; one that cannot be blanked stays out."""
-        if self.redactor and self.state.reader.leaf(root, row).dialect in ROOT_DIALECTS:
-            self.missing[location] = _NOT_REDACTED
-            return None
-        return self._read(location, "manifest")
+    def _records(self, location: str, kind: str) -> Iterator[tuple[str, bytes]]:
+        """A manifest, a manifest list or a delete file; what cannot be redacted stays out, and is named."""
+        try:
+            data = written = self.state.storage.read(location, kind=kind)
+            if self.kinds:
+                written = self.manifests.redact(data, location, self.lengths)
+        except IceexploreError as error:
+            self._left_out(location, error)
+            return
+        if len(written) != len(data):
+            self.lengths[location] = len(written)
+        yield location, written
 
-    def _root(self, root: Manifest, location: str, lengths: Mapping[str, int]) -> bytes | None:
-        if self.redactor and root.dialect in ROOT_DIALECTS:
-            self.missing[location] = _NOT_REDACTED
-            return None
-        return self._read(location, "manifest-list", lengths)
+    def _vectors(
+        self, location: str, regions: Mapping[str, list[tuple[int, int]]], done: set[str]
+    ) -> Iterator[tuple[str, bytes]]:
+        """A Puffin file."""
+        if location in done:
+            return
+        done.add(location)
+        try:
+            if self.kinds:
+                data, lengths = redact_puffin(
+                    self.state.storage, location, self.documents, regions.get(location, ())
+                )
+                if lengths:
+                    self.lengths[location], self.statistics[location] = len(data), lengths
+            else:
+                data = self.state.storage.read(location, kind="puffin")
+        except IceexploreError as error:
+            self._left_out(location, error)
+            return
+        yield location, data
+
+    def _partition_statistics(self, location: str, done: set[str]) -> Iterator[tuple[str, bytes]]:
+        if location in done:
+            return
+        done.add(location)
+        if self.redaction.blanks:
+            error = UnsupportedError("partition statistics are partition values and names of columns")
+            self._left_out(location, error)
+            return
+        for place, data in self._records(location, "other"):
+            self.statistics[place] = {"file-size-in-bytes": len(data)} if self.kinds else {}
+            yield place, data
 
     def _metadata_files(self) -> Iterator[tuple[str, bytes]]:
         here = self.state.metadata_location
         for location in dict.fromkeys((here, *(e.metadata_file for e in self.state.metadata.metadata_log))):
-            data = self._read(location, "metadata")
-            if data is None:
-                continue
-            if not self.kinds:
-                yield location, data
-                continue
             try:
-                document = parse_document(data, location)[0]
-            except IceexploreError as e:
-                self.missing[location] = f"cannot be redacted: {e}"
+                data = self.state.storage.read(location, kind="metadata")
+                if self.kinds:
+                    document = parse_document(data, location)[0]
+                    plain = to_json(self.documents.table(document))
+                    text = plain.encode("utf-8", "backslashreplace")  # of a lone surrogate that is JSON's own escape
+                    data = gzip.compress(text, mtime=0) if data[:2] == b"\x1f\x8b" else text
+            except IceexploreError as error:
+                self._left_out(location, error)
                 continue
-            plain = json.dumps(self._blanked(document), ensure_ascii=False, indent=1)
-            text = plain.encode("utf-8", "backslashreplace")  # of a lone surrogate that is JSON's own escape
-            yield location, gzip.compress(text, mtime=0) if data[:2] == b"\x1f\x8b" else text
+            yield location, data
 
-    def _blanked(self, value: Any, key: str = "") -> Any:
-        if isinstance(value, dict):
-            if "partitions" in self.kinds:
-                value = {k: v for k, v in value.items() if not k.startswith("partitions.")}
-            return {k: self._blanked(v, k) for k, v in value.items()}
-        if isinstance(value, list):
-            return [self._blanked(v, key) for v in value]
-        if isinstance(value, str) and "credentials" in self.kinds:
-            return BLANK if is_secret_name(key) else blank_secrets(value)
-        return value
+    def _left_out(self, location: str, error: IceexploreError) -> None:
+        """Name what stays out. The names go no further than to whoever asked for the bundle: it is not in the zip."""
+        self.missing[location] = str(error)
 
-    def _read(self, location: str, kind: str, lengths: Mapping[str, int] | None = None) -> bytes | None:
-        """A file's bytes, blanked where that is wanted; what cannot be blanked stays out, and so is named."""
-        try:
-            data = self.state.storage.read(location, kind=kind)
-            if self.redactor and kind == "manifest":
-                return self.redactor.manifest(data, location)
-            if self.redactor and kind == "manifest-list":
-                return self.redactor.manifest_list(data, location, lengths or {})
-            return data
-        except IceexploreError as e:
-            self.missing[location] = str(e)
-            return None
+
+def _vectors_of(entries: pa.Table, kinds: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
+    """Offset and size of the vectors in files, by the file."""
+    out: dict[str, list[tuple[int, int]]] = {}
+    wanted = set(kinds)
+    columns = (entries[name].to_pylist() for name in ("content_type", "location", "deletion_vector"))
+    for kind, location, vector in zip(*columns, strict=True):
+        if kind in wanted and location and vector and vector.get("offset") is not None:
+            out.setdefault(location, []).append((vector["offset"], vector.get("size_in_bytes") or 0))
+    return out

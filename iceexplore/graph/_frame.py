@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from iceexplore.render import shown_frame
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -13,7 +15,10 @@ __all__ = ["to_frame"]
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """The table as a data frame with Arrow-backed columns: 64-bit ids stay whole beside nulls, nested values Arrow."""
+    """The table as a data frame with Arrow-backed columns: 64-bit ids stay whole beside nulls, nested values Arrow.
+
+    Its values are somebody else's text: printed, it shows signs for what would act.
+    """
     import pandas as pd
 
-    return cast("pd.DataFrame", table.to_pandas(types_mapper=pd.ArrowDtype))
+    return shown_frame(cast("pd.DataFrame", table.to_pandas(types_mapper=pd.ArrowDtype)))

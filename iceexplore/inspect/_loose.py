@@ -23,7 +23,7 @@ from iceexplore.errors import (
 from iceexplore.formats import HEAD_BYTES, sniff
 from iceexplore.inspect._loose_card import loose_card
 from iceexplore.inspect._loose_kinds import READERS, Content, vector_content
-from iceexplore.render import card_html, card_text
+from iceexplore.render import card_html, card_text, shown_frame
 from iceexplore.storage import Storage, canonical, check_host
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class LooseFile:
         import pandas as pd
 
         frame: pd.DataFrame = self.arrow().to_pandas(types_mapper=pd.ArrowDtype)
-        return frame
+        return shown_frame(frame)
 
     def content_entries(self) -> pa.Table:
         """The entries of a manifest or manifest list in the one shape of all format versions; nothing is inherited.

@@ -13,7 +13,7 @@ from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import ByLeaf
 from iceexplore.inspect._docs import COLUMN_DOCS
 from iceexplore.inspect._leaf_rows import LeafRows
-from iceexplore.render import html_table
+from iceexplore.render import html_table, shown_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +156,7 @@ class MetadataTable:
         import pandas as pd
 
         frame: pd.DataFrame = self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)
-        return frame
+        return shown_frame(frame)
 
     def _rows(self) -> list[tuple[str, str, str]]:
         docs = self.columns

@@ -15,6 +15,7 @@ from iceexplore.graph import TableState
 from iceexplore.labs._committer import LabCommitter
 from iceexplore.labs._pointer import HINT, numbered
 from iceexplore.labs._running import is_mark, oldest_running
+from iceexplore.render import shown_frame
 from iceexplore.storage import parse_document
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def leftovers_frame(files: list[Leftover]) -> pd.DataFrame:
             "modified_at": pd.to_datetime([f.modified_ms for f in files], unit="ms", utc=True),
         }
     )
-    return frame.sort_values("location", ignore_index=True)
+    return shown_frame(frame.sort_values("location", ignore_index=True))
 
 
 def needed_by_snapshots(state: TableState) -> set[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import deque
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -43,6 +44,19 @@ __all__ = ["ManifestReader", "open_manifest"]
 _RELATIVE_FROM = 4
 #: Bytes of manifests on a local disk up to which threads cost more than they gain.
 _FEW = 1 << 20
+#: What a leaf is told by its root: partition summaries, which take long to make, are not among it.
+_OF_PARENT = [
+    "location",
+    "content_type",
+    "snapshot_id",
+    "sequence_number",
+    "partition_spec_id",
+    "first_row_id",
+    "file_size_in_bytes",
+    "manifest_stats",
+]
+#: Bytes of files, and manifests, that are kept as they were made.
+_KEPT_BYTES, _KEPT = 8 << 20, 256
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 #: Dialects whose manifests are of one kind and one spec, both said in their list.
 _LISTED_DIALECTS = frozenset({"v1", "v2", "v3"})
@@ -72,6 +86,7 @@ class ManifestReader:
         self.problems = problems
         self.seen: set[str] = set()
         self._meaning = Meaning.of(metadata)
+        self._kept = _Kept()
 
     def root(self, snapshot: Snapshot) -> Manifest:
         """The manifest list or root manifest of a snapshot; a v1 snapshot's inline manifests likewise.
@@ -97,17 +112,22 @@ class ManifestReader:
             part = source.parts({"entries"})["entries"]
         except IceexploreError as error:
             return self._noted(Manifest.empty(location, (_problem_of(error, location),), is_root=True))
+        key = (location, snapshot.snapshot_id)
+        found = self._kept.get(key, part)
+        return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, source)))
+
+    def _made_root(self, location: str, part: Part, snapshot: Snapshot, source: Source) -> Manifest:
         if part.head.dialect in V4_DIALECTS:
             loader = _loader(source, {"entries": part})
             made = v4_root(location, part, snapshot, self._meaning, loader, self.problems)
-            return self._noted(self._compared(made, snapshot))
+            return self._compared(made, snapshot)
         if not part.head.is_root:
             item = problem("file-corrupt", location, "A manifest stands where a manifest list should.")
-            return self._noted(Manifest.empty(location, (item,), is_root=True))
+            return Manifest.empty(location, (item,), is_root=True)
         relative_to = self.metadata.location if self._may_be_relative(part.head.dialect) else None
         number = snapshot.sequence_number
         made = _root_manifest(location, part, snapshot.snapshot_id, number, relative_to, metadata=self.metadata)
-        return self._noted(self._compared(made, snapshot))
+        return self._compared(made, snapshot)
 
     def direct(self, root: Manifest) -> Manifest | None:
         """The files that stand in a V4 root itself, as a leaf whose ordinals are those of the root.
@@ -200,7 +220,7 @@ class ManifestReader:
         return manifest
 
     def _leaf(self, root: Manifest, index: int, parts: frozenset[str]) -> Manifest:
-        row = root.entries.slice(index, 1).to_pylist()[0]
+        row = root.entries.select(_OF_PARENT).slice(index, 1).to_pylist()[0]
         location = row["location"]
         if root.dialect in V4_DIALECTS and row["content_type"] not in _MANIFEST_TYPES:
             found = row["content_type"]
@@ -223,6 +243,10 @@ class ManifestReader:
         except IceexploreError as error:
             return Manifest.empty(location, (_problem_of(error, location),), root_row=index)
         part = got["entries"]
+        key = (root.location, index, location)
+        found = self._kept.get(key, part, root)
+        if found is not None:
+            return found
         head = part.head
         if head.is_root:
             what = "root manifest" if head.dialect in V4_DIALECTS else "manifest list"
@@ -255,7 +279,7 @@ class ManifestReader:
                 )
                 problems += more
                 entries = entries if removed is None else replace(entries, {"manifest_dv": removed})
-        return Manifest(
+        made = Manifest(
             location,
             entries,
             dialect=head.dialect,
@@ -270,6 +294,46 @@ class ManifestReader:
             root_row=index,
             stored=head.rows,
         )
+        return self._kept.put(key, part, made, root)
+
+
+class _Kept:
+    """The manifests that were made last: made from the same decoded part (and root) they are the same again.
+
+    A part is new when its file has changed, or has left the cache. Bounded by the bytes of their files, since what
+    becomes of these takes about ten times as much.
+    """
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[Any, tuple[Part, Manifest | None, Manifest]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> Any:  # another process begins with none
+        return _Kept, ()
+
+    def get(self, key: Any, part: Part, root: Manifest | None = None) -> Manifest | None:
+        """The manifest, if it was made from this."""
+        with self._lock:
+            found = self._made.get(key)
+            if found is None or found[0] is not part or found[1] is not root:
+                return None
+            self._made.move_to_end(key)
+            return found[2]
+
+    def put(self, key: Any, part: Part, made: Manifest, root: Manifest | None = None) -> Manifest:
+        """Keep it, unless it is large."""
+        if part.head.length > _KEPT_BYTES // 4:
+            return made
+        with self._lock:
+            if key in self._made:
+                self._bytes -= self._made.pop(key)[0].head.length
+            self._made[key] = (part, root, made)
+            self._bytes += part.head.length
+            while self._bytes > _KEPT_BYTES or len(self._made) > _KEPT:
+                _, (old, _, _) = self._made.popitem(last=False)
+                self._bytes -= old.head.length
+        return made
 
 
 def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list[Problem]]:

@@ -1,137 +1,108 @@
-"""Blank values in a manifest or manifest list, so that it can be mailed: shape and counts stay, values go.
+"""Redact manifests, manifest lists and roots of every dialect, in Avro and Parquet: their shape and counts stay.
 
-Rewriting is row-wise (fastavro): a bundle is made once, by a person who waits for it.
+Only what is known to hold nothing of the table is kept; what a field is, its id and type tell (`_redact_places`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
+from iceexplore.formats import AVRO_MAGIC
+from iceexplore.manifests._locations import joined
+from iceexplore.manifests._manifest_dv import decode_manifest_dv
+from iceexplore.manifests._redact_avro import redact_avro
+from iceexplore.manifests._redact_parquet import redact_parquet
+from iceexplore.manifests._redact_places import Terms, value_keys
 
 __all__ = ["Redactor"]
 
-_BOUNDS = frozenset({"lower_bounds", "upper_bounds"})
-_BLANKS: dict[str, Any] = {
-    "boolean": False,
-    "int": 0,
-    "long": 0,
-    "float": 0.0,
-    "double": 0.0,
-    "bytes": b"",
-    "string": "",
-}
-
 
 class Redactor:
-    """Blanks bounds, and on request partition values, the same way in every file of one bundle.
+    """Redacts manifests.
 
     Parameters
     ----------
-    partitions
-        Blank partition tuples and partition summaries too, and replace the value in each ``name=value`` directory of
-        a path by a short hash: equal values stay equal, and the salt, which is thrown away, keeps them from being
-        guessed.
-    salt
-        Secret of this bundle.
+    terms
+        What is redacted, and what stands in for it.
+    header
+        Redacts the key-value metadata of a file.
+    metadata
+        The table's: which statistics of V4 hold partition values, and which columns may hold text.
     """
 
-    def __init__(self, *, partitions: bool, salt: bytes) -> None:
-        self.partitions = partitions
-        self._salt = salt
+    def __init__(self, terms: Terms, header: Callable[[Mapping[str, str]], dict[str, str]], metadata: Any) -> None:
+        self.terms = terms
+        self.header = header
+        self.field_keys, self.stats_keys, self.derived_keys = value_keys(metadata)
+        numbers = ("boolean", "int", "long", "float", "double", "date", "time", "timestamp", "decimal")
+        self.table = metadata.location
+        #: Columns whose bounds are no text, so hold no credentials.
+        self.plain = frozenset(i for i, (_, f) in metadata.all_fields().items() if str(f.type).startswith(numbers))
 
-    def path(self, location: str) -> str:
-        """A location with its partition values replaced."""
-        if not self.partitions:
-            return location
-        return "/".join(self._segment(s) for s in location.split("/"))
+    def redact(self, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
+        """A file of records, redacted.
 
-    def _segment(self, segment: str) -> str:
-        name, equals, value = segment.partition("=")
-        if not equals or not name:
-            return segment
-        return f"{name}=x{hashlib.blake2b(value.encode('utf-8', 'replace'), key=self._salt, digest_size=6).hexdigest()}"
+        Parameters
+        ----------
+        lengths
+            Bytes of the files that were rewritten, by location as written: entries of them are put right.
 
-    def manifest(self, data: bytes, location: str) -> bytes:
-        """A v1–v3 manifest with its values blanked."""
+        Raises
+        ------
+        FormatError
+            The file is damaged: what is in its rest nobody knows.
+        UnsupportedError
+            A format that cannot be rewritten.
+        """
+        if not data.startswith((AVRO_MAGIC, b"PAR1")):
+            raise UnsupportedError(f"only Avro and Parquet files can be redacted, and {location} is neither")
+        try:
+            if data.startswith(AVRO_MAGIC):
+                return redact_avro(self, data, location, lengths)
+            return redact_parquet(self, data, location, lengths)
+        except IceexploreError:
+            raise
+        except RecursionError:
+            raise UnsupportedError(f"{location} cannot be redacted: its records are nested too deep") from None
+        except Exception as e:  # fastavro and Arrow raise whatever a damaged file makes them stumble on
+            raise FormatError(f"cannot be redacted: {type(e).__name__}", location=location) from e
 
-        def entry(record: dict[str, Any], schema: dict[str, Any]) -> None:
-            data_file = record.get("data_file")
-            if not isinstance(data_file, dict):
-                return
-            for name in _BOUNDS & set(data_file):
-                data_file[name] = _emptied(data_file[name])
-            for name in ("file_path", "referenced_data_file"):
-                if isinstance(data_file.get(name), str):
-                    data_file[name] = self.path(data_file[name])
-            if self.partitions and isinstance(data_file.get("partition"), dict):
-                types = _field_types(_field_types(schema)["data_file"])["partition"]
-                data_file["partition"] = {k: _blank(t) for k, t in _field_types(types).items()}
+    def length_of(self, lengths: Mapping[str, int]) -> Callable[[Any, int], int]:
+        """What a file that was rewritten is long now, by its location as written: in V4 it may be relative."""
 
-        return _rewrite(data, location, entry)
+        def now(location: Any, length: int) -> int:
+            if location in lengths or not isinstance(location, str) or location.startswith("/") or ":" in location:
+                return lengths.get(location, length)
+            return lengths.get(joined(location, self.table), length)
 
-    def manifest_list(self, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
-        """A manifest list with its partition summaries blanked and the lengths of the rewritten manifests."""
+        return now
 
-        def entry(record: dict[str, Any], schema: dict[str, Any]) -> None:
-            path = record.get("manifest_path")
-            if isinstance(path, str) and path in lengths:
-                record["manifest_length"] = lengths[path]
-            for summary in record.get("partitions") or ():
-                for name in ("lower_bound", "upper_bound"):
-                    if summary.get(name) is not None:
-                        summary[name] = None
+    def value_text(self, text: str) -> str:
+        """A value that stays a value, without what has the form of a secret."""
+        from_secret = self.terms.credentials and not self.terms.values
+        return self.terms.secretless(text) if from_secret else text
 
-        return _rewrite(data, location, entry)
+    def has_secret(self, data: bytes) -> bool:
+        """Whether bytes are a text with a secret in it."""
+        if not self.terms.credentials or len(data) < 4:
+            return False
+        text = data.decode("utf-8", "replace")
+        return bool(self.terms.secretless(text) != text)
 
+    def data(self, data: bytes) -> bytes:
+        """Bytes of unknown meaning."""
+        if self.terms.blanks or not data:
+            return b""
+        text = data.decode("utf-8", "replace")
+        made = self.terms.text(text)
+        return data if made == text else made.encode()
 
-def _emptied(value: Any) -> Any:
-    return None if value is None else type(value)()
-
-
-def _field_types(schema: Any) -> dict[str, Any]:
-    """Field types of a record, also of one inside a union with null."""
-    if isinstance(schema, list):
-        schema = next((s for s in schema if isinstance(s, dict) and s.get("type") == "record"), {})
-    if isinstance(schema, dict) and isinstance(schema.get("type"), dict | list):
-        return _field_types(schema["type"])
-    return {f["name"]: f["type"] for f in schema.get("fields", ())} if isinstance(schema, dict) else {}
-
-
-def _blank(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return None if "null" in schema else _blank(schema[0])
-    if isinstance(schema, dict):
-        if schema.get("type") == "fixed":
-            return bytes(int(schema["size"]))
-        # A logical type reads back as a Python object; blanking is done on the stored form, which fastavro takes too.
-        return _blank(schema.get("type"))
-    return _BLANKS.get(schema)
-
-
-def _rewrite(data: bytes, location: str, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> bytes:
-    import fastavro
-
-    if not data.startswith(b"Obj\x01"):
-        raise UnsupportedError(
-            f"only Avro manifests can be redacted, and {location} is none; pass redact=() to send it as is"
-        )
-    try:
-        reader = fastavro.reader(io.BytesIO(data))
-        schema = reader.writer_schema
-        records = []
-        for record in reader:
-            if isinstance(record, dict) and isinstance(schema, dict):
-                change(record, schema)
-            records.append(record)
-        metadata = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")}
-        out = io.BytesIO()
-        fastavro.writer(out, schema, records, codec="deflate", metadata=metadata)
-    except UnsupportedError:
-        raise
-    except Exception as e:  # fastavro raises whatever a damaged file makes it stumble on
-        raise FormatError(f"cannot be redacted: {type(e).__name__}: {e}", location=location) from e
-    return out.getvalue()
+    def vector(self, data: bytes) -> bytes:
+        """Positions stay; what is none is data of unknown meaning."""
+        try:
+            decode_manifest_dv(data)
+        except IceexploreError:
+            return self.data(data)
+        return data

@@ -7,6 +7,7 @@ from iceexplore.render._bars import Bar, BarChart, BarRow, bars_text, spoken
 from iceexplore.render._bars_svg import bars_svg
 from iceexplore.render._card import Card, CardTable, card_html, card_text
 from iceexplore.render._fold import fold, share
+from iceexplore.render._frames import shown_frame
 from iceexplore.render._graphviz import graphviz
 from iceexplore.render._html import Html, details, html_lines, html_table
 from iceexplore.render._icons import ICONS
@@ -66,6 +67,7 @@ __all__ = [
     "place",
     "route_crossings",
     "share",
+    "shown_frame",
     "spoken",
     "style",
     "svg",

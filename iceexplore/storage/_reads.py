@@ -84,8 +84,10 @@ class ReadLog:
         """One row per read."""
         import pandas as pd
 
+        from iceexplore.render import shown_frame
+
         columns = list(Read.__dataclass_fields__)
-        return pd.DataFrame([asdict(r) for r in self], columns=columns)
+        return shown_frame(pd.DataFrame([asdict(r) for r in self], columns=columns))
 
     def __iter__(self) -> Iterator[Read]:
         with self._lock:

@@ -66,8 +66,10 @@ class WriteLog:
         """One row per file."""
         import pandas as pd
 
+        from iceexplore.render import shown_frame
+
         frame = pd.DataFrame([asdict(w) for w in self], columns=list(Write.__dataclass_fields__))
-        return frame.astype({"commit": "Int64", "attempt": "Int64"})
+        return shown_frame(frame.astype({"commit": "Int64", "attempt": "Int64"}))
 
     def __iter__(self) -> Iterator[Write]:
         with self._lock:

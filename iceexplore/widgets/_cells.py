@@ -95,7 +95,9 @@ def page_of(
         {"name": cell(name) or "", "right": right, "doc": (docs or {}).get(name, "")}
         for name, right in list(zip(table.names, table.right, strict=True))[:_MAX_NAMES]
     ]
-    values = [[cell(v) for v in values_of(part.iloc[:, i])] for i in shown]
+    wanted = set(shown)
+    made = {i: [cell(v) for v in values_of(series)] for i, (_, series) in enumerate(part.items()) if i in wanted}
+    values = [made[i] for i in shown]
     return {
         "columns": names,
         "shown": shown,

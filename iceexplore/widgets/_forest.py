@@ -67,6 +67,8 @@ class Forest:
         self._pages: dict[tuple[str, int], list[TreeNode]] = {}
         self._problems = len(state.problems)
         self._comparison: Comparison | None = None
+        #: Nodes that were made already, for as long as somebody goes through all of them.
+        self.at_hand: dict[str, TreeNode] = {}
 
     def node(self, node_id: str) -> TreeNode:
         """A node by id.
@@ -76,7 +78,7 @@ class Forest:
         OptionError
             The table has no such node.
         """
-        return self.tree.node(node_id)
+        return self.at_hand.get(node_id) or self.tree.node(node_id)
 
     def start(self, snapshot_id: int | None, against: int | None = None) -> Growth:
         """The tree of one snapshot, unfolded down to its manifests."""

@@ -28,8 +28,8 @@ _MAX_CELL = 32_767  # a spreadsheet's cell holds no more
 #: Rows that are made at once: at first, and at most.
 _FIRST = 64
 _STEP = 2000
-#: What a spreadsheet would take for a formula (OWASP, "CSV Injection").
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+#: What a spreadsheet would take for a formula (OWASP, "CSV Injection"): in East Asia by full-width signs, too.
+_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
 def cell_text(table: GridTable, row: int, column: int) -> str:
@@ -57,8 +57,9 @@ def row_json(table: GridTable, row: int) -> str:
 def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) -> tuple[str, int | None]:
     """Rows as CSV from one on, the header first, at most 1.5 million characters or one row; and where to go on.
 
-    Text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage
-    return) gets an apostrophe before it. Null is empty. A cell has at most 32,767 characters.
+    Text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, the full-width
+    form of one of these, a tab or a line break) gets an apostrophe before it. Null is empty. A cell has at most 32,767
+    characters.
     """
     total = len(table) if rows is None else len(rows)
     out = io.StringIO()

@@ -128,6 +128,8 @@ class GridPart(Face):
                 made = self._grid_frame(grid, of, table)
                 self._grid_tables[at] = made if isinstance(made, GridTable) else FrameTable(made)
             self._grid_tables.move_to_end(at)
+            if len(self._grid_tables) == 1:
+                return self._grid_tables[at]
             sizes = [one.nbytes for one in self._grid_tables.values()]
             while len(sizes) > 1 and sum(sizes[:-1]) > _KEPT_BYTES:
                 self._grid_tables.popitem(last=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +108,7 @@ class FrameTable(GridTable):
     def __len__(self) -> int:
         return len(self._frame)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Python objects count a rough size each."""
         columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]

@@ -97,14 +97,17 @@ def _leaf_of(state: TableState, root: Manifest, row: int) -> Manifest | None:
     return None
 
 
+def entry_of(state: TableState, node: TreeNode) -> tuple[Manifest, int]:
+    """The manifest that a file's node is in, and its row there."""
+    parts = [int(p) for p in node.id.split(":")[1:]]
+    if len(parts) == 3:
+        return _leaf(state, parts[0], parts[1], frozenset({"entries", "stats"})), parts[-1]
+    return _root(state, parts[0]), parts[-1]
+
+
 def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     """What a manifest says of each column of a file: sizes, counts and bounds, typed."""
-    parts = [int(p) for p in node.id.split(":")[1:]]
-    row = parts[-1]
-    if len(parts) == 3:
-        manifest = _leaf(state, parts[0], parts[1], frozenset({"entries", "stats"}))
-    else:
-        manifest = _root(state, parts[0])
+    manifest, row = entry_of(state, node)
     if not 0 <= row < manifest.entries.num_rows:
         raise OptionError(f"{manifest.location} has no entry {row}")
     fields = state.metadata.all_fields()
@@ -119,12 +122,13 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
             records.append({"id": field_id, "column": name, "type": "" if kind is None else str(kind), **values})
     import pandas as pd
 
-    frame = pd.DataFrame(
-        records,
-        columns=["id", "column", "type", "lower", "upper", "value_count", "null_count", "nan_count", "column_size"],
-        dtype=object,
-    )
-    return frame.astype(dict.fromkeys(("id", "value_count", "null_count", "nan_count", "column_size"), "Int64"))
+    numbers = {"id", "value_count", "null_count", "nan_count", "column_size"}
+    names = ("id", "column", "type", "lower", "upper", "value_count", "null_count", "nan_count", "column_size")
+    columns: dict[str, Any] = {}
+    for name in names:  # made as they are to be: a frame of records, cast, takes most of the time of a saved page
+        made: list[Any] = [record.get(name) for record in records]
+        columns[name] = pd.array(made, dtype="Int64") if name in numbers else pd.Series(made, dtype=object)
+    return pd.DataFrame(columns)
 
 
 #: Dialects whose statistics are one struct a column; below, they are six maps.

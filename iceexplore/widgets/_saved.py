@@ -121,10 +121,14 @@ def collect(
             step()
     # Of a healthy table they are as they were made; else what was met later belongs to those made before, too.
     nodes = list(_nodes(forest, grown, anew=len(forest.state.problems) != known))
-    with progress(len(nodes), "parts of the table") as step:
-        for node in nodes:
-            _part(node, detail, read, out)
-            step()
+    forest.at_hand = {node.id: node for node in nodes}  # the tables of each ask for it again
+    try:
+        with progress(len(nodes), "parts of the table") as step:
+            for node in nodes:
+                _part(node, detail, read, out)
+                step()
+    finally:
+        forest.at_hand = {}
     return out
 
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import anywidget
 
-from iceexplore.errors import OptionError
-from iceexplore.graph import json_safe
+from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.graph import REDACTIONS, json_safe, nameless, redactions
 from iceexplore.storage import place_to_write, whole_file
 from iceexplore.widgets._cells import page_of
 from iceexplore.widgets._detail_part import DetailPart
 from iceexplore.widgets._saved import SavedPage, collect
 from iceexplore.widgets._saved_html import saved_html
 from iceexplore.widgets._saved_plain import plain_html
-from iceexplore.widgets._saved_redact import PageRedactor, page_redactions
+from iceexplore.widgets._saved_redact import PageRedactor
 from iceexplore.widgets._timeline_part import TimelinePart
 
 __all__ = ["SavedPart"]
@@ -50,11 +52,11 @@ class SavedPart(TimelinePart, DetailPart):
         path
             The file to write.
         redact
-            Any of ``credentials`` (the default; values whose key or form is that of a secret), ``values``
-            (bounds, partition values, defaults, whatever else may hold data: facts and columns stay where their name
-            is that of a count, a size, an id, a time or a kind, and of summaries numbers; paths go, too) and ``paths``
-            (files of one name stay equal). True is all of them, False none. Names of the table, its columns, refs and
-            properties stay.
+            Any of ``credentials`` (the default; values whose key or form is that of a secret, queries and users in
+            URLs), ``values`` (bounds, partition values, defaults, whatever else may hold data: facts and columns stay
+            where their name is that of a count, a size, an id, a time or a kind, and of summaries numbers), ``paths``
+            (files of one name stay equal) and ``names`` (of the table, columns, partition fields, branches and tags,
+            unknown keys; documentation). True is all of them, False none. With ``values`` or ``names`` go paths.
         max_bytes
             What the data in the page may take; trees and tables past that are left out, those of older snapshots and
             of files first.
@@ -72,18 +74,31 @@ class SavedPart(TimelinePart, DetailPart):
         StorageError, AccessDeniedError
             The disk refuses it: a file that was there is untouched.
         """
-        kinds = page_redactions(redact)
+        kinds = redactions(redact)
         limits: tuple[tuple[str, Any, int], ...] = (("max_bytes", max_bytes, 0), ("rows", rows, 1))
         for name, number, least in limits:
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise OptionError(f"{name}={number!r}: give a whole number, {least} or more")
         place = place_to_write(path, overwrite=overwrite)
+        if "names" not in kinds:
+            return self._written(place, kinds, max_bytes, rows, overwrite=overwrite)
+        other = type(self)(nameless(self._state))  # the same table, of which no name is known
+        try:
+            with contextlib.suppress(IceexploreError):
+                other.select(snapshot=self.selection["snapshot"] or None)
+            other.settle()
+            return other._written(place, kinds, max_bytes, rows, overwrite=overwrite)
+        finally:
+            other.close()
+
+    def _written(self, place: Path, kinds: frozenset[str], max_bytes: int, rows: int, *, overwrite: bool) -> SavedPage:
         state = self._state
         metadata = state.metadata
         names = {name.split(".")[-1] for name, _ in metadata.all_fields().values()}
         names |= {name for name, _ in metadata.all_fields().values()}
         names |= {f.name for spec in metadata.partition_specs for f in spec.fields}
         redactor = PageRedactor(kinds, names)
+        self._columns_made: dict[tuple[str, int, int], dict[str, Any]] = {}
         made = collect(
             self._forest,
             self.selection["snapshot"],
@@ -93,6 +108,7 @@ class SavedPart(TimelinePart, DetailPart):
             size=max_bytes,
             rows=rows,
         )
+        self._columns_made = {}
         left_out = tuple(made.left_out())
         tree = made.trees[next(iter(made.trees))]
         traits = redactor.traits(_traits(self))
@@ -106,7 +122,7 @@ class SavedPart(TimelinePart, DetailPart):
             "tables": made.tables,
         }
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        said = ", ".join(k for k in ("credentials", "values", "paths") if k in kinds)
+        said = ", ".join(k for k in REDACTIONS if k in kinds)
         notes = [f"Made by iceexplore on {now}. Left out on purpose: {said or 'nothing'}.", *left_out]
         text = saved_html(json_safe(state.name), saved, plain=plain_html(saved), notes=notes).encode()
         with whole_file(place, overwrite=overwrite) as out:
@@ -115,6 +131,17 @@ class SavedPart(TimelinePart, DetailPart):
 
     def _saved_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
         """A table or text of a node as a page has it."""
+        if key == "columns" and of.startswith("file:"):  # of one entry it is the same in all snapshots that have it
+            from iceexplore.widgets._leaf import entry_of
+
+            manifest, row = entry_of(self._state, self._forest.node(of))
+            at = (manifest.location, row, rows)
+            if at not in self._columns_made:
+                self._columns_made[at] = self._made_table(of, key, rows)
+            return self._columns_made[at]
+        return self._made_table(of, key, rows)
+
+    def _made_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
         text = self._grid_text("detail", of, key)
         if text is not None:
             return text

@@ -12,20 +12,16 @@ import json
 import re
 import secrets
 from base64 import b64decode
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 from urllib.parse import unquote
 
-from iceexplore.errors import OptionError
 from iceexplore.graph import blank_secrets, is_secret_name
 from iceexplore.render import style
 from iceexplore.widgets._node_tables import JSON
 from iceexplore.widgets._signs import signs
 
-__all__ = ["PAGE_REDACTIONS", "PageRedactor", "page_redactions"]
-
-#: What can be left out.
-PAGE_REDACTIONS = ("credentials", "values", "paths")
+__all__ = ["PageRedactor"]
 
 BLANK = "REDACTED"
 _NO_VALUE = re.compile(
@@ -33,6 +29,8 @@ _NO_VALUE = re.compile(
     r"|ordinal|offsets?|length|records|files|deletes|manifests?|schemas|snapshots|refs|specs|columns?|committed|field|transform"
     r"|key|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
 )
+#: The keys of encrypted files, wrapped or not.
+_KEYS = frozenset({"key-metadata", "encrypted-key-metadata"})
 #: What a summary may say under any name.
 _MEASURE = re.compile(r"-?[\d,.]+(?: [KMGTPE]?i?B)?|[\d-]+ [\d:.]+ UTC|true|false")
 _SAID = frozenset({"operation", "engine-name", "engine-version", "iceberg-version", "manifest-list"})
@@ -50,31 +48,13 @@ _BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?![\w+/=])")
 _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 
 
-def page_redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
-    """What is to be left out: True is everything, False nothing; with values go paths, which hold those of partitions.
-
-    Raises
-    ------
-    OptionError
-        An unknown word, or no words.
-    """
-    if isinstance(redact, bool):
-        return frozenset(PAGE_REDACTIONS if redact else ())
-    if not isinstance(redact, Iterable):
-        raise OptionError(f"redact={redact!r}: True, False, or any of {', '.join(PAGE_REDACTIONS)}")
-    kinds = frozenset({redact} if isinstance(redact, str) else redact)
-    if unknown := sorted(map(str, kinds - set(PAGE_REDACTIONS))):
-        raise OptionError(f"redact={unknown}: any of {', '.join(PAGE_REDACTIONS)}")
-    return kinds | {"paths"} if "values" in kinds else kinds
-
-
 class PageRedactor:
     """Takes out of what the widgets show what the reader of a page is not to see.
 
     Parameters
     ----------
     kinds
-        Of `PAGE_REDACTIONS`.
+        Of `iceexplore.graph.REDACTIONS`; names are out of what comes here already.
     columns
         Names of the table's columns and partition fields: facts with these names are values.
     """
@@ -119,7 +99,7 @@ class PageRedactor:
         keyed = "credentials" in self.kinds and names[:2] == ["key", "value"]  # a row is a property
         rows = []
         for row in page["rows"]:
-            hidden = keyed and is_secret_name(row[0] or "")
+            hidden = keyed and _is_secret(row[0] or "")
             cells = [self._cell(name, value) for name, value in zip(names, row, strict=True)]
             if names[:2] == ["key", "value"]:
                 cells = [self._name(row[0] or ""), *(self._placed(row[0] or "", cell) for cell in cells[1:])]
@@ -149,7 +129,7 @@ class PageRedactor:
 
     def _fact(self, fact: list[Any], *, free: bool) -> list[Any]:
         name, *texts = fact
-        if "credentials" in self.kinds and is_secret_name(name):
+        if "credentials" in self.kinds and _is_secret(name):
             return [name, BLANK]
         if free and "values" in self.kinds and name not in _SAID and not _MEASURE.fullmatch(texts[0]):
             return [self._name(name), BLANK]
@@ -163,6 +143,8 @@ class PageRedactor:
         if value is None or value == "":
             return value
         plain = _plain(name)
+        if "credentials" in self.kinds and plain in _KEYS:
+            return BLANK
         if "values" in self.kinds and (not _NO_VALUE.search(plain) or plain in self._columns):
             return BLANK
         return self._placed(name, value)
@@ -187,10 +169,13 @@ class PageRedactor:
         return _FILE_NAME.sub(lambda found: self._place(found[0]), text)
 
     def _dict(self, value: dict[str, Any]) -> dict[str, Any]:
-        secret = "credentials" in self.kinds
-        return {
-            k: BLANK if secret and isinstance(v, str) and is_secret_name(k) else self._all(v) for k, v in value.items()
-        }
+        return {k: BLANK if v and self._is_secret(k, value) else self._all(v) for k, v in value.items()}
+
+    def _is_secret(self, key: str, value: dict[str, Any]) -> bool:
+        """Whether a key names a secret. The key of a tab, and of a map's type, does not."""
+        if "credentials" not in self.kinds or isinstance(value[key], bool) or not _is_secret(key):
+            return False
+        return key != "key" or not ("title" in value or value.get("type") == "map")
 
     def _all(self, value: Any) -> Any:
         """Every text in it, without secrets and paths."""
@@ -222,6 +207,10 @@ def _decoded(decode: Callable[[str], bytes], word: str) -> str:
         return decode(word).decode("utf-8", "replace")
     except ValueError:
         return ""
+
+
+def _is_secret(name: str) -> bool:
+    return is_secret_name(name) or _plain(name) in _KEYS
 
 
 def _plain(name: str) -> str:

@@ -34,6 +34,11 @@ SECRETS = [
     "xoxb-1-hunter2",
     "ghp_hunter2hunter2",
     "github_pat_hunter2_hunter2",
+    "password: hunter2",
+    "spark-submit --password hunter2 --name x",
+    "s3://KEY:a/hunter2@bucket/x",
+    "https://host/x?y=hunter2",
+    "hive.metastore.client.auth=hunter2",
 ]
 #: What a table says of itself, and columns with names of secrets.
 OWN = [
@@ -46,8 +51,11 @@ OWN = [
     "Basic statistics of a column; bearer certificates",
     "partition-key=bucket[16]; sort keys: id ASC NULLS FIRST; key_metadata=0x00",
     "ASIAPACIFICREGION xoxo-love",
+    "1: token: optional string, 2: password: decimal(9, 2)",
+    "s3://bucket:9000/warehouse/me@example.com/x",
 ]
 NAMES = ["header.Authorization", "x.bearer", "k.passphrase", "sasl.jaas.config", "db.pass", "dbPwd", "x.creds"]
+NAMES += ["key", "pin", "hive.metastore.client.auth", "sse.key"]
 NAMES += ["s3.secret-access-key", "adls.sas-token.x", "s3.sse.key", "gcs.decryption-key", "AccountKey", "x-api-key"]
 OWN_NAMES = ["partition-key", "key_metadata", "key-id", "encryption.key-id", "encryption-keys", "sort-key"]
 OWN_NAMES += ["encrypted-key-metadata", "identifier-field-ids", "compass", "design", "rest.auth.type", "s3.signer.uri"]

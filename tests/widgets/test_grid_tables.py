@@ -339,12 +339,13 @@ def test_nonsense_is_no_query(raw: Any) -> None:
 
 def test_csv_reads_back_and_holds_no_formula() -> None:
     nasty = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "plain", 'quo"te, and\r\nlines', HOSTILE, "\r=1"]
-    frame = frame_of(**{"=cmd|' /C calc'!A0": pa.array(nasty), "n": pa.array([-1, *range(8)], pa.int64())})
+    nasty += ["\n=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20SUM(A1)"]
+    frame = frame_of(**{"=cmd|' /C calc'!A0": pa.array(nasty), "n": pa.array([-1, *range(13)], pa.int64())})
     text, following = csv_chunk(FrameTable(frame), None, 0)
     assert following is None
     read = list(csv.reader(io.StringIO(text, newline="")))
     assert read[0] == ["'=cmd|' /C calc'!A0", "n"]
-    assert [r[0] for r in read[1:]] == ["'" + v if v[0] in "=+-@\t\r" else v for v in nasty]
+    assert [r[0] for r in read[1:]] == ["'" + v if v[0] in "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20" else v for v in nasty]
     assert read[1][1] == "-1", "a negative number is no formula"
 
 

@@ -16,10 +16,11 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import StorageError
+from iceexplore.graph import REDACTIONS
 from iceexplore.widgets import Explorer
 from iceexplore.widgets._forest import Forest, View
 from iceexplore.widgets._saved import Collected
-from iceexplore.widgets._saved_redact import PAGE_REDACTIONS, PageRedactor
+from iceexplore.widgets._saved_redact import PageRedactor
 from tests.full_disk import little_room
 
 SECRET = "hunter2zq"
@@ -77,7 +78,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         widget.save_html(place, max_bytes=0)
     assert place.read_text() == "mine"
-    with pytest.raises(ix.OptionError, match="any of credentials, values, paths"):
+    with pytest.raises(ix.OptionError, match="any of credentials, values, paths, names"):
         widget.save_html(place, redact="everything", overwrite=True)
     widget.save_html(place, max_bytes=0, overwrite=True)
     assert place.read_text().startswith("<!DOCTYPE html>")
@@ -215,7 +216,7 @@ def test_what_is_free_text_is_told_by_its_form(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a", "a.", ":", "/a", " /", "c:\\", '"/a', "\\"])
 def test_redacting_takes_time_by_the_length_of_a_text(text: str) -> None:
-    redactor = PageRedactor(frozenset(PAGE_REDACTIONS), ())
+    redactor = PageRedactor(frozenset(REDACTIONS), ())
     begin = time.process_time()
     redactor.text(text * 100_000)
     assert time.process_time() - begin < 10, "of a text of that length the square takes minutes"

@@ -5,7 +5,7 @@ import { copyText, count, plural, random, saveFile } from "./dom.js";
 const LONGEST = 300; // characters after which Python shortens a cell
 const SIGN = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
 // In CSV: a cell that Python put ' before, as a spreadsheet would calculate it.
-const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r]/;
+const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 // `page` and `cell` return the page that is shown and the cell that was chosen in it; `say` tells what was done.
 export function outlet(model, { grid, page, cell, say }) {

@@ -61,7 +61,7 @@ export function whole(found, { grid, n, want, row, column, ...query }) {
   if (want === "cell") return { grid, n, text: here[column] };
   if (want === "row") return { grid, n, text: JSON.stringify(Object.fromEntries(columns.map(({ name }, i) => [name, here[i]])), null, 2) };
   const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const cell = (text, right) => quoted(text === null ? "" : !right && /^[=+\-@\t\r]/.test(text) ? "'" + text : text); // no formula
+  const cell = (text, right) => quoted(text === null ? "" : !right && /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? "'" + text : text); // no formula
   const lines = [columns.map(({ name }) => cell(name)), ...all.map((i) => rows[i].map((text, c) => cell(text, columns[c].right)))];
   return { grid, n, text: lines.map((line) => line.join(",") + "\r\n").join(""), next: null, total: all.length, most: Infinity };
 }

@@ -1,0 +1,90 @@
+"""pandas' frame and series, printed without what acts. Imported where a frame is made, for the sake of pandas."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+
+from iceexplore.errors import visible
+
+__all__ = ["ShownFrame", "ShownSeries"]
+
+#: Jupyter typesets ``$...$`` and ``\\(...\\)`` in HTML; within elements of their own they are plain.
+_MATH = re.compile(r"[$\\]")
+_STYLE = re.compile(r"(<style.*?</style>)", re.S)
+
+
+def _lines(text: str) -> str:
+    """Text of several lines; pandas itself escapes line breaks inside values."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _html(text: str) -> str:
+    """HTML that pandas wrote, whose values are escaped as HTML already."""
+    parts = _STYLE.split(_lines(text))
+    return "".join(p if i % 2 else _MATH.sub(lambda m: f"<span>{m[0]}</span>", p) for i, p in enumerate(parts))
+
+
+def _given(text: str, buf: Any) -> str | None:
+    """What was made, returned, or written where the caller wants it."""
+    if buf is None:
+        return text
+    if hasattr(buf, "write"):
+        buf.write(text)
+    else:
+        with open(buf, "w", encoding="utf-8") as out:
+            out.write(text)
+    return None
+
+
+class ShownSeries(pd.Series):
+    """A column of a `ShownFrame`."""
+
+    @property
+    def _constructor(self) -> Any:
+        return ShownSeries
+
+    @property
+    def _constructor_expanddim(self) -> Any:
+        return ShownFrame
+
+    def __repr__(self) -> str:
+        return _lines(super().__repr__())
+
+    def to_string(self, buf: Any = None, **options: Any) -> Any:
+        """As pandas', with signs for what would act."""
+        return _given(_lines(super().to_string(None, **options)), buf)
+
+
+    def value_counts(self, *args: Any, **options: Any) -> Any:
+        """As pandas', which makes a series of its own."""
+        return ShownSeries(super().value_counts(*args, **options))
+
+
+class ShownFrame(pd.DataFrame):
+    """A data frame that prints signs for what would act: escape sequences, bidi overrides, NUL."""
+
+    @property
+    def _constructor(self) -> Any:
+        return ShownFrame
+
+    @property
+    def _constructor_sliced(self) -> Any:
+        return ShownSeries
+
+    def __repr__(self) -> str:
+        return _lines(super().__repr__())
+
+    def _repr_html_(self) -> str | None:
+        made: str | None = super()._repr_html_()  # type: ignore[misc]
+        return None if made is None else _html(made)
+
+    def to_string(self, buf: Any = None, **options: Any) -> Any:
+        """As pandas', with signs for what would act."""
+        return _given(_lines(super().to_string(None, **options)), buf)
+
+    def to_html(self, buf: Any = None, **options: Any) -> Any:
+        """As pandas', with signs for what would act."""
+        return _given(_html(super().to_html(None, **options)), buf)
