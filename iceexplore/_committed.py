@@ -79,13 +79,25 @@ class CommittedTable(Table):
 
     # Commits of files that keep the rows ------------------------------------------------------------------------------
 
-    def rewrite_manifests(self, manifests: Any = None, *, ref: str = "main") -> Snapshot:
-        """Write manifests anew without changing the data: those named, or what the layout thinks worth it."""
-        return self._files(lambda w: commits.rewrite_manifests(w.base, w, manifests), ref)
+    def rewrite_manifests(self, manifests: Any = None, *, ref: str = "main") -> Snapshot | None:
+        """Rewrite manifests without changing the data: those named, or what the layout thinks worth it.
 
-    def rewrite_position_deletes(self, paths: Any = None, *, ref: str = "main") -> Snapshot:
-        """Turn position delete files of version 2 into deletion vectors; ``deletes-need-v2`` below version 3."""
-        return self._files(lambda w: commits.rewrite_position_deletes(w.base, w, paths), ref)
+        Returns None, without a commit, if the table has no manifests.
+        """
+        return self._files_if_any(lambda w: commits.rewrite_manifests(w.base, w, manifests), ref)
+
+    def rewrite_position_deletes(self, paths: Any = None, *, ref: str = "main") -> Snapshot | None:
+        """Merge position delete files (version 2), or turn them into deletion vectors (from version 3 on).
+
+        Positions in data files that are gone are dropped. Returns None, without a commit, if there is nothing to
+        merge, drop or turn.
+
+        Raises
+        ------
+        RuleError
+            ``deletes-need-v2``: the table has version 1.
+        """
+        return self._files_if_any(lambda w: commits.rewrite_position_deletes(w.base, w, paths), ref)
 
     def cherry_pick(self, snapshot: Any) -> Snapshot:
         """Apply the changes of a snapshot (id, ref) that is not in ``main``; of the current one's child: go there.
@@ -109,8 +121,11 @@ class CommittedTable(Table):
 
     def expire_snapshots(
         self, ids: Iterable[int] | None = None, *, older_than: object = None, retain_last: int | None = None
-    ) -> tuple[int, ...]:
-        """Let snapshots expire; returns their ids. No file goes: `retained` says what could.
+    ) -> commits.Expired:
+        """Expire snapshots; no file is removed (`retained` shows what could be).
+
+        The default age is five days, so that ``retain_last`` alone expires nothing of a young table: it is how many
+        stay at least. ``older_than=datetime.now()`` lets all others go.
 
         Parameters
         ----------
@@ -119,7 +134,12 @@ class CommittedTable(Table):
         older_than
             A datetime, ISO text or milliseconds; by default the table's ``history.expire.max-snapshot-age-ms``.
         retain_last
-            So many snapshots of each branch stay.
+            So many snapshots of each branch stay, however old.
+
+        Returns
+        -------
+        Expired
+            The ids that went: a tuple that prints which snapshots stayed and by which rule (``.kept``).
 
         Raises
         ------
@@ -129,15 +149,17 @@ class CommittedTable(Table):
         wanted = None if ids is None else commits.whole_numbers_of("ids", ids)
         before = None if older_than is None else graph.to_ms(older_than)
         before = 0 if before is None and wanted is not None else before
-        had = {s.snapshot_id: None for s in self._state.metadata.snapshots}
-        self._document(
-            lambda d, ms: commits.expire_snapshots(
-                d, ids=wanted, older_than_ms=before, retain_last=retain_last, now_ms=ms
-            )[0],
-            "expire_snapshots",
-        )
-        left = {s.snapshot_id for s in self._state.metadata.snapshots}
-        return tuple(i for i in had if i not in left)
+        expired = commits.Expired()
+
+        def expire(document: Mapping[str, Any], ms: int) -> dict[str, Any]:
+            nonlocal expired  # of the last attempt, which is the one that was committed
+            document, expired = commits.expire_snapshots(
+                document, ids=wanted, older_than_ms=before, retain_last=retain_last, now_ms=ms
+            )
+            return document
+
+        self._document(expire, "expire_snapshots")
+        return expired
 
     def rollback(self, snapshot: Any = None, *, timestamp: object = None) -> Snapshot | None:
         """Make an ancestor current again: this snapshot (id, ref), or the newest older than a time.
@@ -233,6 +255,14 @@ class CommittedTable(Table):
         self._state = self._sandbox.state
         assert made is not None
         return made
+
+    def _files_if_any(self, make: commits.MakeChange, ref: str) -> Snapshot | None:
+        """Commit a change of files, or return None if there is nothing to change."""
+        try:
+            return self._files(make, ref)
+        except commits.NothingToDo:
+            self._state = self._sandbox.state
+            return None
 
     def _document(
         self, change: commits.DocumentChange | None, what: str, pins: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -170,7 +170,7 @@ class Lab(CommittedTable):
             As `append`; or more rows than this process should hold.
         """
         engine = labs.engine_of(spark)
-        return self._rows(lambda w: labs.delete_rows(w.base, w, where, engine=engine), ref)
+        return self._files_if_any(lambda w: labs.delete_rows(w.base, w, where, engine=engine), ref)
 
     def update(
         self,
@@ -201,7 +201,7 @@ class Lab(CommittedTable):
             As `delete`; with ``spark`` also names of columns that differ in case alone.
         """
         engine = labs.engine_of(spark)
-        return self._rows(lambda w: labs.update_rows(w.base, w, set, where, engine=engine), ref)
+        return self._files_if_any(lambda w: labs.update_rows(w.base, w, set, where, engine=engine), ref)
 
     def merge(
         self,
@@ -237,7 +237,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As `delete`.
         """
-        return self._rows(
+        return self._files_if_any(
             lambda w: labs.merge_rows(w.base, w, rows, on, matched=matched, not_matched=not_matched, where=where), ref
         )
 
@@ -256,12 +256,13 @@ class Lab(CommittedTable):
         engine = labs.engine_of(rows=rows)
         return self._files(lambda w: labs.overwrite_rows(w.base, w, rows, where, engine=engine), ref)
 
-    def compact(self, where: Any = None, *, spark: Any = None, ref: str = "main", **how: Any) -> Snapshot:
+    def compact(self, where: Any = None, *, spark: Any = None, ref: str = "main", **how: Any) -> Snapshot | None:
         """Write data files anew into fewer, deleted rows left out (operation ``replace``).
 
         Each file stays in its partition and spec; rows keep the order of their files. With ``spark`` the rows of each
         new file are sorted by the table's order, if it has one; and a partition gets a file for each 64 MiB of its old
-        ones, if that is more than ``files``.
+        ones, if that is more than ``files``. Returns None, without a commit, if no partition has more files than it
+        would get.
 
         Parameters
         ----------
@@ -275,7 +276,7 @@ class Lab(CommittedTable):
         Raises
         ------
         OptionError
-            Nothing to do, or an argument makes no sense; or, without ``spark``, more than 2 GiB to be read.
+            An argument makes no sense; or, without ``spark``, more than 2 GiB would be read.
         FileMissingError, FormatError
             A data file is gone or damaged; nothing is committed.
         UnsupportedError, StorageError
@@ -286,9 +287,9 @@ class Lab(CommittedTable):
             raise OptionError("read=False makes files without rows, which is for simulations: a lab has rows")
         if spark is not None:
             labs.engine_of(spark)
-            return self._files(lambda w: labs.compact_on_spark(spark, w.base, w, where=where, **how), ref)
+            return self._files_if_any(lambda w: labs.compact_on_spark(spark, w.base, w, where=where, **how), ref)
         # Of a simulation files are put together without their rows where some are missing: here these would be lost.
-        return self._files(lambda w: commits.compact(w.base, w, where=where, read=True, **how), ref)
+        return self._files_if_any(lambda w: commits.compact(w.base, w, where=where, read=True, **how), ref)
 
     # Files that are needed no more ------------------------------------------------------------------------------------
 
@@ -299,8 +300,10 @@ class Lab(CommittedTable):
         older_than: object = None,
         retain_last: int | None = None,
         files: bool = True,
-    ) -> tuple[int, ...]:
-        """Let snapshots expire, and remove the files that they alone needed; returns their ids.
+    ) -> commits.Expired:
+        """Expire snapshots, and remove the files that only they needed.
+
+        Returns the ids that went, and prints which snapshots stayed and by which rule (`expire_snapshots`).
 
         Parameters
         ----------
@@ -370,10 +373,3 @@ class Lab(CommittedTable):
     def _upgraded(self) -> commits.DocumentChange:
         mark = {labs.LAB_PROPERTY: labs.layout_text(self.options)}
         return lambda document, _: commits.set_properties(document, set=mark)
-
-    def _rows(self, make: Callable[[commits.CommitWriter], commits.Change], ref: str) -> Snapshot | None:
-        try:
-            return self._files(make, ref)
-        except labs.NothingToDo:
-            self._state = self._sandbox.state
-            return None

@@ -169,8 +169,11 @@ class Simulation(CommittedTable):
         """Remove the data files all of whose rows match, by metadata alone. ``whole-files``: some match in part."""
         return self._files(lambda w: commits.delete_where(w.base, w, where, partition=partition), ref)
 
-    def compact(self, paths: Any = None, *, ref: str = "main", **how: Any) -> Snapshot:
+    def compact(self, paths: Any = None, *, ref: str = "main", **how: Any) -> Snapshot | None:
         """Replace data files by fewer with the same rows (operation ``replace``).
+
+        Returns None, without a commit, if no partition has more files than it
+        would get.
 
         Parameters
         ----------
@@ -179,4 +182,4 @@ class Simulation(CommittedTable):
             partition; ``read=False`` puts metadata together without reading data.
         """
         commits.known_arguments("compact", how, commits.compact, ("state", "writer", "paths", "rewrite"))
-        return self._files(lambda w: commits.compact(w.base, w, paths, **how), ref)
+        return self._files_if_any(lambda w: commits.compact(w.base, w, paths, **how), ref)

@@ -13,7 +13,7 @@ from iceexplore.commits._arguments import (
     whole_numbers_of,
 )
 from iceexplore.commits._bent import BENT_RULES, BentLeaf, bent_commit, bent_dv, root_rows
-from iceexplore.commits._change import Applied, Change, Isolation, Operation
+from iceexplore.commits._change import Applied, Change, Isolation, NothingToDo, Operation
 from iceexplore.commits._check_rules import check_rules, checked_rules
 from iceexplore.commits._check_rules_rows import RuleBreak
 from iceexplore.commits._committer import Committer
@@ -23,6 +23,7 @@ from iceexplore.commits._detect import Changes, MetadataRead, changes_between, c
 from iceexplore.commits._document import next_document
 from iceexplore.commits._empty import empty_state, new_table
 from iceexplore.commits._expire import expire_snapshots
+from iceexplore.commits._expired import Expired, KeptSnapshot
 from iceexplore.commits._files import new_files
 from iceexplore.commits._frames import arrow_frame, files_of_frame, fit_columns, partition_tuples, target_bytes
 from iceexplore.commits._layout_list import apply_to_list
@@ -78,13 +79,16 @@ __all__ = [
     "Cost",
     "DocumentChange",
     "DvEncoding",
+    "Expired",
     "FolderFiles",
     "Isolation",
+    "KeptSnapshot",
     "LOCATED_SCHEMA",
     "LayoutOptions",
     "MakeChange",
     "MetadataNames",
     "MetadataRead",
+    "NothingToDo",
     "Operation",
     "OptionDoc",
     "PartitionStorage",

@@ -6,14 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import Filter
 
-__all__ = ["Applied", "Change", "Isolation", "Operation"]
+__all__ = ["Applied", "Change", "Isolation", "NothingToDo", "Operation"]
 
 Operation = Literal["append", "replace", "overwrite", "delete"]
 Isolation = Literal["serializable", "snapshot"]
+
+
+class NothingToDo(OptionError):  # noqa: N818 (it ends an operation, and callers return None)
+    """An operation found no file and no row to change, so there is nothing to commit.
+
+    Operations that may run on a schedule (`compact`) and operations on rows (`delete`) return None then; the message
+    serves whoever asked for one commit, as the commit panel does.
+    """
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._applied_deletes import applied_deletes, position_files
 from iceexplore.commits._arguments import whole_number_of
-from iceexplore.commits._change import Change
+from iceexplore.commits._change import Change, NothingToDo
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
 from iceexplore.commits._frames import columns_at
 from iceexplore.commits._live import find_files, find_named, live_files, locations_of, must_be_live
@@ -92,8 +92,10 @@ def compact(
 
     Raises
     ------
+    NothingToDo
+        No partition has more files than it would get.
     OptionError
-        Nothing to do, or more than 2 GiB to be read; or a column has a name that Iceberg reserves.
+        More than 2 GiB would be read; or a column has a name that Iceberg reserves.
     RuleError
         ``files-exist``.
     """
@@ -104,7 +106,7 @@ def compact(
     chosen, named = _chosen(state, paths, where, partition, small_than)
     chosen = _without(chosen, _idle(state, chosen, files, named))
     if not len(chosen):
-        raise OptionError("no partition has more files than it would get: there is nothing to compact")
+        raise NothingToDo("no partition has more files than it would get: there is nothing to compact")
     matched = applied_deletes(state, chosen)
     groups = _places(chosen)
     sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from iceexplore.commits._arguments import whole_number_of, whole_numbers_of
@@ -17,11 +18,14 @@ from iceexplore.commits._document import (
     whole_number,
     with_values,
 )
+from iceexplore.commits._expired import Expired, KeptSnapshot, age_reason, source_of
 from iceexplore.commits._refs import read_refs
 from iceexplore.errors import FormatError, RuleError
+from iceexplore.render import escape
 
 __all__ = ["expire_snapshots"]
 
+_MAX_AGE, _MIN_KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
 #: Java's defaults: five days, one snapshot, no end.
 _MAX_SNAPSHOT_AGE_MS = 5 * 24 * 60 * 60 * 1000
 _MIN_SNAPSHOTS_TO_KEEP = 1
@@ -35,8 +39,8 @@ def expire_snapshots(
     older_than_ms: int | None = None,
     retain_last: int | None = None,
     now_ms: int | None = None,
-) -> tuple[Json, tuple[int, ...]]:
-    """A document without its expired snapshots, and their ids in the order that they had.
+) -> tuple[Json, Expired]:
+    """Return a document without its expired snapshots, and which went, which stayed and why.
 
     Refs other than ``main`` go first, if their snapshot is older than their ``max-ref-age-ms``. What a ref names stays;
     so do, of each branch, as many ancestors as its ``min-snapshots-to-keep`` says and all that are younger than its
@@ -74,31 +78,44 @@ def expire_snapshots(
     if retain_last is not None:
         retain_last = whole_number_of("retain_last", retain_last, 1)
     now = now_or(now_ms)
+    age_source = source_of(_MAX_AGE, properties, None if older_than_ms is None else "older_than=")
+    count_source = source_of(_MIN_KEPT, properties, None if retain_last is None else "retain_last=")
     if older_than_ms is None:
-        older_than_ms = now - _number(properties, "history.expire.max-snapshot-age-ms", _MAX_SNAPSHOT_AGE_MS)
+        older_than_ms = now - _number(properties, _MAX_AGE, _MAX_SNAPSHOT_AGE_MS)
     if retain_last is None:
-        retain_last = _number(properties, "history.expire.min-snapshots-to-keep", _MIN_SNAPSHOTS_TO_KEEP)
+        retain_last = _number(properties, _MIN_KEPT, _MIN_SNAPSHOTS_TO_KEEP)
 
     snapshots = snapshots_by_id(document)
     refs = _living_refs(document, snapshots, _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now)
     expired = _named(ids or (), snapshots, refs)
-    kept: set[int] = set()
-    reachable: set[int] = set()
-    for ref in refs.values():
-        snapshot_id = whole_number(ref, "snapshot-id", -1)
-        kept.add(snapshot_id)
-        reachable.add(snapshot_id)
+    # The first rule that keeps a snapshot: that a ref names it says more than its age.
+    kept: dict[int, str] = {}
+    for name, ref in refs.items():
+        kind = "tag" if ref.get("type") == "tag" else "branch"
+        kept.setdefault(whole_number(ref, "snapshot-id", -1), f"{kind} {escape.text(repr(name))} names it")
+    reachable = set(kept)
+    for name, ref in refs.items():
         if ref.get("type") == "tag":
             continue
-        line = list(ancestors(snapshots, snapshot_id))
+        line = list(ancestors(snapshots, whole_number(ref, "snapshot-id", -1)))
         reachable.update(s["snapshot-id"] for s in line)
-        oldest = now - whole_number(ref, "max-snapshot-age-ms", now - older_than_ms)
-        kept |= _kept_of_branch(line, oldest, whole_number(ref, "min-snapshots-to-keep", retain_last))
+        rules = _BranchRules(
+            escape.text(repr(name)),
+            now,
+            now - whole_number(ref, "max-snapshot-age-ms", now - older_than_ms),
+            "the branch's max-snapshot-age-ms" if "max-snapshot-age-ms" in ref else age_source,
+            whole_number(ref, "min-snapshots-to-keep", retain_last),
+            "the branch's min-snapshots-to-keep" if "min-snapshots-to-keep" in ref else count_source,
+        )
+        for snapshot_id, reason in rules.keep(line):
+            kept.setdefault(snapshot_id, reason)
     for snapshot_id, snapshot in snapshots.items():
         if snapshot_id not in reachable and whole_number(snapshot, "timestamp-ms", 0) >= older_than_ms:
-            kept.add(snapshot_id)
-    gone = tuple(i for i in snapshots if i in expired or i not in kept)
-    return _without(document, set(gone), refs), gone
+            kept.setdefault(snapshot_id, age_reason(now - older_than_ms, age_source, ", and in no branch"))
+    gone = [i for i in snapshots if i in expired or i not in kept]
+    stayed = (KeptSnapshot(i, kept[i]) for i in snapshots if i in kept and i not in expired)
+    too_old = [name for name in read_refs(document) if name not in refs]
+    return _without(document, set(gone), refs), Expired(gone, stayed, too_old)
 
 
 def _living_refs(
@@ -126,13 +143,28 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
     return found
 
 
-def _kept_of_branch(line: Iterable[Json], oldest: int, at_least: int) -> set[int]:
-    kept: set[int] = set()
-    for snapshot in line:
-        if len(kept) >= at_least and whole_number(snapshot, "timestamp-ms", 0) < oldest:
-            break
-        kept.add(snapshot["snapshot-id"])
-    return kept
+@dataclass(frozen=True)
+class _BranchRules:
+    """What keeps snapshots of a branch, and where each limit comes from."""
+
+    name: str
+    now: int
+    oldest: int
+    age_source: str
+    at_least: int
+    count_source: str
+
+    def keep(self, line: Iterable[Json]) -> Iterator[tuple[int, str]]:
+        """Yield the ids that stay, newest first, each with the reason."""
+        for place, snapshot in enumerate(line):
+            if whole_number(snapshot, "timestamp-ms", 0) >= self.oldest:
+                where = f", in branch {self.name}"
+                yield snapshot["snapshot-id"], age_reason(self.now - self.oldest, self.age_source, where)
+            elif place < self.at_least:
+                newest = f"among the newest {self.at_least} of branch {self.name} ({self.count_source})"
+                yield snapshot["snapshot-id"], newest
+            else:
+                return
 
 
 def _without(document: Mapping[str, Any], gone: set[int], refs: dict[str, Json]) -> Json:

@@ -247,8 +247,6 @@ def _stats(
             nulls = np.where(constraint.null[counts.of], total, 0)
         elif not column.field.required:
             nulls = np.minimum(total, (total * null_share(number) * 2 * rng.random(n)).astype(np.int64))
-        if type_base(column.type) == "unknown":
-            nulls = np.array(total)
         values |= {"value_count": pa.array(total), "null_count": pa.array(nulls)}
         left = total - nulls
         if type_base(column.type) in ("float", "double"):

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._applied_deletes import applied_deletes
-from iceexplore.commits._change import Change
+from iceexplore.commits._change import Change, NothingToDo
 from iceexplore.commits._conflicts import steps_between
 from iceexplore.commits._live import find_files, live_leaves, locations_of, must_be_live
 from iceexplore.commits._locate import live_manifests, readable
 from iceexplore.commits._operations import base_id, partitions_of
 from iceexplore.commits._refs import cherry_pick_summary
-from iceexplore.commits._row_delta import vector_entries
+from iceexplore.commits._row_delta import delete_groups, position_files, vector_entries
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.deletes import read_position_deletes
 from iceexplore.errors import OptionError, RuleError
@@ -26,7 +26,7 @@ from iceexplore.reading import deleted_positions
 
 __all__ = ["cherry_pick", "rewrite_manifests", "rewrite_position_deletes"]
 
-_DVS_FROM = 3
+_DELETES_FROM, _DVS_FROM = 2, 3
 
 
 def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = None) -> Change:
@@ -39,7 +39,7 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = 
 
     Raises
     ------
-    OptionError
+    NothingToDo
         The table has no manifests.
     RuleError
         ``files-exist``: one is not live.
@@ -48,7 +48,7 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = 
     kinds = {ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST}
     rows = [] if root is None else live_manifests(readable(root).entries, kinds)
     if root is None or not rows:
-        raise OptionError("the table has no leaf manifests: there is nothing to rewrite")
+        raise NothingToDo("the table has no leaf manifests: there is nothing to rewrite")
     wanted: tuple[str, ...] | bool = True
     if manifests is not None:
         there = root.entries["location"].take(pa.array(rows)).to_pylist()
@@ -60,23 +60,27 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = 
 
 
 def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any = None) -> Change:
-    """Turn position delete files of version 2 into deletion vectors; the files are read.
+    """Merge position delete files, in version 2; from version 3 on, turn them into deletion vectors. They are read.
+
+    Merged files are one per data file, or one per partition (``write.delete.granularity``), as those of commits are.
+    Positions that delete nothing are dropped: of data files that are gone, past a file's end, or in data files that
+    are newer than the delete file (Java: ``RewritePositionDeleteFiles``, "dangling").
 
     Parameters
     ----------
     paths
-        Locations of position delete files; all by default. A data file that gets a deletion vector needs no other
-        file: positions in it are taken from all position delete files, also those that stay.
+        Locations of position delete files; all by default. Positions in a data file that one of them names are taken
+        from all position delete files, also those that stay: a deletion vector must have them all.
 
     Raises
     ------
-    OptionError
-        There is none.
+    NothingToDo
+        There are no such files, or, in version 2, there would be no fewer, with the same positions.
     RuleError
-        ``deletes-need-v2``: below version 3 there are no deletion vectors. ``files-exist``.
+        ``deletes-need-v2``, ``files-exist``.
     """
-    if writer.options.format_version < _DVS_FROM:
-        raise RuleError("deletes-need-v2", "deletion vectors exist from version 3 on: upgrade the table first")
+    if writer.options.format_version < _DELETES_FROM:
+        raise RuleError("deletes-need-v2", "delete files exist from version 2 on: upgrade the table first")
     every = _position_files(state)
     names = every.entries["location"].to_pylist()
     if paths is None:
@@ -86,7 +90,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
         must_be_live(state, wanted, (ContentType.POSITION_DELETE,))
         chosen = every.filter(pa.array([n in set(wanted) for n in names], pa.bool_()))
     if not len(chosen):
-        raise OptionError("there are no position delete files: there is nothing to rewrite")
+        raise NothingToDo("there are no position delete files: there is nothing to rewrite")
     concerned: dict[str, None] = {}
     for row in chosen.entries.select(["location", "file_format"]).to_pylist():
         table = read_position_deletes(state.storage, row["location"], row["file_format"])
@@ -102,7 +106,14 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
         inside = bitmap if bitmap.max() < rows[name] else bitmap & type(bitmap)(range(rows[name]))
         if len(inside):  # positions past the rows delete nothing
             vectors[name] = inside
-    added = vector_entries(writer, targets, vectors) if vectors else EntryBatch.empty()
+    if writer.options.format_version >= _DVS_FROM:
+        added = vector_entries(writer, targets, vectors) if vectors else EntryBatch.empty()
+    else:
+        before, left = int(pc.sum(chosen.entries["record_count"]).as_py()), sum(map(len, vectors.values()))
+        groups = delete_groups(state, targets, vectors)
+        if len(groups) >= len(chosen) and left >= before:
+            raise NothingToDo("position delete files are as few as they can be: there is nothing to rewrite")
+        added = position_files(state, writer, targets, vectors) if vectors else EntryBatch.empty()
     return Change(
         "replace",
         added,

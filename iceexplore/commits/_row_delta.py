@@ -24,7 +24,7 @@ from iceexplore.metadata import PrimitiveType, encode_value
 from iceexplore.planning import MatchedDeletes
 from iceexplore.reading import deleted_positions
 
-__all__ = ["positions_by_file", "row_delta", "vector_entries"]
+__all__ = ["delete_groups", "position_files", "positions_by_file", "row_delta", "vector_entries"]
 
 _DVS_FROM = 3
 
@@ -97,7 +97,7 @@ def row_delta(
         # What a vector takes over is dropped, if it concerned that file alone (Java: ContentFileUtil.isFileScoped).
         merged = scoped_to(before, by_file)
     elif by_file:
-        added.append(_position_files(state, writer, targets, by_file))
+        added.append(position_files(state, writer, targets, by_file))
     if by_value is not None:
         added.append(by_value.write(writer))
     operation: Operation = "append" if not (by_file or by_value) else "overwrite" if files is not None else "delete"
@@ -212,10 +212,11 @@ def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[s
     return EntryBatch.of_rows(entries, partition=mine.partition)
 
 
-def _position_files(
-    state: TableState, writer: CommitWriter, targets: EntryBatch, by_file: Mapping[str, Any]
-) -> EntryBatch:
-    """Position delete files of v2, one per data file, or per partition (``write.delete.granularity``)."""
+def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, Any]) -> list[list[int]]:
+    """Return the places of data files by position delete file: one each, or one per partition.
+
+    The property ``write.delete.granularity`` says which.
+    """
     names = targets.entries["location"].to_pylist()
     specs = targets.entries["partition_spec_id"].to_pylist()
     tuples = [None] * len(names) if targets.partition is None else targets.partition.to_pylist()
@@ -224,8 +225,18 @@ def _position_files(
     for i, name in enumerate(names):
         if name in by_file:
             groups.setdefault((specs[i], repr(tuples[i])) if whole_partition else i, []).append(i)
+    return list(groups.values())
+
+
+def position_files(
+    state: TableState, writer: CommitWriter, targets: EntryBatch, by_file: Mapping[str, Any]
+) -> EntryBatch:
+    """Write position delete files of version 2, one for each of `delete_groups`; return their entries."""
+    names = targets.entries["location"].to_pylist()
+    specs = targets.entries["partition_spec_id"].to_pylist()
+    groups = delete_groups(state, targets, by_file)
     entries, bounds = [], []
-    for members in groups.values():
+    for members in groups:
         chosen = sorted(names[i] for i in members)
         counts = [len(by_file[n]) for n in chosen]
         paths = pa.array(chosen, pa.string()).take(pa.array(np.repeat(np.arange(len(chosen)), counts)))
@@ -245,7 +256,7 @@ def _position_files(
                 "referenced_file": chosen[0] if len(chosen) == 1 else None,
             }
         )
-    partition = None if targets.partition is None else targets.partition.take(pa.array([m[0] for m in groups.values()]))
+    partition = None if targets.partition is None else targets.partition.take(pa.array([m[0] for m in groups]))
     return EntryBatch.of_rows(entries, stats=_position_stats(bounds), partition=partition)
 
 

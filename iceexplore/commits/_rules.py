@@ -95,7 +95,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("schema-struct", "Fields are added to structs, and moved within theirs; a list keeps its element, a map its value.", f"{_SPEC}, Schema Evolution"),
     Rule("schema-map-key", "The key of a map does not change.", "Iceberg, SchemaUpdate"),
     Rule("type-promotion", "A type changes by a promotion of the format version, which leaves partition values as they were.", f"{_SPEC}, Schema Evolution"),
-    Rule("required-columns", "A required column is added with defaults; an optional one does not become required.", f"{_SPEC}, Default values"),
+    Rule("required-columns", "A required column is added with defaults and can have values; an optional one does not become required.", f"{_SPEC}, Default values"),
     Rule("default-values", "Defaults fit the type and exist from v3 on; the initial one never changes.", f"{_SPEC}, Default values"),
     Rule("types-of-version", "A column has a type of the table's format version.", f"{_SPEC}, Primitive Types"),
     Rule("identifier-fields", "Identifier fields are required primitives, not float or double, in required structs.", f"{_SPEC}, Identifier Field IDs"),

@@ -47,6 +47,7 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
         if not field.name:
             raise RuleError("schema-names", "a column needs a name")
         seen[key] = name
+        _check_field(name, field)
         if metadata.format_version < 3:
             _check_below_v3(name, field, metadata.format_version)
     check_new_names(schema, metadata.schema())
@@ -59,6 +60,15 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
     for order in metadata.sort_orders:
         if order.order_id == metadata.default_sort_order_id:
             check_sources(schema, order)
+
+
+def _check_field(name: str, field: NestedField) -> None:
+    if field.required and type_base(field.type) == "unknown":
+        raise RuleError("required-columns", f"{name!r} is of type unknown, so it is always null: make it optional")
+    if isinstance(field.type, StructType) and (field.initial_default or field.write_default):
+        raise RuleError(
+            "default-values", f"{name!r} is a struct: its default is null or {{}}, its fields have their own"
+        )
 
 
 def _check_below_v3(name: str, field: NestedField, version: int) -> None:

@@ -71,8 +71,9 @@ class StatColumn:
 
 
 def stat_columns(metadata: TableMetadata, schema: Schema) -> list[StatColumn]:
-    """The leaf columns of a schema and their metrics modes (Java: ``MetricsConfig.fromProperties``).
+    """Return the leaf columns of a schema and their metrics modes (Java: ``MetricsConfig.fromProperties``).
 
+    Columns of type `unknown` are not in data files, so they have no statistics.
     Identity partition columns are never cut: their value is the partition's (V4 proposal: "identity partition strings
     untruncated").
     """
@@ -86,6 +87,8 @@ def stat_columns(metadata: TableMetadata, schema: Schema) -> list[StatColumn]:
     whole = {f.source_id for f in spec.fields if transform_parts(f.transform)[0] == "identity"} if spec else set()
     out = []
     for i, (path, field, repeated) in enumerate(_leaves((), schema.fields, False)):
+        if type_base(field.type) == "unknown":
+            continue
         given = _mode(properties.get("write.metadata.metrics.column." + ".".join(path)))
         late: tuple[Mode, int] = ("none", 0) if i >= inferred else ("truncate", 16)
         mode, length = given or default or late

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits import Change, CommitWriter, texts_of
+from iceexplore.commits import Change, CommitWriter, NothingToDo, texts_of
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._here import HERE, with_columns
-from iceexplore.labs._operations import NothingToDo, Write
+from iceexplore.labs._operations import Write
 from iceexplore.labs._rewrite import MovedRows, Rewrite, change_of, mode_of, planned
 from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
 from iceexplore.labs._write import LINEAGE, source_rows, write_rows
@@ -80,7 +80,7 @@ def merge_rows(
             mask[found] = False
         new = source.filter(pa.array(mask))
     if not new.num_rows and rewrite.rows is None and not rewrite.gone and not rewrite.positions:
-        raise NothingToDo
+        raise NothingToDo("no row matches: there is nothing to commit")
     added = EntryBatch.empty()
     if rewrite.rows is not None:
         old = rewrite.rows.frame
@@ -122,7 +122,7 @@ def _merge_on_spark(
         if frames:
             added = write(state, writer, MovedRows(reduce(lambda a, b: a.union(b), frames)))
     if not len(added) and not rewrite.gone and not rewrite.positions:
-        raise NothingToDo
+        raise NothingToDo("no row matches: there is nothing to commit")
     return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 

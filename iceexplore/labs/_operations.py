@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from iceexplore.commits import Change, CommitWriter
+from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._here import HERE, is_array
@@ -16,14 +16,10 @@ from iceexplore.labs._write import write_rows
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.planning import FileTasks, nearest
 
-__all__ = ["NothingToDo", "Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
+__all__ = ["Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
 
 #: Writes rows as data files: `write_rows`, or another engine's.
 Write: TypeAlias = Callable[[TableState, CommitWriter, Any], EntryBatch]
-
-
-class NothingToDo(Exception):  # noqa: N818 (no error: it ends an operation)
-    """No row matches, and none is added: no commit is made."""
 
 
 def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
@@ -69,7 +65,7 @@ def delete_rows(
     conflicts, tasks = planned(state, where)
     rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
     if not rewrite.gone and not rewrite.positions:
-        raise NothingToDo
+        raise NothingToDo("no row matches: there is nothing to commit")
     added = EntryBatch.empty() if rewrite.rows is None else write(state, writer, rewrite.rows)
     return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
@@ -129,7 +125,7 @@ def update_rows(
     conflicts, tasks = planned(state, where)
     hits = engine.find(state, tasks)
     if not hits:
-        raise NothingToDo
+        raise NothingToDo("no row matches: there is nothing to commit")
     rewrite = engine.rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=engine.change(state, given))
     assert rewrite.rows is not None
     added = write(state, writer, rewrite.rows)

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from iceexplore.metadata._keys import Reporter
 from iceexplore.metadata._model import TableMetadata
-from iceexplore.metadata._type_parameters import is_known_type
+from iceexplore.metadata._type_parameters import is_known_type, type_base
+from iceexplore.metadata._types import NestedField, StructType
 
 __all__ = ["check_references"]
 
@@ -34,6 +35,7 @@ def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
                     "its bounds are shown as bytes",
                     "type",
                 )
+            _check_field(name, f, reporter.at(f"schema {schema.schema_id}"))
     for snapshot_id, count in _repeated(s.snapshot_id for s in metadata.snapshots):
         reporter.at(f"snapshot {snapshot_id}").error(f"snapshot id {snapshot_id} is given {count} times", "snapshot-id")
     schema_ids = {s.schema_id for s in metadata.schemas}
@@ -51,6 +53,20 @@ def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
     ):
         for found, count in _repeated(ids):
             reporter.error(f"{key} {found} is given {count} times", key)
+
+
+def _check_field(name: str, field: NestedField, reporter: Reporter) -> None:
+    """Report what a column's own declaration contradicts (spec, "Primitive Types", "Default values")."""
+    if field.required and type_base(field.type) == "unknown":
+        reporter.error(f"column {name!r} is required, but its type is unknown, whose values are all null", "required")
+    if isinstance(field.type, StructType):
+        for key, default in (("initial-default", field.initial_default), ("write-default", field.write_default)):
+            if default:
+                reporter.error(
+                    f"{key} of column {name!r} has values: a struct's default is null or {{}}, and its fields have "
+                    "their own",
+                    key,
+                )
 
 
 def _check_named(metadata: TableMetadata, reporter: Reporter) -> None:

@@ -154,6 +154,14 @@ def checked_values(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[st
     return out
 
 
+#: Operations that return None where there is nothing to do, and why there is nothing.
+_REWRITES = {
+    "compact": "no partition has more files than it would get",
+    "rewrite_manifests": "the table has no manifests",
+    "rewrite_position_deletes": "no position delete files to merge",
+}
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of a simulation's method: run, and written as Python."""
@@ -163,8 +171,17 @@ class Call:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, table: Any) -> Any:
-        """Call the method of this table."""
-        return getattr(table, self.method)(*self.args, **self.kwargs)
+        """Call the method of this table.
+
+        Raises
+        ------
+        OptionError
+            A rewrite found nothing to do: in a notebook it returns None, but who clicks Apply wants to know.
+        """
+        found = getattr(table, self.method)(*self.args, **self.kwargs)
+        if found is None and self.method in _REWRITES:
+            raise OptionError(f"{_REWRITES[self.method]}: there is nothing to do, and no commit was made")
+        return found
 
     def code(self, target: str) -> str:
         """The call as Python: literals only, nothing of a name is code."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import product
@@ -237,8 +237,7 @@ def _histories(root: Path) -> Iterator[Case]:
 
         lab, folder, name = _start(root, version, mode, by, "compacted")
         model = _history(lab)
-        with suppress(ix.OptionError):
-            lab.compact()
+        lab.compact()
         lab.rewrite_manifests()
         yield model.case(name, features | {"compacted"}, folder, _ASKED)
 
@@ -311,8 +310,7 @@ def _saved(root: Path) -> Iterator[Case]:
                     [row] = simulation.to_arrow("id = 301", columns=["_file", "_pos"]).to_pylist()
                     simulation.row_delta(deletes={row["_file"]: [row["_pos"]]})
                     model.rows = [row for row in model.rows if row["id"] != 301]
-                with suppress(ix.OptionError):
-                    simulation.compact()
+                simulation.compact()
                 simulation.save(root / name, data="copy")
             yield model.case(what, {f"v{version}", "saved simulation"}, root / name, _ASKED)
 
