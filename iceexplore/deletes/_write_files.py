@@ -63,7 +63,8 @@ def write_equality_deletes(
     ----------
     table
         One row per delete; its columns by name, or by ``PARQUET:field_id``. It may have more columns than the
-        equality ids name: they take no part in matching. Columns of structs, lists and maps are not written.
+        equality ids name: they take no part in matching. Columns of structs, lists and maps are not written, nor
+        are those of type ``unknown``, which no data file stores.
     schema
         A schema of the table.
     equality_ids
@@ -82,6 +83,10 @@ def write_equality_deletes(
         known = by_name.get(given.name) if number is None else by_id.get(number)
         if known is None:
             raise OptionError(f"no column {given.name!r} in the schema; there are {', '.join(by_name)}")
+        if type_base(known.type) == "unknown":
+            if known.field_id in equality_ids:
+                raise OptionError(f"column {known.name} is of type unknown: files do not store it, nor deletes")
+            continue
         target = _stored(known.type, known.name)
         try:
             columns.append(column if column.type == target else column.cast(target))

@@ -40,7 +40,8 @@ def create_lab(
     if catalog is None:
         if location is not None:
             raise OptionError("location= belongs to catalog=: without one, path is where the table is")
-        location = _folder(_path_text("path", path, "a folder"))
+        given_path = _path_text("path", path, "a folder")
+        location = _as_given(given_path, _folder(given_path))
     else:
         row = CatalogRow(loaded_catalog(catalog), _path_text("path", path, "the table's name, 'db.table'"))
         location = _place(row, None if location is None else _path_text("location", location, "a folder"))
@@ -133,6 +134,17 @@ def _folder(path: str) -> str:
             "there is nothing yet; use a folder of this machine, or a catalog of PyIceberg (catalog=)"
         )
     return os.path.realpath(os.path.expanduser(canonical(path_here(path))))
+
+
+def _as_given(path: str, folder: str) -> str:
+    """Spell a folder with the scheme that was given, ``file:///x`` or ``file:/x``.
+
+    Iceberg's Rust reader needs one. Nothing is percent-encoded: Hadoop, PyIceberg and Spark take a location's
+    characters as they are, and so does everything here (`iceexplore.storage.canonical`).
+    """
+    if path[:5].lower() != "file:":
+        return folder
+    return ("file://" if path[5:].startswith("//") else "file:") + folder
 
 
 def _place(row: CatalogRow, location: str | None) -> str:

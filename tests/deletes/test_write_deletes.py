@@ -30,7 +30,7 @@ from iceexplore.deletes import (
 )
 from iceexplore.errors import OptionError
 from iceexplore.formats import field_id
-from iceexplore.metadata import Schema, parse_schema
+from iceexplore.metadata import NestedField, PrimitiveType, Schema, parse_schema
 from iceexplore.storage import Storage
 
 
@@ -173,3 +173,12 @@ def test_a_nested_column_is_refused() -> None:
     )
     with pytest.raises(OptionError, match="lists and maps"):
         write_equality_deletes(pa.table({"a": [[1]], "b": [1]}), schema, [2])
+
+
+def test_unknown_columns_are_not_in_equality_deletes() -> None:
+    fields = (NestedField(1, "id", PrimitiveType("long"), False), NestedField(2, "u", PrimitiveType("unknown"), False))
+    table = pa.table({"id": pa.array([1], pa.int64()), "u": pa.nulls(1)})
+    written = pq.read_schema(io.BytesIO(write_equality_deletes(table, Schema(0, fields), [1])))
+    assert written.names == ["id"]
+    with pytest.raises(OptionError, match="column u is of type unknown"):
+        write_equality_deletes(table, Schema(0, fields), [2])

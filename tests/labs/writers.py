@@ -82,4 +82,4 @@ def mix(place: str, writer: int, log: str) -> None:
                 if i % 4 == 0:
                     lab.compact()
             except (ix.CommitConflictError, ix.OptionError):
-                time.sleep(0.01)  # another one was first, or there is nothing to compact
+                time.sleep(0.01)  # another one was first
