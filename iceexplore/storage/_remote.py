@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from iceexplore.errors import MissingDependencyError, StorageError, UnsupportedError
-from iceexplore.storage._backend import Backend, Entry
+from iceexplore.storage._backend import Backend, Entry, Handle, Ranges
 
 __all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
 
@@ -74,6 +74,10 @@ class FsspecBackend:
             length = length if size is None else min(length, max(0, size - offset))
         return bytes(self._fs.cat_file(real, start=offset, end=offset + length))
 
+    def open(self, real: str) -> Handle:
+        """Nothing is opened: fsspec's files ask for the size first, and read more than they are asked for."""
+        return Ranges(self, real)
+
     def stat(self, real: str) -> Entry:
         """What ``info`` says."""
         return self._entry(self._fs.info(real), real)
@@ -114,8 +118,21 @@ class FileIOBackend:
         kind = type(file_io)
         self.identity = f"{kind.__module__}.{kind.__qualname__}:{_digest(getattr(file_io, 'properties', {}))}"
 
+    def open(self, real: str) -> Handle:
+        """An open input stream: Arrow's file systems ask for a file's size (HEAD) whenever one is opened."""
+        if self._file_system(real) is not None:
+            return Ranges(self, real)
+        stream = self._input(real).open()
+        if hasattr(stream, "read_at") and hasattr(stream, "size"):
+            return _ArrowFile(stream)
+        stream.close()
+        return Ranges(self, real)
+
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """Through an input stream."""
+        """One ranged request of an fsspec file system; else through an input stream."""
+        file_system = self._file_system(real)
+        if file_system is not None:
+            return FsspecBackend(file_system, self.identity).read(real, offset, length)
         file = self._input(real)
         if length is not None and length > _CHECK_ABOVE:
             length = min(length, max(0, len(file) - offset))
@@ -144,11 +161,18 @@ class FileIOBackend:
             base = path.rstrip("/")
             entries = [_arrow_entry(real.rstrip("/") + info.path.rstrip("/")[len(base) :], info) for info in found]
             return sorted((e for e in entries if not (recursive and e.is_folder)), key=lambda e: e.real)
-        if hasattr(self._io, "get_fs"):
-            scheme, _, rest = real.partition("://")
-            file_system = self._io.get_fs(scheme, rest.partition("/")[0])
+        file_system = self._file_system(real)
+        if file_system is not None:
             return FsspecBackend(file_system, self.identity).list(real, recursive)
         raise UnsupportedError(f"{type(self._io).__name__} cannot list files, so {real} cannot be listed")
+
+    def _file_system(self, real: str) -> Any:
+        """The fsspec file system of PyIceberg's FsspecFileIO; None of another FileIO."""
+        get = getattr(self._io, "get_fs", None)
+        if get is None:
+            return None
+        scheme, _, rest = real.partition("://")
+        return get(scheme, rest.partition("/")[0])
 
     def _arrow(self, real: str) -> tuple[Any, str]:
         if not (hasattr(self._io, "fs_by_scheme") and hasattr(self._io, "parse_location")):
@@ -166,6 +190,23 @@ class FileIOBackend:
         from pyiceberg.io.pyarrow import PyArrowFile
 
         return PyArrowFile(real, path, file_system)
+
+
+class _ArrowFile:
+    """A file that Arrow has opened."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.size: int | None = int(stream.size())
+
+    def read(self, offset: int, length: int) -> bytes:
+        """A ranged request."""
+        left = max(0, (self.size or 0) - offset)
+        return bytes(self._stream.read_at(min(length, left), offset)) if left else b""
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
 
 
 def _bounded_gcs(file_system: Any) -> Any:
