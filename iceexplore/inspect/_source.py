@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
-from iceexplore.storage import progress
+from iceexplore.storage import in_order, progress
 
 __all__ = [
     "ALL",
@@ -37,26 +36,27 @@ _FILES_OF = {
     int(ContentType.DATA_MANIFEST): (int(ContentType.DATA),),
     int(ContentType.DELETE_MANIFEST): (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)),
 }
-_WORKERS = 8  # reads wait for the storage
+_LEAST = 8  # small files: their reads wait for the disk more than they compute
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
-def in_parallel(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_Out]:
+def in_parallel(state: TableState, work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_Out]:
     """The results of some reads in the order of the items; the first error ends the rest."""
     waiting = list(items)
     if len(waiting) < 2:
         yield from map(work, waiting)
         return
-    pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iceexplore-inspect")
+    width = max(_LEAST, state.storage.readers)
+    found = in_order(work, waiting, width=width, name="iceexplore-inspect")
     try:
         with progress(len(waiting), "files") as step:
-            for result in pool.map(work, waiting):
+            for result in found:
                 yield result
                 step()
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        found.close()
 
 
 def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
@@ -65,7 +65,7 @@ def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
     def read(snapshot: Snapshot) -> tuple[Snapshot, Manifest | None]:
         return snapshot, state.root(snapshot)
 
-    for snapshot, root in in_parallel(read, state.metadata.snapshots):
+    for snapshot, root in in_parallel(state, read, state.metadata.snapshots):
         if root is not None:
             yield snapshot, root
 

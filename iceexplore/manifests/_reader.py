@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -33,7 +30,7 @@ from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
 from iceexplore.manifests._source import Loader, Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
-from iceexplore.storage import canonical, is_local, progress
+from iceexplore.storage import canonical, in_order, is_local, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
 
@@ -41,6 +38,8 @@ __all__ = ["ManifestReader", "open_manifest"]
 _RELATIVE_FROM = 4
 #: Bytes of manifests on a local disk up to which threads cost more than they gain.
 _FEW = 1 << 20
+#: A manifest takes about so many times its bytes when it is decoded.
+_DECODED = 8
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 #: Dialects whose manifests are of one kind and one spec, both said in their list.
 _LISTED_DIALECTS = frozenset({"v1", "v2", "v3"})
@@ -139,7 +138,7 @@ class ManifestReader:
     def leaves(
         self, root: Manifest, rows: Iterable[int] | None = None, parts: Iterable[str] = frozenset({"entries"})
     ) -> Iterator[Manifest]:
-        """The manifests of a root in order, a few of them read ahead in threads (small local ones are read in turn).
+        """The manifests of a root in order, some of them read ahead in threads (small local ones are read in turn).
 
         Closing the generator cancels what has not begun.
 
@@ -158,21 +157,21 @@ class ManifestReader:
         if len(order) < 2 or self._at_hand(root, order):
             yield from (self.leaf(root, o, wanted) for o in order)
             return
-        workers = min(4, max(2, os.cpu_count() or 2))
-        pool = ThreadPoolExecutor(workers, thread_name_prefix="iceexplore-manifests")
-        ahead: deque[Future[Manifest]] = deque()
+        sizes = root.entries["file_size_in_bytes"].to_pylist()
+        found = in_order(
+            lambda row: self._leaf(root, row, wanted),
+            order,
+            width=self.storage.readers,
+            weigh=lambda row: _DECODED * max(0, sizes[row] or 0),
+            name="iceexplore-manifests",
+        )
         try:
             with progress(len(order), "manifests") as step:
-                for row in order:
-                    ahead.append(pool.submit(self._leaf, root, row, wanted))
-                    if len(ahead) > workers:  # memory holds so many, and the one handed out
-                        yield self._noted(ahead.popleft().result())
-                        step()
-                while ahead:
-                    yield self._noted(ahead.popleft().result())
+                for leaf in found:
+                    yield self._noted(leaf)
                     step()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            found.close()
 
     def _at_hand(self, root: Manifest, order: list[int]) -> bool:
         """Whether all of these manifests together are read sooner than threads start."""

@@ -30,6 +30,9 @@ OnError = Literal["raise", "skip"]
 #: Files up to this many bytes are read in threads, as wholes; larger ones one by one, in batches.
 _SMALL_BYTES = 32 << 20
 _SMALL_ROWS = 1 << 20
+#: Files that are read ahead have so many bytes together, but for a few that are always.
+_AHEAD_BYTES = 128 << 20
+_ALWAYS_AHEAD = 4
 #: Parts of the result that have fewer rows are put together until they have so many: all at once would be there twice.
 _PART_ROWS = 1 << 16
 _ADVICE = "on_error='skip' leaves out what cannot be read"
@@ -198,9 +201,11 @@ class _Ahead:
             (sizes.fill_null(0).to_numpy() <= _SMALL_BYTES) & (counts.fill_null(0).to_numpy() <= _SMALL_ROWS)
         ).tolist()
         self._left = deque(row for row in rows if small[row])
-        self._width = min(16, 2 * (os.cpu_count() or 1) + 2)
+        self._sizes = sizes.fill_null(0).to_pylist()
+        self._width = max(min(16, 2 * (os.cpu_count() or 1) + 2), reader.state.storage.readers)
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
         self._asked: dict[int, Future[list[FileRows]]] = {}
+        self._bytes = 0
 
     def __enter__(self) -> _Ahead:
         return self
@@ -212,14 +217,21 @@ class _Ahead:
     def parts(self, row: int) -> Iterator[FileRows]:
         """The rows of a task."""
         if self._pool is not None:
-            while self._left and len(self._asked) < 2 * self._width:
+            while self._left and len(self._asked) < 2 * self._width and self._fits(self._left[0]):
                 one = self._left.popleft()
                 self._asked[one] = self._pool.submit(self._whole, one)
+                self._bytes += self._sizes[one]
         future = self._asked.pop(row, None)
+        if future is not None:
+            self._bytes -= self._sizes[row]
         if future is None:
             yield from self._reader.read(row, batch_rows=self._batch_rows)
             return
         yield from future.result()
+
+    def _fits(self, row: int) -> bool:
+        """Whether a file may be read ahead now: a few always, more while they are small."""
+        return len(self._asked) < _ALWAYS_AHEAD or self._bytes + self._sizes[row] <= _AHEAD_BYTES
 
     def _whole(self, row: int) -> list[FileRows]:
         return list(self._reader.read(row))

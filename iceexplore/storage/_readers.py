@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -55,7 +55,7 @@ def in_order(
     weigh: Callable[[_In], int] | None = None,
     always: int = 4,
     name: str = "iceexplore-ahead",
-) -> Iterator[_Out]:
+) -> Generator[_Out, None, None]:
     """The results of ``work`` in the order of the items, done ahead in threads; the first error ends the rest.
 
     Closing the iterator cancels what has not begun.

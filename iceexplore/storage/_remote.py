@@ -115,6 +115,7 @@ class FileIOBackend:
     def __init__(self, file_io: Any) -> None:
         self._io = file_io
         self._bounded: dict[str, Any] = {}
+        self._systems: dict[tuple[str, str], Any] = {}
         kind = type(file_io)
         self.identity = f"{kind.__module__}.{kind.__qualname__}:{_digest(getattr(file_io, 'properties', {}))}"
 
@@ -172,7 +173,10 @@ class FileIOBackend:
         if get is None:
             return None
         scheme, _, rest = real.partition("://")
-        return get(scheme, rest.partition("/")[0])
+        # One for all threads: PyIceberg makes one for each, with connections of its own.
+        key = scheme, rest.partition("/")[0]
+        found = self._systems.get(key)
+        return found if found is not None else self._systems.setdefault(key, get(*key))
 
     def _arrow(self, real: str) -> tuple[Any, str]:
         if not (hasattr(self._io, "fs_by_scheme") and hasattr(self._io, "parse_location")):

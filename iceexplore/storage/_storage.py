@@ -259,21 +259,37 @@ class Storage:
         return data if len(data) == length else None
 
     @contextmanager
-    def local_path(self, location: str, *, kind: str) -> Iterator[Path]:
-        """A path on the local disk: the file itself, or a temporary copy that is removed after. Raises as `read`."""
+    def local_path(self, location: str, *, kind: str, file: RangeFile | None = None) -> Iterator[Path]:
+        """A path on the local disk: the file itself, or a temporary copy that is removed after. Raises as `read`.
+
+        Parameters
+        ----------
+        file
+            The file, where it is open already: it is copied from there, and stays open.
+        """
         real = self.resolve(location)
         if is_local(real):
             entry = self._file(location, real)
             self.reads.add(Read(location, real, kind, 0, entry.size or 0, 0.0))
             yield Path(real)
             return
-        size = self._file(location, real).size or 0
-        handle, copy = tempfile.mkstemp(prefix="iceexplore-", suffix=os.path.splitext(real)[1][:16])
+        descriptor, copy = tempfile.mkstemp(prefix="iceexplore-", suffix=os.path.splitext(real)[1][:16])
         try:
-            with os.fdopen(handle, "wb") as file:
+            with (
+                os.fdopen(descriptor, "wb") as out,
+                self.open(location, kind=kind) if file is None else nullcontext(file) as source,
+            ):
                 # In pieces: a data file may be larger than the memory that this process should take.
-                for at in range(0, size, _COPIED_AT_ONCE):
-                    file.write(self.read(location, kind=kind, offset=at, length=min(_COPIED_AT_ONCE, size - at)))
+                for at in range(0, source.size, _COPIED_AT_ONCE):
+                    source.seek(at)
+                    wanted = min(_COPIED_AT_ONCE, source.size - at)
+                    if out.write(source.read(wanted)) != wanted:
+                        raise FormatError(
+                            f"the file ends too early: it was to have {source.size:,} bytes",
+                            location=location,
+                            offset=at,
+                            code="file-truncated",
+                        )
             yield Path(copy)
         finally:
             os.unlink(copy)
@@ -395,8 +411,8 @@ class Storage:
     @property
     def _slots(self) -> threading.BoundedSemaphore:
         """Bounds the requests to far stores, whatever pools of threads ask for them."""
-        slots: threading.BoundedSemaphore = self.__dict__.setdefault("_free", threading.BoundedSemaphore(self.readers))
-        return slots
+        slots: threading.BoundedSemaphore | None = self.__dict__.get("_free")
+        return slots or self.__dict__.setdefault("_free", threading.BoundedSemaphore(self.readers))
 
     def _backend(self, real: str) -> Backend:
         if is_local(real):
