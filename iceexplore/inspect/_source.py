@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
-from iceexplore.storage import in_order, progress
+from iceexplore.storage import in_order, is_local, progress
 
 __all__ = [
     "ALL",
@@ -125,8 +126,33 @@ def reachable_leaves(
     state: TableState, contents: frozenset[int], parts: Iterable[str]
 ) -> Iterator[tuple[Manifest, Manifest]]:
     """The leaf manifests of every snapshot in the metadata, each once: see `reachable_rows`."""
-    for _, root, direct, rows in reachable_rows(state, contents):
-        yield from _read(state, root, direct, rows, parts)
+    if is_local(state.storage.folder):
+        for _, root, direct, rows in reachable_rows(state, contents):
+            yield from _read(state, root, direct, rows, parts)
+        return
+    # Most snapshots add one manifest: these are waited for together, not snapshot by snapshot.
+    owners: deque[tuple[Manifest, bool]] = deque()
+
+    def places() -> Iterator[tuple[Manifest, int]]:
+        for _, root, direct, rows in reachable_rows(state, contents):
+            if direct:
+                owners.append((root, True))
+            for row in rows:
+                owners.append((root, False))
+                yield root, row
+
+    def own() -> Iterator[tuple[Manifest, Manifest]]:
+        """What roots hold themselves, up to the next leaf."""
+        while owners and owners[0][1]:
+            root, _ = owners.popleft()
+            direct = state.reader.direct(root)
+            if direct is not None:
+                yield root, direct
+
+    for leaf in state.reader.leaves_of(places(), parts=frozenset(parts)):
+        yield from own()
+        yield owners.popleft()[0], leaf
+    yield from own()
 
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -157,19 +157,36 @@ class ManifestReader:
         if len(order) < 2 or self._at_hand(root, order):
             yield from (self.leaf(root, o, wanted) for o in order)
             return
-        sizes = root.entries["file_size_in_bytes"].to_pylist()
-        found = in_order(
-            lambda row: self._leaf(root, row, wanted),
-            order,
-            width=self.storage.readers,
-            weigh=lambda row: _DECODED * max(0, sizes[row] or 0),
-            name="iceexplore-manifests",
-        )
+        with progress(len(order), "manifests") as step:
+            for leaf in self.leaves_of(((root, row) for row in order), wanted):
+                yield leaf
+                step()
+
+    def leaves_of(
+        self, places: Iterable[tuple[Manifest, int]], parts: Iterable[str] = frozenset({"entries"})
+    ) -> Generator[Manifest, None, None]:
+        """The manifests in rows of several roots, in the order of the places, some of them read ahead in threads.
+
+        Closing the generator cancels what has not begun.
+
+        Parameters
+        ----------
+        places
+            Roots, each with one of its rows; gone through as far as manifests are read ahead.
+        """
+        wanted = frozenset(parts)
+
+        def read(place: tuple[Manifest, int]) -> Manifest:
+            return self._leaf(*place, wanted)
+
+        def weigh(place: tuple[Manifest, int]) -> int:
+            root, row = place
+            return _DECODED * max(0, root.entries["file_size_in_bytes"][row].as_py() or 0)
+
+        found = in_order(read, places, width=self.storage.readers, weigh=weigh, name="iceexplore-manifests")
         try:
-            with progress(len(order), "manifests") as step:
-                for leaf in found:
-                    yield self._noted(leaf)
-                    step()
+            for leaf in found:
+                yield self._noted(leaf)
         finally:
             found.close()
 

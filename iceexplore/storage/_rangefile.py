@@ -9,7 +9,7 @@ from typing import Any
 
 from iceexplore.errors import FormatError
 
-__all__ = ["TAIL_BYTES", "RangeFile", "whole_or_tail"]
+__all__ = ["RangeFile", "TAIL_BYTES", "whole_or_tail"]
 
 #: Read ahead of small reads; also what Arrow reads first of a Parquet file, from its end.
 TAIL_BYTES = 64 * 1024
