@@ -6,24 +6,36 @@ import os
 import sys
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problems, UnsupportedError, whole_number
 from iceexplore.formats import MAX_TABLE_BYTES
-from iceexplore.graph import TableState, to_frame
+from iceexplore.graph import TableState, live_manifests, to_frame
+from iceexplore.manifests import ContentType
 from iceexplore.planning import FileTasks, plan_scan
 from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
-from iceexplore.storage import progress
+from iceexplore.storage import is_local, progress
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OnError", "checked_on_error", "file_rows", "head", "planned", "to_arrow"]
+__all__ = [
+    "DATA_MANIFESTS",
+    "LISTS",
+    "OnError",
+    "checked_on_error",
+    "file_rows",
+    "head",
+    "planned",
+    "some_manifests",
+    "to_arrow",
+]
 
 OnError = Literal["raise", "skip"]
 
@@ -35,6 +47,11 @@ _AHEAD_BYTES = 128 << 20
 _ALWAYS_AHEAD = 4
 #: Parts of the result that have fewer rows are put together until they have so many: all at once would be there twice.
 _PART_ROWS = 1 << 16
+#: Roots whose rows are manifests of data files or of deletes, and nothing else.
+LISTS = frozenset({"v1", "v2", "v3"})
+DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
+_DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
+_ROW_COUNTS = ("added_rows_count", "existing_rows_count")
 _ADVICE = "on_error='skip' leaves out what cannot be read"
 
 
@@ -53,8 +70,15 @@ def checked_on_error(on_error: str) -> OnError:
     raise OptionError(f"on_error={on_error!r}: 'raise' or 'skip'")
 
 
-def planned(state: TableState, where: Any, partition: Any, on_error: OnError) -> FileTasks:
+def planned(
+    state: TableState, where: Any, partition: Any, on_error: OnError, root_rows: Collection[int] | None = None
+) -> FileTasks:
     """The tasks of a scan.
+
+    Parameters
+    ----------
+    root_rows
+        Only of these manifests of the root.
 
     Raises
     ------
@@ -62,7 +86,7 @@ def planned(state: TableState, where: Any, partition: Any, on_error: OnError) ->
         Manifests cannot be read, so that rows would be missing, or deleted ones come back. With ``"skip"`` that is a
         warning.
     """
-    plan = plan_scan(state, where, partition=partition)
+    plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         raise FormatError(f"{' '.join(plan.notes)} ({_ADVICE})", location=location)
@@ -86,29 +110,85 @@ def to_arrow(
     max_bytes = whole_number("max_bytes", max_bytes)
     skip = checked_on_error(on_error)
     outputs = outputs_of(state, columns)
-    tasks = planned(state, where, partition, skip)
-    reader = TaskReader(state, tasks, outputs)
-    found: list[pa.Table] = [reader.schema.empty_table()]
+    found: list[pa.Table] = []
     rows = size = 0
-    order = range(len(tasks)) if limit != 0 else range(0)
-    parts = file_rows(reader, order, parallel=limit is None, on_error=skip, batch_rows=few_rows(limit))
-    for _, part in parts:
-        table = part.table if limit is None else part.table.slice(0, limit - rows)
-        rows += table.num_rows
-        size += table.nbytes
-        if size > max_bytes:
-            raise UnsupportedError(
-                f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
-                "(columns=, filter, limit=), or allow more (max_bytes=)"
-            )
-        if table.num_rows:
-            found.append(table)
+    for manifests in some_manifests(state, limit, filtered=where is not None or partition is not None):
+        tasks = planned(state, where, partition, skip, manifests)
+        reader = TaskReader(state, tasks, outputs)
+        if not found:
+            found.append(reader.schema.empty_table())
+        for order, parallel in _orders(reader, limit, rows):
+            parts = file_rows(reader, order, parallel=parallel, on_error=skip, batch_rows=few_rows(limit))
+            for _, part in parts:
+                table = part.table if limit is None else part.table.slice(0, limit - rows)
+                rows += table.num_rows
+                size += table.nbytes
+                if size > max_bytes:
+                    raise UnsupportedError(
+                        f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
+                        "(columns=, filter, limit=), or allow more (max_bytes=)"
+                    )
+                if table.num_rows:
+                    found.append(table)
+                if rows == limit:
+                    parts.close()
+                    break
+            if rows == limit:
+                break
         if rows == limit:
-            parts.close()
             break
     if not outputs:
         return pa.table({"": pa.nulls(rows)}).select([])
     return _joined(found)
+
+
+def _orders(reader: TaskReader, limit: int | None, have: int) -> Iterator[tuple[range, bool]]:
+    """The tasks to read one after the other, and whether ahead in threads.
+
+    Where some rows are wanted, the first files that have as many by their entries are read ahead if they are far; more
+    follow one by one, if deletes or a filter leave too few.
+    """
+    total = len(reader.tasks)
+    if limit is None:
+        yield range(total), True
+        return
+    if limit == have:
+        return
+    first = 0
+    if not is_local(reader.state.storage.folder):
+        counts = reader.tasks.files.entries["record_count"].fill_null(0).to_numpy()
+        first = int(np.searchsorted(np.cumsum(np.maximum(counts, 0)), limit - have)) + 1
+    if 1 < first <= total:
+        yield range(first), True
+        yield range(first, total), False
+    else:
+        yield range(total), False
+
+
+def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> Iterator[list[int] | None]:
+    """The manifests to plan one after the other until there are enough rows; None: all of them at once.
+
+    Where deletes may apply, all are planned together: which ones do takes every manifest of deletes.
+    """
+    root = None if limit is None else state.root()
+    if root is None or limit is None or root.dialect not in LISTS or live_manifests(root, _DELETE_MANIFESTS):
+        yield None
+        return
+    order = live_manifests(root, DATA_MANIFESTS)
+    if not order:
+        yield None
+        return
+    stats = root.entries["manifest_stats"].to_pylist()
+    rows = [sum((stats[row] or {}).get(name) or 0 for name in _ROW_COUNTS) for row in order]
+    at = 0
+    if not filtered:
+        at = min(len(order), int(np.searchsorted(np.cumsum(rows), limit)) + 1)
+        yield order[:at]
+    width = 1
+    while at < len(order):
+        yield order[at : at + width]
+        at += width
+        width *= 2
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:
