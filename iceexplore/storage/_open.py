@@ -163,6 +163,9 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
     picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
     try:
         pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, as the catalog says.")
+        first, table = table.file_io, table.read(pick.document)
+        if table.file_io is not first:
+            storage.read_by(FileIOBackend(table.file_io))
     except (FileMissingError, AccessDeniedError, StorageError) as e:
         document = table.document()
         if document is None:

@@ -155,6 +155,10 @@ class Storage:
         self.roots = ()
         self.trust(folder, *self._allow)
 
+    def read_by(self, backend: Backend) -> None:
+        """Read by another backend from now on: the table's own properties say how."""
+        self._given = backend
+
     def resolve(self, location: str) -> str:
         """Where a location really is: a local path, or a URI.
 
