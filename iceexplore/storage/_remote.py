@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -56,17 +57,26 @@ def _file_io(place: str, properties: Mapping[str, str]) -> Any:
         raise StorageError(f"{place}: {e}") from e
 
 
+def _one_request(file_system: Any) -> dict[str, int]:
+    """Options with which a whole file is one request: s3fs would ask for its size, to fetch large ones in parts."""
+    if not hasattr(file_system, "max_concurrency"):
+        return {}
+    parameters = inspect.signature(file_system._cat_file).parameters
+    return {"max_concurrency": 1} if "max_concurrency" in parameters else {}
+
+
 class FsspecBackend:
     """An fsspec file system."""
 
     def __init__(self, file_system: Any, identity: str) -> None:
         self._fs = file_system
+        self._whole = _one_request(file_system)
         self.identity = identity
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
         """One ranged request."""
         if length is None:
-            return bytes(self._fs.cat_file(real, start=offset or None))
+            return bytes(self._fs.cat_file(real, start=offset or None, **({} if offset else self._whole)))
         if length == 0:
             return b""
         if length > _CHECK_ABOVE:
