@@ -111,6 +111,15 @@ class Scans:
 
         return head(self._state, n, filter, columns, partition=partition, on_error=on_error)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for whatever takes Arrow's C stream: ``polars.DataFrame(t)``, ``pyarrow.table(t)``, DuckDB's SQL.
+
+        They are read as they are taken, batch by batch, as `to_arrow` reads them.
+        """
+        from iceexplore.reading import row_stream
+
+        return row_stream(self._state).__arrow_c_stream__(requested_schema)
+
     def count(
         self,
         filter: Any = None,  # noqa: A002

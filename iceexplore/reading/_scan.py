@@ -33,6 +33,7 @@ __all__ = [
     "file_rows",
     "head",
     "planned",
+    "row_stream",
     "some_manifests",
     "to_arrow",
 ]
@@ -140,6 +141,22 @@ def to_arrow(
     if not outputs:
         return pa.table({"": pa.nulls(rows)}).select([])
     return _joined(found)
+
+
+def row_stream(state: TableState) -> pa.RecordBatchReader:
+    """The rows of a table in batches that are read as they are taken; errors are as those of `to_arrow`.
+
+    What cannot be planned raises now; a file that cannot be read raises when its rows are taken, as an error of Arrow's
+    or of who takes them, which quotes ours.
+    """
+    tasks = planned(state, None, None, "raise")
+    reader = TaskReader(state, tasks, outputs_of(state, None))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for _, part in file_rows(reader, range(len(tasks)), parallel=True):
+            yield from part.table.to_batches()
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def _orders(reader: TaskReader, limit: int | None, have: int) -> Iterator[tuple[range, bool]]:
