@@ -160,7 +160,7 @@ class Store:
         )
         inner = "".join(f"<CommonPrefixes><Prefix>{escape(f)}</Prefix></CommonPrefixes>" for f in folders)
         count = len(names) + len(folders)
-        head = f"<Name>{bucket}</Name><KeyCount>{count}</KeyCount><MaxKeys>10000</MaxKeys><IsTruncated>false</IsTruncated>"
+        head = f"<Name>{bucket}</Name><KeyCount>{count}</KeyCount><IsTruncated>false</IsTruncated>"
         return f"<ListBucketResult>{head}{files}{inner}</ListBucketResult>".encode()
 
 
@@ -245,7 +245,8 @@ def elsewhere(delay: float) -> Iterator[int]:
     """Serve from a process of its own, which takes no time from those that are measured; the port."""
     command = [sys.executable, __file__, str(delay)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdin is not None
         try:
             yield int(process.stdout.readline())
         finally:

@@ -39,7 +39,8 @@ def new_files(
         A number: so many made-up files, without data behind them (`is_made_up`), of ``rows`` rows each.
         Dictionaries: what a manifest says of each file (`files_of_records`). Paths: Parquet files that are there
         already, below the roots of the table's storage; their footers are read. A pandas data frame, an Arrow
-        table or another library's frame (``__arrow_c_stream__``, LazyFrames too): its rows are written as Parquet, a file per partition. Entries of files that are written already.
+        table or another library's frame (``__arrow_c_stream__``, LazyFrames too): its rows are written as Parquet, a
+        file per partition. Entries of files that are written already.
     rows
         Of a number of files: rows of each, or a list of as many numbers.
     partitions

@@ -1,4 +1,4 @@
-"""Data frames of other libraries: whatever gives Arrow's C stream is an Arrow table, lazy ones once they are collected."""
+"""Data frames of other libraries: what gives Arrow's C stream is an Arrow table, lazy ones once they are collected."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def foreign_frame(given: Any) -> Any:
     """
     given = collected(given)
     kind = type(given)
-    if isinstance(given, pa.Table) or not hasattr(kind, _STREAM) or (hasattr(kind, "iloc") and hasattr(kind, "columns")):
+    is_pandas = hasattr(kind, "iloc") and hasattr(kind, "columns")
+    if isinstance(given, pa.Table) or is_pandas or not hasattr(kind, _STREAM):
         return given
     try:
         return pa.table(given)

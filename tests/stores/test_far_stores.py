@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -212,7 +211,7 @@ def opened(far: Far, lab: tuple[str, str], **properties: str) -> ix.Table:
 def test_deletes_and_large_files(far: Far, lab: tuple[str, str], file_io: str) -> None:
     here = ix.open(lab[0])
     t = opened(far, lab, **{"py-io-impl": file_io})
-    t.plan().tasks  # noqa: B018  (reads the metadata)
+    t.plan().tasks
     found: list[Any] = []
     far.store.reset()
     found.append(t.to_arrow())
@@ -230,7 +229,7 @@ def test_deletes_and_large_files(far: Far, lab: tuple[str, str], file_io: str) -
 
 def test_columns_that_lie_close_together_are_one_request(far: Far, lab: tuple[str, str]) -> None:
     t = opened(far, lab)
-    t.plan().tasks  # noqa: B018
+    t.plan().tasks
     t.count("part = 'large'")
     far.store.reset()
     t.to_arrow("part = 'large'", columns=["id"])
@@ -245,7 +244,8 @@ def wrong(data: bytes, how: str) -> bytes:
     table = pq.read_table(io.BytesIO(data))
     out = io.BytesIO()
     if how == "larger":
-        pq.write_table(table, out, compression="none", use_dictionary=False, row_group_size=max(7, table.num_rows // 10))
+        rows = max(7, table.num_rows // 10)
+        pq.write_table(table, out, compression="none", use_dictionary=False, row_group_size=rows)
     elif how == "smaller":
         pq.write_table(table, out, compression="zstd", compression_level=9, store_schema=False)
     elif how == "another after it":
@@ -318,7 +318,7 @@ def test_large_files_are_not_read_ahead_in_numbers(far: Far, monkeypatch: pytest
     monkeypatch.setattr("iceexplore.reading._scan._AHEAD_BYTES", 1)
     monkeypatch.setattr(far.store, "delay", 0.02)
     t = far.open(far.metadata)
-    t.plan().tasks  # noqa: B018
+    t.plan().tasks
     far.store.reset()
     assert t.to_arrow().num_rows == 100 * MANIFESTS
     assert 1 < far.store.counts.most <= 4
