@@ -256,8 +256,8 @@ def _report(rows: list[str], delay: float, runs: int) -> str:
             "",
             f"`make bench-stores`: a table of {COMMITS} manifests and {COMMITS * FILES_OF_A_COMMIT} data files in an "
             f"S3 that answers each request after {delay * 1000:.0f} ms. Each operation in a process of its own, with "
-            f"nothing read before; the median of {runs} runs. Both tools read through PyIceberg's `PyArrowFileIO`, whose Arrow "
-            "asks for the size (HEAD) with every file that it opens.",
+            f"nothing read before; the median of {runs} runs. Both tools read through PyIceberg's `PyArrowFileIO`, "
+            "whose Arrow asks for the size (HEAD) with every file that it opens.",
             "",
             f"Python {platform.python_version()}, {packages}, two cores.",
             "",

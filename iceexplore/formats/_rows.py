@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -153,10 +153,10 @@ def _check_rows(rows: int, columns: int, location: str, limit: int) -> None:
         raise UnsupportedError(f"{location} claims {rows:,} rows: more than fit {limit:,} bytes of memory")
 
 
-def _parquet(file: IO[bytes], location: str, limit: int, encoded: Sequence[str]) -> Iterator[Any]:
+def _parquet(file: RangeFile, location: str, limit: int, encoded: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    ahead = getattr(file, "far", False) and getattr(file, "size", 0) <= _AHEAD_BYTES
+    ahead = file.far and file.size <= _AHEAD_BYTES
     reader = pq.ParquetFile(file, read_dictionary=[*encoded], pre_buffer=ahead)
     _check_rows(reader.metadata.num_rows, reader.metadata.num_columns, location, limit)
     yield reader.schema_arrow

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iceexplore.storage import RangeFile
 
 __all__ = ["HEAD_BYTES", "sniff", "sniff_file"]
 
@@ -45,7 +48,7 @@ def sniff(head: bytes) -> str | None:
     return None
 
 
-def sniff_file(file: IO[bytes]) -> str | None:
+def sniff_file(file: IO[bytes] | RangeFile) -> str | None:
     """The format of an open file, as `sniff`, or "" of an empty one; the file is at its start afterwards.
 
     A far file is looked at from its end first, which is read anyway of Parquet: where it ends as Parquet files do, its

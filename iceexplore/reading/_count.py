@@ -138,7 +138,7 @@ def _by_list(state: TableState) -> RowCount | None:
 
 def _number(summary: Mapping[str, str] | None, name: str) -> int | None:
     text = (summary or {}).get(name, "")
-    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 19 else None
+    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def _unfiltered(tasks: FileTasks) -> Mask:
