@@ -52,7 +52,8 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     allow
         Further places that may be read, besides the table's own roots.
     properties
-        Options of the catalog, or of the storage.
+        Options of the catalog, or of the storage. ``iceexplore.parallel-reads`` is how many requests to a far store are
+        made at once, by default 24; on a local disk, how many threads read manifests.
     strict
         Raise at the first fault instead of showing the rest.
 

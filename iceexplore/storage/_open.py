@@ -60,7 +60,8 @@ def open_source(
         Locations that may be read besides the table's own (see the module `_storage` for the rule).
     properties
         Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. ``iceexplore.`` ones set limits:
-        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``.
+        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``, and ``parallel-reads``, how
+        many requests to a far store are made at once.
     strict
         Raise the first fault met instead of noting it as a `Problem`.
 
