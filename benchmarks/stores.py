@@ -230,9 +230,10 @@ def main() -> None:
         metadata = make_table(port, folder)
         for line in given.only:
             cells = [LINES[line]]
+            # In turn, so that what else the machine does meets both.
+            turns = [{tool: measured(tool, line, port, folder, metadata) for tool in TOOLS} for _ in range(given.runs)]
             for tool in TOOLS:
-                runs = [measured(tool, line, port, folder, metadata) for _ in range(given.runs)]
-                found = [r for r in runs if r is not None]
+                found = [r for r in (turn[tool] for turn in turns) if r is not None]
                 if not found:
                     cells += ["–", "–", "–"]
                     continue
