@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-widgets samples docs constraints check-binder clean system
+.PHONY: help lab test test-long lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs constraints check-binder clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ bench-pipeline: $(VENV)/.dev system ## the notebook of the pipeline at full size
 
 bench-reading: $(VENV)/.dev ## reading rows against PyIceberg (20 million rows: 2 GB of disk, half an hour)
 	$(BIN)/python benchmarks/reading.py
+
+bench-stores: $(VENV)/.dev ## a table in a store that answers after 50 ms, against PyIceberg (minutes)
+	$(BIN)/python benchmarks/stores.py
 
 bench-widgets: $(VENV)/.dev system ## the explorer in a real browser: 5,000 nodes, a million files
 	$(BIN)/python benchmarks/widgets.py

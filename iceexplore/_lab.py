@@ -138,7 +138,7 @@ class Lab(CommittedTable):
 
         A file per partition is written, sorted by the table's order. Columns that are missing get their write default;
         what one of several dictionaries lacks is null. Anything that gives itself as an Arrow stream
-        (``__arrow_c_stream__``), as data frames of Polars do, is taken for an Arrow table.
+        (``__arrow_c_stream__``), as data frames of Polars do, is taken for an Arrow table; LazyFrames are collected.
 
         Files of a Spark data frame (3.5 or later, Connect too) are written by Spark's workers, which must have
         iceexplore and share the folder; the rows do not come here. Large partitions are written by several tasks, an

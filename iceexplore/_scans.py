@@ -98,7 +98,8 @@ class Scans:
     ) -> pd.DataFrame:
         """The first rows, deletes applied: a pandas data frame with Arrow-backed columns.
 
-        Files are read in the order of the plan, and no further than needed. Parameters and errors are those of
+        Manifests and files are read in the order of the plan, and no further than needed; of a table with deletes all
+        manifests. Parameters and errors are those of
         `to_arrow`.
 
         Examples
@@ -109,6 +110,15 @@ class Scans:
         from iceexplore.reading import head
 
         return head(self._state, n, filter, columns, partition=partition, on_error=on_error)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for whatever takes Arrow's C stream: ``polars.DataFrame(t)``, ``pyarrow.table(t)``, DuckDB's SQL.
+
+        They are read as they are taken, batch by batch, as `to_arrow` reads them.
+        """
+        from iceexplore.reading import row_stream
+
+        return row_stream(self._state).__arrow_c_stream__(requested_schema)
 
     def count(
         self,
@@ -121,7 +131,8 @@ class Scans:
 
         Manifests tell where they are exact: of files all of whose rows match, without equality deletes. Of these with
         a deletion vector its count is taken off; position delete files are read. Of other files the columns of the
-        filter and of equality deletes are read.
+        filter and of equality deletes are read. Of a table on a far store without deletes the manifest list tells
+        all of it, if its counts agree with the snapshot's summary; manifests are not opened then.
 
         Returns
         -------

@@ -53,7 +53,8 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
         Further places that may be read, besides the table's own roots: folders, files or whole buckets, such as those
         of files that ``add_files`` put into the table. An `OutsideRootsError` names what to pass.
     properties
-        Options of the catalog, or of the storage.
+        Options of the catalog, or of the storage. ``iceexplore.parallel-reads`` is how many requests to a far store are
+        made at once, by default 24; on a local disk, how many threads read manifests.
     strict
         Raise at the first fault instead of showing the rest.
 

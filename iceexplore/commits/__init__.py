@@ -25,6 +25,7 @@ from iceexplore.commits._empty import empty_state, new_table
 from iceexplore.commits._expire import expire_snapshots
 from iceexplore.commits._expired import Expired, KeptSnapshot
 from iceexplore.commits._files import new_files
+from iceexplore.commits._foreign_frames import foreign_frame
 from iceexplore.commits._frames import arrow_frame, files_of_frame, fit_columns, partition_tuples, target_bytes
 from iceexplore.commits._layout_list import apply_to_list
 from iceexplore.commits._layout_root import apply_to_root, bent_rules
@@ -134,6 +135,7 @@ __all__ = [
     "fast_forward",
     "files_of_frame",
     "fit_columns",
+    "foreign_frame",
     "is_made_up",
     "known_arguments",
     "locate",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.commits._foreign_frames import foreign_frame
 from iceexplore.commits._made_up import counts_of, made_up_files
 from iceexplore.commits._records import files_of_records
 from iceexplore.commits._writer import CommitWriter
@@ -37,8 +38,9 @@ def new_files(
     files
         A number: so many made-up files, without data behind them (`is_made_up`), of ``rows`` rows each.
         Dictionaries: what a manifest says of each file (`files_of_records`). Paths: Parquet files that are there
-        already, below the roots of the table's storage; their footers are read. A pandas data frame or an Arrow
-        table: its rows are written as Parquet, a file per partition. Entries of files that are written already.
+        already, below the roots of the table's storage; their footers are read. A pandas data frame, an Arrow
+        table or another library's frame (``__arrow_c_stream__``, LazyFrames too): its rows are written as Parquet, a
+        file per partition. Entries of files that are written already.
     rows
         Of a number of files: rows of each, or a list of as many numbers.
     partitions
@@ -64,6 +66,7 @@ def new_files(
         raise OptionError("rows, partitions, bytes_per_row and materialize belong to a number of files: files=3")
     if isinstance(files, EntryBatch):
         return files
+    files = foreign_frame(files)
     if isinstance(files, pa.Table) or hasattr(files, "iloc"):
         from iceexplore.commits._frames import files_of_frame
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
 from iceexplore.commits._fit import fit_columns
+from iceexplore.commits._foreign_frames import foreign_frame
 from iceexplore.commits._python_values import list_given, python_column
 from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._transforms import apply_transform
@@ -79,7 +80,7 @@ def files_of_frame(
 
 
 def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
-    """A pandas data frame (its index is left out), a dictionary of columns, or an Arrow table, as an Arrow table.
+    """A pandas data frame (its index is left out), a dictionary of columns, or what gives Arrow, as an Arrow table.
 
     Parameters
     ----------
@@ -91,6 +92,7 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
     OptionError
         Arrow cannot hold it; the message names the column. Or a column of the table is in the index.
     """
+    frame = foreign_frame(frame)
     if isinstance(frame, pa.Table):
         return frame
     types = {f.name: (f.type, to.type) for f, to in zip(schema.fields, file_schema(schema), strict=True)}

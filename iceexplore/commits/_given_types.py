@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.commits._foreign_frames import collected, is_lazy
 from iceexplore.errors import OptionError
 from iceexplore.metadata import (
     ListType,
@@ -48,7 +49,7 @@ def given_schema(given: Any, format_version: int) -> Schema | None:
     ----------
     given
         A schema of ours, of PyIceberg or of PyArrow; an Arrow table; a pandas data frame, whose index is left out;
-        anything with ``__arrow_c_schema__`` or ``__arrow_c_stream__``.
+        anything with ``__arrow_c_schema__`` or ``__arrow_c_stream__``; a lazy frame, which is not computed for it.
     format_version
         Below 3 pandas' nanoseconds, which it has unless told otherwise, become microseconds.
 
@@ -98,6 +99,9 @@ def _arrow_schema(given: Any) -> pa.Schema | None:
     try:
         if is_pandas:
             return pa.Schema.from_pandas(given, preserve_index=False)
+        if is_lazy(given):
+            planned = given.collect_schema()
+            given = planned if hasattr(planned, "__arrow_c_schema__") else collected(given.head(0))
         if hasattr(given, "__arrow_c_schema__"):
             return pa.schema(given)
         if hasattr(given, "__arrow_c_stream__"):

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._foreign_frames import foreign_frame
 from iceexplore.commits._locate import live_manifests, readable
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
@@ -163,6 +164,7 @@ def locations_of(paths: Any, what: str = "paths") -> list[str]:
     """
     if isinstance(paths, str) or hasattr(paths, "__fspath__"):
         paths = [paths]
+    paths = foreign_frame(paths)
     columns = paths.column_names if isinstance(paths, pa.Table) else getattr(paths, "columns", None)
     if columns is not None:  # a frame of inspect.files(), or Spark's names
         for name in ("file_path", "location"):

@@ -23,7 +23,12 @@ ROW_ID = 2147483544
 
 
 def read_position_deletes(
-    storage: Storage, location: str, file_format: str | None = None, *, encoded: bool = False
+    storage: Storage,
+    location: str,
+    file_format: str | None = None,
+    *,
+    encoded: bool = False,
+    size: int | None = None,
 ) -> pa.Table:
     """Read a position delete file.
 
@@ -33,6 +38,8 @@ def read_position_deletes(
         As the manifest says; the content decides.
     encoded
         Whether paths come as ``dictionary<int32, string>``: a fraction of the memory.
+    size
+        Bytes of the file as the manifest states them (`Storage.open`).
 
     Returns
     -------
@@ -46,7 +53,7 @@ def read_position_deletes(
         No such file, damaged, or without the two columns.
     """
     once = ["file_path"] if encoded else []
-    table = read_rows(storage, location, kind="delete-file", said=file_format, encoded=once)
+    table = read_rows(storage, location, kind="delete-file", said=file_format, encoded=once, size=size)
     path = _column(table, FILE_PATH_ID, "file_path", location)
     pos = _column(table, POS_ID, "pos", location)
     text = pa.dictionary(pa.int32(), pa.string()) if encoded else pa.string()

@@ -25,7 +25,7 @@ from iceexplore.formats._row_groups import (
     read_parquet_row_groups,
 )
 from iceexplore.formats._rows import FIELD_ID, MAX_TABLE_BYTES, field_id, plain_field, read_rows
-from iceexplore.formats._sniff import HEAD_BYTES, sniff
+from iceexplore.formats._sniff import HEAD_BYTES, sniff, sniff_file
 
 __all__ = [
     "AVRO_LOGICAL_TYPES",
@@ -58,4 +58,5 @@ __all__ = [
     "read_parquet_row_groups",
     "read_rows",
     "sniff",
+    "sniff_file",
 ]

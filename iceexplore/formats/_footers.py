@@ -13,7 +13,7 @@ from iceexplore.formats._helper import orc_footer, parquet_footer
 from iceexplore.formats._rows import field_id
 
 if TYPE_CHECKING:
-    from iceexplore.storage import Storage
+    from iceexplore.storage import RangeFile, Storage
 
 __all__ = ["FooterColumn", "OrcFooter", "ParquetFooter", "read_orc_footer", "read_parquet_footer"]
 
@@ -119,15 +119,20 @@ def read_parquet_footer(storage: Storage, location: str) -> ParquetFooter:
     return ParquetFooter(location=location, columns=columns, schema=known, chunks=chunks, **info)
 
 
-def read_orc_footer(storage: Storage, location: str) -> OrcFooter:
+def read_orc_footer(storage: Storage, location: str, *, file: RangeFile | None = None) -> OrcFooter:
     """Read the footer of an ORC file: the end of the file, no stripe.
+
+    Parameters
+    ----------
+    file
+        The file, where it is open already; it stays open.
 
     Raises
     ------
     FormatError
         No ORC file, or a damaged footer.
     """
-    info, schema = orc_footer(storage, location)
+    info, schema = orc_footer(storage, location, file)
     with foreign("the ORC footer", location):
         columns = tuple(c for f in schema for c in _orc_columns("", f))
     return OrcFooter(location=location, columns=columns, schema=schema, **info)

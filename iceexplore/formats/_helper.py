@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,7 +25,7 @@ from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._foreign import foreign
 
 if TYPE_CHECKING:
-    from iceexplore.storage import Storage
+    from iceexplore.storage import RangeFile, Storage
 
 __all__ = ["Questions", "orc_footer", "orc_rows", "parquet_footer", "parquet_questions"]
 
@@ -100,28 +100,34 @@ _HELPER = _Helper()
 atexit.register(_HELPER.stop)
 
 
-def orc_rows(storage: Storage, location: str, *, kind: str, limit: int) -> pa.Table:
+def orc_rows(
+    storage: Storage, location: str, *, kind: str, limit: int, file: RangeFile | None = None
+) -> pa.Table:
     """Every row of an ORC file, as Arrow's ORC reader gives it. Raises as `read_rows`."""
-    with storage.local_path(location, kind=kind) as path:
+    with storage.local_path(location, kind=kind, file=file) as path:
         _, body = _HELPER.ask({"op": "orc-rows", "path": str(path), "limit": limit}, location)
     with foreign("the ORC file", location), pa.ipc.open_stream(body) as stream:
         return stream.read_all()
 
 
-def orc_footer(storage: Storage, location: str) -> tuple[dict[str, Any], pa.Schema]:
+def orc_footer(
+    storage: Storage, location: str, file: RangeFile | None = None
+) -> tuple[dict[str, Any], pa.Schema]:
     """What an ORC footer says, and the schema. Only the end of the file is read."""
-    return _footer(storage, location, "orc-footer", b"ORC", _orc_tail, 0)
+    return _footer(storage, location, "orc-footer", b"ORC", _orc_tail, 0, file)
 
 
 def parquet_footer(storage: Storage, location: str, max_chunks: int) -> tuple[dict[str, Any], pa.Schema]:
     """What a Parquet footer says, and the schema. Only the end of the file is read."""
-    return _footer(storage, location, "parquet-footer", b"PAR1", _parquet_tail, max_chunks)
+    return _footer(storage, location, "parquet-footer", b"PAR1", _parquet_tail, max_chunks, None)
 
 
 @contextmanager
-def parquet_questions(storage: Storage, location: str, limit: int) -> Iterator[Questions]:
+def parquet_questions(
+    storage: Storage, location: str, limit: int, *, size: int | None = None, file: RangeFile | None = None
+) -> Iterator[Questions]:
     """Ask several things of one Parquet footer, which is read once: an operation and what it wants besides."""
-    with _footer_file(storage, location, b"PAR1", _parquet_tail) as path:
+    with _footer_file(storage, location, b"PAR1", _parquet_tail, size, file) as path:
 
         def ask(op: str, **more: Any) -> tuple[dict[str, Any], pa.Schema]:
             return _asked({"op": op, "path": path, "limit": limit, "more": more}, location)
@@ -130,9 +136,15 @@ def parquet_questions(storage: Storage, location: str, limit: int) -> Iterator[Q
 
 
 def _footer(
-    storage: Storage, location: str, op: str, magic: bytes, length_of: Callable[[bytes], int], limit: int
+    storage: Storage,
+    location: str,
+    op: str,
+    magic: bytes,
+    length_of: Callable[[bytes], int],
+    limit: int,
+    file: RangeFile | None,
 ) -> tuple[dict[str, Any], pa.Schema]:
-    with _footer_file(storage, location, magic, length_of) as path:
+    with _footer_file(storage, location, magic, length_of, None, file) as path:
         return _asked({"op": op, "path": path, "limit": limit}, location)
 
 
@@ -143,13 +155,20 @@ def _asked(request: dict[str, Any], location: str) -> tuple[dict[str, Any], pa.S
 
 
 @contextmanager
-def _footer_file(storage: Storage, location: str, magic: bytes, length_of: Callable[[bytes], int]) -> Iterator[str]:
+def _footer_file(
+    storage: Storage,
+    location: str,
+    magic: bytes,
+    length_of: Callable[[bytes], int],
+    stated: int | None,
+    given: RangeFile | None,
+) -> Iterator[str]:
     """The helper wants a file: it gets one with a hole where the data is."""
     with (
-        storage.open(location, kind="data-footer") as file,
+        storage.open(location, kind="data-footer", size=stated) if given is None else nullcontext(given) as file,
         tempfile.TemporaryDirectory(prefix="iceexplore-") as folder,
     ):
-        size = file.seek(0, os.SEEK_END)
+        size = file.size
         near = min(size, _NEAR)
         file.seek(size - near)
         tail = file.read(near)

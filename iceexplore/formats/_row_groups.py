@@ -14,7 +14,7 @@ from iceexplore.formats._helper import parquet_questions
 from iceexplore.formats._rows import field_id
 
 if TYPE_CHECKING:
-    from iceexplore.storage import Storage
+    from iceexplore.storage import RangeFile, Storage
 
 __all__ = ["ChunkBounds", "ParquetLeaf", "ParquetRowGroup", "RowGroups", "read_parquet_row_groups"]
 
@@ -90,7 +90,12 @@ class RowGroups:
 
 
 def read_parquet_row_groups(
-    storage: Storage, location: str, choose: Callable[[tuple[ParquetLeaf, ...]], Sequence[int]]
+    storage: Storage,
+    location: str,
+    choose: Callable[[tuple[ParquetLeaf, ...]], Sequence[int]],
+    *,
+    size: int | None = None,
+    file: RangeFile | None = None,
 ) -> RowGroups:
     """Read the row groups of a Parquet file, and the bounds of some columns; no data page is read.
 
@@ -98,6 +103,10 @@ def read_parquet_row_groups(
     ----------
     choose
         Given the leaves, the numbers of those whose bounds are wanted.
+    size
+        Bytes of the file as a manifest states them (`Storage.open`).
+    file
+        The file, where it is open already; it stays open.
 
     Raises
     ------
@@ -106,7 +115,8 @@ def read_parquet_row_groups(
     UnsupportedError
         Encrypted, a type that Arrow has no word for, or more row groups than are worth reading.
     """
-    with parquet_questions(storage, location, _MAX_CHUNKS) as ask, foreign("the Parquet footer", location):
+    questions = parquet_questions(storage, location, _MAX_CHUNKS, size=size, file=file)
+    with questions as ask, foreign("the Parquet footer", location):
         said, schema = ask("parquet-leaves")
         found = [leaf for at, f in enumerate(schema) for leaf in _leaves(f, (), (), at, False)]
         if len(found) != len(said["leaves"]):

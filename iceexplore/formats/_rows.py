@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -11,10 +12,10 @@ from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._avro_rows import avro_batches
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._helper import orc_rows
-from iceexplore.formats._sniff import HEAD_BYTES, sniff
+from iceexplore.formats._sniff import sniff_file
 
 if TYPE_CHECKING:
-    from iceexplore.storage import Storage
+    from iceexplore.storage import RangeFile, Storage
 
 __all__ = ["FIELD_ID", "MAX_TABLE_BYTES", "field_id", "plain_field", "read_rows"]
 
@@ -24,6 +25,8 @@ _ORC_ID = b"iceberg.id"
 #: A file's rows in memory: some 40 million position deletes.
 MAX_TABLE_BYTES = 1 << 32
 _BATCH_ROWS = 1 << 16
+#: A far file up to so many bytes is fetched in as few requests as it takes, ahead of its decoding.
+_AHEAD_BYTES = 64 << 20
 
 
 def field_id(field: pa.Field) -> int | None:
@@ -65,6 +68,8 @@ def read_rows(
     limit: int = MAX_TABLE_BYTES,
     said: str | None = None,
     encoded: Sequence[str] = (),
+    size: int | None = None,
+    file: RangeFile | None = None,
 ) -> pa.Table:
     """Every row of a Parquet, ORC or Avro file. The format is told by the content.
 
@@ -79,6 +84,10 @@ def read_rows(
     encoded
         Columns that a Parquet file's dictionaries stay in (``dictionary<int32, ...>``): a path that stands in each of
         a million rows is kept once.
+    size
+        Bytes of the file as a manifest states them (`Storage.open`).
+    file
+        The file, where it is open already; it stays open.
 
     Returns
     -------
@@ -92,19 +101,17 @@ def read_rows(
     UnsupportedError
         An encrypted file, an unknown codec or type, or more rows than fit ``limit``.
     """
-    with storage.open(location, kind=kind) as file:
-        head = file.read(HEAD_BYTES)
-        if not head:  # an upload that never was
+    with storage.open(location, kind=kind, size=size) if file is None else nullcontext(file) as opened:
+        found = sniff_file(opened)
+        if found == "":  # an upload that never was
             raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
-        found = sniff(head)
-        file.seek(0)
         if found == "parquet":
-            return _collect(_parquet(file, location, limit, encoded), "the Parquet file", location, limit, encoded)
+            return _collect(_parquet(opened, location, limit, encoded), "the Parquet file", location, limit, encoded)
         if found == "orc":
-            table = orc_rows(storage, location, kind=kind, limit=limit)
+            table = orc_rows(storage, location, kind=kind, limit=limit, file=opened)
             return _collect(iter([table.schema, *table.to_batches()]), "the ORC file", location, limit)
         if found == "avro":
-            data = file.read()
+            data = opened.read()
             return _collect(avro_batches(data, location), "the Avro file", location, limit)
     if found in ("parquet-encrypted", "encrypted"):
         raise UnsupportedError(f"{location} is encrypted; its key is not here")
@@ -146,10 +153,11 @@ def _check_rows(rows: int, columns: int, location: str, limit: int) -> None:
         raise UnsupportedError(f"{location} claims {rows:,} rows: more than fit {limit:,} bytes of memory")
 
 
-def _parquet(file: BinaryIO, location: str, limit: int, encoded: Sequence[str]) -> Iterator[Any]:
+def _parquet(file: RangeFile, location: str, limit: int, encoded: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    reader = pq.ParquetFile(file, read_dictionary=[*encoded])
+    ahead = file.far and file.size <= _AHEAD_BYTES
+    reader = pq.ParquetFile(file, read_dictionary=[*encoded], pre_buffer=ahead)
     _check_rows(reader.metadata.num_rows, reader.metadata.num_columns, location, limit)
     yield reader.schema_arrow
     yield from reader.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,7 +19,7 @@ from iceexplore.graph._tree_source import NodeSource
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Mark, SceneEdge, share
-from iceexplore.storage import path_only
+from iceexplore.storage import in_order, path_only
 
 __all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
 
@@ -184,10 +183,12 @@ class _Builder:
     # Roots and manifests ---------------------------------------------------------------------------------------------
 
     def roots(self, opened: list[Snapshot]) -> list[tuple[Snapshot, Manifest]]:
-        with ThreadPoolExecutor(max_workers=8) as pool:
-            read = list(pool.map(self.source.state.root, opened)) if len(opened) > 1 else None
-        if read is None:
-            read = [self.source.state.root(s) for s in opened]
+        state = self.source.state
+        if len(opened) > 1:
+            width = min(len(opened), max(8, state.storage.readers))
+            read = list(in_order(state.root, opened, width=width, name="iceexplore-roots"))
+        else:
+            read = [state.root(s) for s in opened]
         out = []
         by_id = {s.snapshot_id: m for s, m in zip(opened, read, strict=True)}
         for snapshot, manifest in zip(opened, read, strict=True):

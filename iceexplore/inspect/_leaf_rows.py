@@ -82,7 +82,7 @@ class LeafRows:
             return mine, part, made if keep and leaf not in there else None
 
         parts, places = [self.schema.empty_table()], [np.zeros(0, dtype=np.int64)]
-        for leaf, (mine, part, made) in zip(wanted, in_parallel(some, wanted), strict=True):
+        for leaf, (mine, part, made) in zip(wanted, in_parallel(self._state, some, wanted), strict=True):
             parts.append(part)
             places.append(mine)
             if made is not None:

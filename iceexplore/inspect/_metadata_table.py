@@ -96,6 +96,10 @@ class MetadataTable:
             table = table.flatten()
         return table
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table for whatever takes Arrow's C stream: ``polars.DataFrame(t.inspect.files)``. See `arrow`."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
     def by_leaf(self) -> LeafRows | None:
         """The table with its rows made when they are looked at; None where it is not made manifest by manifest.
 

@@ -52,7 +52,7 @@ def position_deletes_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         rows = live_position_deletes(leaf, union)
         places = range(rows.num_rows)  # each is a file (or a part of one) to read
-        for tables in in_parallel(partial(_read, state, schema, rows), places):
+        for tables in in_parallel(state, partial(_read, state, schema, rows), places):
             yield from tables
 
     return make

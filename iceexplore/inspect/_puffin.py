@@ -60,7 +60,7 @@ def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
     for table in VECTORS.build(state, deletion_vectors_schema(state)):
         places |= dict.fromkeys(pc.unique(table.column("file_path")).to_pylist(), "deletion vectors")
     files += [(place, used_as, None) for place, used_as in places.items()]
-    yield from in_parallel(lambda file: _blobs(state, schema, *file), files)
+    yield from in_parallel(state, lambda file: _blobs(state, schema, *file), files)
 
 
 def _blobs(state: TableState, schema: pa.Schema, location: str, used_as: str, size: int | None) -> pa.Table:

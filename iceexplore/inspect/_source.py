@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
-from iceexplore.storage import progress
+from iceexplore.storage import in_order, is_local, progress
 
 __all__ = [
     "ALL",
@@ -37,26 +37,27 @@ _FILES_OF = {
     int(ContentType.DATA_MANIFEST): (int(ContentType.DATA),),
     int(ContentType.DELETE_MANIFEST): (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)),
 }
-_WORKERS = 8  # reads wait for the storage
+_LEAST = 8  # small files: their reads wait for the disk more than they compute
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
-def in_parallel(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_Out]:
+def in_parallel(state: TableState, work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_Out]:
     """The results of some reads in the order of the items; the first error ends the rest."""
     waiting = list(items)
     if len(waiting) < 2:
         yield from map(work, waiting)
         return
-    pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iceexplore-inspect")
+    width = max(_LEAST, state.storage.readers)
+    found = in_order(work, waiting, width=width, name="iceexplore-inspect")
     try:
         with progress(len(waiting), "files") as step:
-            for result in pool.map(work, waiting):
+            for result in found:
                 yield result
                 step()
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        found.close()
 
 
 def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
@@ -65,7 +66,7 @@ def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
     def read(snapshot: Snapshot) -> tuple[Snapshot, Manifest | None]:
         return snapshot, state.root(snapshot)
 
-    for snapshot, root in in_parallel(read, state.metadata.snapshots):
+    for snapshot, root in in_parallel(state, read, state.metadata.snapshots):
         if root is not None:
             yield snapshot, root
 
@@ -125,8 +126,33 @@ def reachable_leaves(
     state: TableState, contents: frozenset[int], parts: Iterable[str]
 ) -> Iterator[tuple[Manifest, Manifest]]:
     """The leaf manifests of every snapshot in the metadata, each once: see `reachable_rows`."""
-    for _, root, direct, rows in reachable_rows(state, contents):
-        yield from _read(state, root, direct, rows, parts)
+    if is_local(state.storage.folder):
+        for _, root, direct, rows in reachable_rows(state, contents):
+            yield from _read(state, root, direct, rows, parts)
+        return
+    # Most snapshots add one manifest: these are waited for together, not snapshot by snapshot.
+    owners: deque[tuple[Manifest, bool]] = deque()
+
+    def places() -> Iterator[tuple[Manifest, int]]:
+        for _, root, direct, rows in reachable_rows(state, contents):
+            if direct:
+                owners.append((root, True))
+            for row in rows:
+                owners.append((root, False))
+                yield root, row
+
+    def own() -> Iterator[tuple[Manifest, Manifest]]:
+        """What roots hold themselves, up to the next leaf."""
+        while owners and owners[0][1]:
+            root, _ = owners.popleft()
+            direct = state.reader.direct(root)
+            if direct is not None:
+                yield root, direct
+
+    for leaf in state.reader.leaves_of(places(), parts=frozenset(parts)):
+        yield from own()
+        yield owners.popleft()[0], leaf
+    yield from own()
 
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns
+from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns, foreign_frame
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import MovedRows
@@ -54,18 +54,17 @@ def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Ta
 def _given(rows: Any) -> Any:
     """Rows as `arrow_frame` takes them."""
     # The class is asked: a Spark Column has whatever attribute it is asked for.
+    rows = foreign_frame(rows)
     kind = type(rows)
     if isinstance(rows, (pa.Table, Mapping)) or (hasattr(kind, "iloc") and hasattr(kind, "columns")):
         return rows
     found = [rows] if isinstance(rows, pa.RecordBatch) else []
-    if isinstance(rows, (list, tuple, Iterator)) and not hasattr(kind, "__arrow_c_stream__"):
+    if isinstance(rows, (list, tuple, Iterator)):
         found = list(rows)
     if found and all(isinstance(row, Mapping) for row in found):
         names = dict.fromkeys(name for row in found for name in row)
         return {name: [row.get(name) for row in found] for name in names}
     try:
-        if hasattr(kind, "__arrow_c_stream__"):  # of Polars, DuckDB, and Arrow's own readers
-            return pa.table(rows)
         if found and all(isinstance(batch, pa.RecordBatch) for batch in found):
             return pa.Table.from_batches(found)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -56,7 +56,8 @@ def _strange(entries: pa.Table, name: str, known: Collection[int]) -> npt.NDArra
     # Compared in numpy: `pc.is_in` takes a set of the column's type, which cannot hold every id.
     values = np.asarray(column.fill_null(0)).astype(np.int64)
     strange: npt.NDArray[np.bool_] = ~np.isin(values, np.array(list(known), dtype=np.int64))
-    return strange & ~bool_array(column.is_null())
+    strange &= ~bool_array(column.is_null())
+    return strange
 
 
 def _first(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import OrderedDict
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +34,7 @@ from iceexplore.manifests._meaning import Meaning
 from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
 from iceexplore.manifests._source import Loader, Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
-from iceexplore.storage import canonical, is_local, progress
+from iceexplore.storage import canonical, in_order, is_local, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
 
@@ -57,6 +55,8 @@ _OF_PARENT = [
 ]
 #: Bytes of files, and manifests, that are kept as they were made.
 _KEPT_BYTES, _KEPT = 8 << 20, 256
+#: A manifest takes about so many times its bytes when it is decoded.
+_DECODED = 8
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 #: Dialects whose manifests are of one kind and one spec, both said in their list.
 _LISTED_DIALECTS = frozenset({"v1", "v2", "v3"})
@@ -161,7 +161,7 @@ class ManifestReader:
     def leaves(
         self, root: Manifest, rows: Iterable[int] | None = None, parts: Iterable[str] = frozenset({"entries"})
     ) -> Iterator[Manifest]:
-        """The manifests of a root in order, a few of them read ahead in threads (small local ones are read in turn).
+        """The manifests of a root in order, some of them read ahead in threads (small local ones are read in turn).
 
         Closing the generator cancels what has not begun.
 
@@ -180,21 +180,38 @@ class ManifestReader:
         if len(order) < 2 or self._at_hand(root, order):
             yield from (self.leaf(root, o, wanted) for o in order)
             return
-        workers = min(4, max(2, os.cpu_count() or 2))
-        pool = ThreadPoolExecutor(workers, thread_name_prefix="iceexplore-manifests")
-        ahead: deque[Future[Manifest]] = deque()
+        with progress(len(order), "manifests") as step:
+            for leaf in self.leaves_of(((root, row) for row in order), wanted):
+                yield leaf
+                step()
+
+    def leaves_of(
+        self, places: Iterable[tuple[Manifest, int]], parts: Iterable[str] = frozenset({"entries"})
+    ) -> Generator[Manifest, None, None]:
+        """The manifests in rows of several roots, in the order of the places, some of them read ahead in threads.
+
+        Closing the generator cancels what has not begun.
+
+        Parameters
+        ----------
+        places
+            Roots, each with one of its rows; gone through as far as manifests are read ahead.
+        """
+        wanted = frozenset(parts)
+
+        def read(place: tuple[Manifest, int]) -> Manifest:
+            return self._leaf(*place, wanted)
+
+        def weigh(place: tuple[Manifest, int]) -> int:
+            root, row = place
+            return _DECODED * max(0, root.entries["file_size_in_bytes"][row].as_py() or 0)
+
+        found = in_order(read, places, width=self.storage.readers, weigh=weigh, name="iceexplore-manifests")
         try:
-            with progress(len(order), "manifests") as step:
-                for row in order:
-                    ahead.append(pool.submit(self._leaf, root, row, wanted))
-                    if len(ahead) > workers:  # memory holds so many, and the one handed out
-                        yield self._noted(ahead.popleft().result())
-                        step()
-                while ahead:
-                    yield self._noted(ahead.popleft().result())
-                    step()
+            for leaf in found:
+                yield self._noted(leaf)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            found.close()
 
     def _at_hand(self, root: Manifest, order: list[int]) -> bool:
         """Whether all of these manifests together are read sooner than threads start."""

@@ -7,6 +7,8 @@ stored) and "stats" (the six maps). Each is kept in the cache by itself; what se
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +63,9 @@ class Part:
         return int(self.table.nbytes) + 4096 + len(self.head.header.schema)
 
 
+#: Many files may be fetched at once, since that is waiting; decoding takes memory and the processor's time.
+_DECODING = threading.BoundedSemaphore(min(4, max(2, os.cpu_count() or 2)))
+
 #: Gives a part of one file by its name.
 Loader = Callable[[str], Part]
 
@@ -113,6 +118,10 @@ class Source:
         data = self.storage.read(self.location, kind=self.kind)
         if len(data) < BULK_BYTES:
             names = set(PARTS)  # a small file's parts cost no more together than one of them
+        with _DECODING:
+            return self._all_of(data, names, least)
+
+    def _all_of(self, data: bytes, names: set[str], least: str) -> dict[str, Part]:
         try:
             together = self._decoded(data, names)
         except IceexploreError:

@@ -240,7 +240,7 @@ def _present_deletes(
         return None
 
     files = sorted({name for name in names if name is not None})  # an inline vector has none, a Puffin file several
-    with ThreadPoolExecutor(_THREADS, "iceexplore-deletes") as pool:
+    with ThreadPoolExecutor(max(_THREADS, state.storage.readers), "iceexplore-deletes") as pool:
         faults = {name: e for name, e in zip(files, pool.map(fault, files), strict=True) if e is not None}
     lost += faults.items()
     gone = {i for i, name in enumerate(names) if name in faults}
@@ -350,7 +350,7 @@ class _Sorting:
         if is_local(self._state.storage.resolve(self._state.metadata_location)):
             # What takes time is to decode it: threads would be no quicker, and hold more, each for itself.
             return {row: bits(row) for row in chosen}
-        with ThreadPoolExecutor(_THREADS, "iceexplore-deletes") as pool:
+        with ThreadPoolExecutor(max(_THREADS, self._state.storage.readers), "iceexplore-deletes") as pool:
             return dict(zip(chosen, pool.map(bits, chosen), strict=True))
 
     def add(

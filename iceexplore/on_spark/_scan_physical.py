@@ -82,7 +82,8 @@ def footers_of(
             return e
 
     out: list[Footer | IceexploreError] = []
-    with ThreadPoolExecutor(_THREADS, "iceexplore-footer") as pool, progress(len(locations), "footers") as step:
+    width = max(_THREADS, state.storage.readers)
+    with ThreadPoolExecutor(width, "iceexplore-footer") as pool, progress(len(locations), "footers") as step:
         for found in pool.map(one, locations):
             out.append(found)
             step()

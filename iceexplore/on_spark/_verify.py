@@ -282,7 +282,7 @@ def verify_here(state: TableState, *, level: Level = "footers") -> pa.Table:
     slices = slices_of(state, level)
     found = []
     with (
-        ThreadPoolExecutor(_THREADS, thread_name_prefix="iceexplore-verify") as pool,
+        ThreadPoolExecutor(max(_THREADS, state.storage.readers), thread_name_prefix="iceexplore-verify") as pool,
         progress(len(slices), "slices of manifests") as step,
     ):
         for table in pool.map(lambda piece: check_slice(state, piece, level), slices):

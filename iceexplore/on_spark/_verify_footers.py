@@ -23,6 +23,7 @@ from iceexplore.metadata import name_mapping
 from iceexplore.on_spark._findings import Checked, Place
 from iceexplore.on_spark._verify_types import check_types
 from iceexplore.reading import is_made_up
+from iceexplore.storage import RangeFile
 
 __all__ = ["Footer", "check_columns", "check_footer", "quiet"]
 
@@ -63,23 +64,25 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
     """Open a file and hold what it is against its entry; None where it cannot be opened, which is a finding then."""
     location = place.location
     try:
-        size = state.storage.stat(location).size
+        # The store is asked for the size: the one that the entry states is to be held against it.
+        opened = state.storage.open(location, kind="data-footer")
     except IceexploreError as error:
         out.fail(place, error)
         if is_made_up(location):
             out.rows[-1]["text"] = "The file is made up by a simulation (append(files=...)): nothing stands there."
         return None
-    said = entry["file_size_in_bytes"]
+    size, said = opened.size, entry["file_size_in_bytes"]
     try:
-        found = _read(state, location)
+        with opened:
+            found = _read(state, location, opened)
     except IceexploreError as error:
-        if size is not None and said is not None and size < said:
+        if said is not None and size < said:
             text = f"The file has {size:,} bytes, its entry says {said:,}; it cannot be opened: {error}"
             out.say(place, "file-truncated", text, field="file_size_in_bytes", found=size, expected=said)
         else:
             out.fail(place, error)
         return None
-    if size is not None and said is not None and size != said:
+    if said is not None and size != said:
         text = "The file has another size than its entry says: readers that trust it look for the footer elsewhere."
         out.say(place, "count-mismatch", text, field="file_size_in_bytes", found=size, expected=said)
     named = entry["file_format"]
@@ -95,26 +98,25 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
     return found
 
 
-def _read(state: TableState, location: str) -> Footer:
-    with state.storage.open(location, kind="data-footer") as opened:
-        head = opened.read(HEAD_BYTES)
-        if not head:
-            raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
-        found = sniff(head)
-        if found == "avro":
-            opened.seek(0)
-            data = opened.read()
-            header = read_header(data, location)
-            index = index_blocks(data, header, location)
-            if index.faults:
-                raise index.faults[0]
-            return Footer("avro", index.rows, None, frozenset(_avro_ids(header.schema)), bool(header.schema))
+def _read(state: TableState, location: str, opened: RangeFile) -> Footer:
+    head = opened.read(HEAD_BYTES)
+    if not head:
+        raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
+    found = sniff(head)
+    if found == "avro":
+        opened.seek(0)
+        data = opened.read()
+        header = read_header(data, location)
+        index = index_blocks(data, header, location)
+        if index.faults:
+            raise index.faults[0]
+        return Footer("avro", index.rows, None, frozenset(_avro_ids(header.schema)), bool(header.schema))
     if found == "orc":
-        orc = read_orc_footer(state.storage, location)
+        orc = read_orc_footer(state.storage, location, file=opened)
         ids = frozenset(c.field_id for c in orc.columns if c.field_id is not None)
         return Footer("orc", orc.rows, None, ids, bool(orc.columns))
     if found in ("parquet", "parquet-encrypted"):
-        parquet = read_parquet_row_groups(state.storage, location, lambda _leaves: ())
+        parquet = read_parquet_row_groups(state.storage, location, lambda _leaves: (), file=opened)
         ids = frozenset(i for leaf in parquet.leaves for i in leaf.ids if i is not None)
         offsets = frozenset(g.offset for g in parquet.groups if g.offset is not None)
         known = len(offsets) == len(parquet.groups)

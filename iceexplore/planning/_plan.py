@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ def plan_scan(
     row_groups: bool = False,
     bloom: bool = False,
     split_size: int | None = None,
+    root_rows: Collection[int] | None = None,
 ) -> ScanPlan:
     """Plan a scan (spec, "Scan Planning"): which data files are read, with which deletes, and what is left to filter.
 
@@ -66,6 +67,8 @@ def plan_scan(
         Ask the Bloom filters of these row groups, too.
     split_size
         Bytes a split should have; by default the table's ``read.split.target-size``, or 128 MiB.
+    root_rows
+        Plan the files of these manifests of data files alone (rows of the root); by default of all.
 
     Raises
     ------
@@ -87,6 +90,8 @@ def plan_scan(
         if appends is not None:
             state = state.showing(appends.last, state.schema, ref=None, travel=state.travel)
     scans = _scans(state, wanted, appends)
+    if root_rows is not None:
+        scans = [scan.only(root_rows) for scan in scans]
     places = _delete_rows(state, scans[0], wanted, scans[0].kept) if appends is None and scans else []
     columns_wanted = [*wanted.field_ids, *_equality_columns(state, places)]
     picked = [_picked(state, scan, i, wanted, columns_wanted) for i, scan in enumerate(scans)]

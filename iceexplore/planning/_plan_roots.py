@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +59,11 @@ class RootScan:
     def pruned(self) -> npt.NDArray[np.int64]:
         """The rows whose manifests are not read."""
         return self.rows[~(self.filled & self.may)]
+
+    def only(self, rows: Collection[int]) -> RootScan:
+        """Of these manifests of data files alone."""
+        mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
+        return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
     def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
         """The manifests of deletes that may hold one for the files of some manifests of data files.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from iceexplore.planning._expression import Expression, Predicate, predicates
 from iceexplore.planning._file_columns import leaf_of, struct_path
 from iceexplore.planning._group_judge import Column, Judged, judge_groups, lacking_column, stored_column
 from iceexplore.planning._tasks import FileTasks
-from iceexplore.storage import progress
+from iceexplore.storage import in_order, progress
 
 __all__ = ["ROW_GROUP_SCHEMA", "row_groups_of"]
 
@@ -38,7 +37,7 @@ ROW_GROUP_SCHEMA = pa.schema(
         pa.field("why", pa.string()),
     ]
 )
-_WORKERS = 8
+_LEAST = 8
 
 
 class _File(NamedTuple):
@@ -83,14 +82,14 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
     def one(file: _File) -> pa.Table:
         return _table(file, *_judged(state, file, bloom))
 
-    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="iceexplore-footers") as pool:
-        try:
-            with progress(len(files), "footers") as step:
-                for table in pool.map(one, files):
-                    found.append(table)
-                    step()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    made = in_order(one, files, width=max(_LEAST, state.storage.readers), name="iceexplore-footers")
+    try:
+        with progress(len(files), "footers") as step:
+            for table in made:
+                found.append(table)
+                step()
+    finally:
+        made.close()
     return pa.concat_tables([ROW_GROUP_SCHEMA.empty_table(), *found]).combine_chunks()
 
 
@@ -133,7 +132,7 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
         return sorted({at for at in places.values() if at >= 0})
 
     try:
-        groups = read_parquet_row_groups(state.storage, file.location, choose)
+        groups = read_parquet_row_groups(state.storage, file.location, choose, size=file.size)
     except IceexploreError as error:
         state.problems.add_error(error, file.location)
         return None, f"the footer cannot be read: {error}"

@@ -88,6 +88,10 @@ class ScanPlan:
 
         return tasks_table(self)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """`tasks` for whatever takes Arrow's C stream: ``polars.DataFrame(t.plan(...))``."""
+        return self.tasks_arrow.__arrow_c_stream__(requested_schema)
+
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """A row per data file that is read.

@@ -36,7 +36,7 @@ from iceexplore.reading._outside import outside_error
 from iceexplore.reading._row_places import RowPlace, RowPlaces
 from iceexplore.reading._row_story import RowStory
 from iceexplore.reading._rows import find_rows
-from iceexplore.reading._scan import head, to_arrow
+from iceexplore.reading._scan import head, row_stream, to_arrow
 from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of, read_tasks
 
 __all__ = [
@@ -94,6 +94,7 @@ __all__ = [
     "read_data_file",
     "read_tasks",
     "read_vector",
+    "row_stream",
     "to_arrow",
     "vector_positions",
     "with_ancestors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,16 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from iceexplore.errors import IceexploreError
-from iceexplore.graph import TableState
-from iceexplore.manifests import bool_array
+from iceexplore.graph import TableState, live_manifests
+from iceexplore.manifests import bool_array, whole
 from iceexplore.planning import ALWAYS, FileTasks
-from iceexplore.reading._scan import checked_on_error, file_rows, planned
+from iceexplore.reading._scan import DATA_MANIFESTS, LISTS, checked_on_error, file_rows, planned
 from iceexplore.reading._tasks import NO_DATA, TaskReader
+from iceexplore.storage import in_order, is_local
 
 __all__ = ["RowCount", "count_rows"]
 
+_TOTALS = ("total-records", "total-data-files", "total-delete-files")
 Mask = npt.NDArray[np.bool_]
 
 
@@ -33,23 +36,29 @@ class RowCount(int):
         Those of which position delete files or vectors were read, no data.
     read
         Those that were read: columns of the filter and of equality deletes, no more.
+    by_list
+        Whether the manifest list alone told, and no manifest was read.
     """
 
     files: int
     from_metadata: int
     from_deletes: int
     read: int
+    by_list: bool
 
     @classmethod
-    def of(cls, rows: int, *, from_metadata: int, from_deletes: int, read: int) -> RowCount:
+    def of(cls, rows: int, *, from_metadata: int, from_deletes: int, read: int, by_list: bool = False) -> RowCount:
         """A count with its parts."""
         made = cls(rows)
         made.from_metadata, made.from_deletes, made.read = from_metadata, from_deletes, read
+        made.by_list = by_list
         made.files = from_metadata + from_deletes + read
         return made
 
     def explain(self) -> str:
         """A sentence."""
+        if self.by_list:
+            return f"{int(self):,} rows in {self.files:,} data files: counted by the manifest list alone"
         return (
             f"{int(self):,} rows in {self.files:,} data files: {self.from_metadata:,} counted by manifests alone, "
             f"{self.from_deletes:,} by position deletes too, {self.read:,} read"
@@ -59,6 +68,9 @@ class RowCount(int):
 def count_rows(state: TableState, where: Any = None, *, partition: Any = None, on_error: str = "raise") -> RowCount:
     """How many rows match; see `iceexplore.Table.count`."""
     skip = checked_on_error(on_error)
+    listed = None if where is not None or partition is not None else _by_list(state)
+    if listed is not None:
+        return listed
     tasks = planned(state, where, partition, skip)
     reader = TaskReader(state, tasks, [])
     entries = tasks.files.entries
@@ -84,15 +96,50 @@ def count_rows(state: TableState, where: Any = None, *, partition: Any = None, o
     total = int(counts[plain].sum() - gone[plain].sum())
     through = exact & ~plain
     read = (is_data & ~exact).tolist()
-    for row in np.flatnonzero(through).tolist():
-        try:
-            total += int(counts[row]) - _deleted(reader, row, int(counts[row]))
-        except IceexploreError:
+    asked = np.flatnonzero(through).tolist()
+    for row, deleted in zip(asked, _all_deleted(reader, asked, counts), strict=True):
+        if deleted is None:
             read[row] = True  # told again, as reading the file tells it
             through[row] = False
+        else:
+            total += int(counts[row]) - deleted
     rows = np.flatnonzero(np.array(read, dtype=bool)).tolist()
     total += sum(part.table.num_rows for _, part in file_rows(reader, rows, parallel=True, on_error=skip))
     return RowCount.of(total, from_metadata=int(plain.sum()), from_deletes=int(through.sum()), read=len(rows))
+
+
+def _by_list(state: TableState) -> RowCount | None:
+    """The rows that the manifest list of a far table counts; None where manifests have to be read for them.
+
+    They have to where deletes may apply, where counts are missing, and where the list contradicts itself or the
+    snapshot's summary: then the entries tell. On a local disk reading them costs next to nothing, and what is wrong
+    with them is said; so it is where faults are to raise.
+    """
+    if is_local(state.storage.folder) or state.problems.strict:
+        return None
+    root = state.root()
+    if root is None or state.snapshot is None or root.dialect not in LISTS or root.problems:
+        return None
+    if len(live_manifests(root, DATA_MANIFESTS)) != len(root):
+        return None
+    totals = [_number(state.snapshot.summary, name) for name in _TOTALS]
+    if totals[2] != 0:
+        return None
+    sums = []
+    for what in ("rows", "files"):
+        stats = root.entries["manifest_stats"]
+        counts = [whole(pc.struct_field(stats, f"{kind}_{what}_count")) for kind in ("added", "existing")]
+        if any(c.null_count or (len(c) and pc.min(c).as_py() < 0) for c in counts):
+            return None
+        sums.append(sum(int(pc.sum(c).as_py() or 0) for c in counts))
+    if sums != totals[:2]:
+        return None
+    return RowCount.of(sums[0], from_metadata=sums[1], from_deletes=0, read=0, by_list=True)
+
+
+def _number(summary: Mapping[str, str] | None, name: str) -> int | None:
+    text = (summary or {}).get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def _unfiltered(tasks: FileTasks) -> Mask:
@@ -100,6 +147,21 @@ def _unfiltered(tasks: FileTasks) -> Mask:
     nothing = np.array([r == ALWAYS for r in tasks.residuals], dtype=bool)
     unasked: Mask = bool_array(tasks.whole) | nothing[np.asarray(tasks.residual)]
     return unasked
+
+
+def _all_deleted(reader: TaskReader, rows: list[int], counts: npt.NDArray[np.int64]) -> Iterator[int | None]:
+    """How many rows of each file are deleted by position, None where that cannot be read; far files at once."""
+
+    def one(row: int) -> int | None:
+        try:
+            return _deleted(reader, row, int(counts[row]))
+        except IceexploreError:
+            return None
+
+    storage = reader.state.storage
+    if len(rows) < 2 or is_local(storage.folder):
+        return map(one, rows)
+    return in_order(one, rows, width=storage.readers, name="iceexplore-deletes")
 
 
 def _deleted(reader: TaskReader, row: int, rows: int) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, problem
-from iceexplore.formats import FIELD_ID, HEAD_BYTES, MAX_TABLE_BYTES, field_id, foreign, read_rows, sniff
+from iceexplore.formats import FIELD_ID, MAX_TABLE_BYTES, field_id, foreign, read_rows, sniff_file
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, StructType
@@ -101,10 +101,8 @@ def _batches(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     location = entry["location"]
     try:
-        with state.storage.open(location, kind=kind) as opened:
-            found = sniff(opened.read(HEAD_BYTES))
-            opened.seek(0)
-            if found == "parquet":
+        with state.storage.open(location, kind=kind, size=entry["file_size_in_bytes"]) as opened:
+            if sniff_file(opened) == "parquet":
                 sparing = batch_rows is not None and batch_rows < BATCH_ROWS
                 rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds, sparing=sparing, checksums=checksums)
                 _check_count(state, entry, rows.rows)
@@ -112,6 +110,8 @@ def _batches(
                 leaves = rows.leaves(plain, made.fields)
                 yield from rows.batches(leaves, row_groups, batch_rows, entry["record_count"])
                 return
+            said = entry["file_format"]
+            table = read_rows(state.storage, location, kind=kind, limit=MAX_TABLE_BYTES, said=said, file=opened)
     except FileMissingError:
         if is_made_up(location):
             raise UnsupportedError(
@@ -119,7 +119,6 @@ def _batches(
                 "data that can be read"
             ) from None
         raise
-    table = read_rows(state.storage, location, kind=kind, limit=MAX_TABLE_BYTES, said=entry["file_format"])
     _check_count(state, entry, table.num_rows)
     start = 0
     for batch in table.to_batches(max_chunksize=batch_rows):

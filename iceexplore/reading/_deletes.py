@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from iceexplore.errors import FormatError, problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, decode_manifest_dv
 from iceexplore.planning import MatchedDeletes, live_places
-from iceexplore.storage import CACHE, canonical, path_only
+from iceexplore.storage import CACHE, canonical, in_order, is_local, path_only
 
 __all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_index", "read_vector", "vector_positions"]
 
@@ -59,7 +59,9 @@ class PositionIndex:
         return out
 
 
-def position_index(state: TableState, location: str, file_format: str | None = None) -> PositionIndex:
+def position_index(
+    state: TableState, location: str, file_format: str | None = None, size: int | None = None
+) -> PositionIndex:
     """Read a position delete file, once: it is kept in the cache.
 
     Raises
@@ -69,11 +71,11 @@ def position_index(state: TableState, location: str, file_format: str | None = N
     """
     storage = state.storage
     key = (storage.key(location), location, storage.fingerprint(location), "position-deletes")
-    return CACHE.get_or_load(key, lambda: _load(state, location, file_format), lambda index: index.nbytes)
+    return CACHE.get_or_load(key, lambda: _load(state, location, file_format, size), lambda index: index.nbytes)
 
 
-def _load(state: TableState, location: str, file_format: str | None) -> PositionIndex:
-    table = read_position_deletes(state.storage, location, file_format, encoded=True)
+def _load(state: TableState, location: str, file_format: str | None, size: int | None) -> PositionIndex:
+    table = read_position_deletes(state.storage, location, file_format, encoded=True, size=size)
     encoded = table["file_path"].unify_dictionaries().combine_chunks()
     distinct = encoded.dictionary.dictionary_encode()  # a file's own dictionary may say a path twice
     positions = table["pos"].to_numpy()
@@ -188,16 +190,28 @@ class PositionDeletes:
             vector = self._matched.vector[row].as_py()
             return [(vector, vector_positions(bitmap, file["record_count"]))]
         out = []
-        for number in self._matched.positions[row].as_py() or ():
-            entry = self._entry(number)
-            index = position_index(self._state, entry["location"], entry["file_format"])
+        numbers = self._matched.positions[row].as_py() or ()
+        entries = [self._entry(number) for number in numbers]
+        for number, entry, index in zip(numbers, entries, self._indexes(entries), strict=True):
             found = self._find(index, file["location"], entry["location"])
             if len(found):
                 out.append((number, found))
         return out
 
+    def _indexes(self, entries: list[dict[str, Any]]) -> Iterator[PositionIndex]:
+        """What position delete files hold, in their order; several far ones are read at once."""
+
+        def read(entry: dict[str, Any]) -> PositionIndex:
+            size = entry["file_size_in_bytes"]
+            return position_index(self._state, entry["location"], entry["file_format"], size)
+
+        storage = self._state.storage
+        if len(entries) < 2 or is_local(storage.folder):
+            return map(read, entries)
+        return in_order(read, entries, width=min(len(entries), storage.readers), name="iceexplore-deletes")
+
     def _entry(self, number: int) -> dict[str, Any]:
-        columns = ["location", "file_format", "referenced_file", "deletion_vector"]
+        columns = ["location", "file_format", "file_size_in_bytes", "referenced_file", "deletion_vector"]
         row: dict[str, Any] = self._matched.deletes.entries.slice(number, 1).select(columns).to_pylist()[0]
         return row
 

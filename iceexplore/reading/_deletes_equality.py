@@ -6,7 +6,7 @@ Values are equal as in Java's ``StructLikeSet``: null is null, every NaN is NaN,
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from iceexplore.planning import MatchedDeletes
 from iceexplore.reading._columns import with_ancestors
 from iceexplore.reading._columns_convert import arrow_field
 from iceexplore.reading._data_file import read_data_file
-from iceexplore.storage import CACHE
+from iceexplore.storage import CACHE, in_order, is_local
 
 __all__ = ["EqualityDeletes", "column_of", "columns_of", "equality_fields", "equality_mask"]
 
@@ -240,7 +240,7 @@ class EqualityDeletes:
     ) -> list[tuple[tuple[int, ...], _Keys]]:
         kept = self._sets.get(numbers)
         if kept is None:
-            by_ids: dict[tuple[int, ...], list[pa.Table]] = {}
+            asked: list[tuple[int, tuple[int, ...]]] = []
             for n in numbers:
                 entry = self._entry(n)
                 ids = tuple(sorted(set(entry["equality_ids"] or ())))
@@ -248,7 +248,10 @@ class EqualityDeletes:
                     raise FormatError(
                         "an equality delete without columns to go by", location=entry["location"], field="equality_ids"
                     )
-                by_ids.setdefault(ids, []).append(self.values(n, ids, paths))
+                asked.append((n, ids))
+            by_ids: dict[tuple[int, ...], list[pa.Table]] = {}
+            for (_, ids), table in zip(asked, self._read(asked, paths), strict=True):
+                by_ids.setdefault(ids, []).append(table)
             kept = []
             for ids, tables in by_ids.items():
                 both = pa.concat_tables(tables)
@@ -258,6 +261,19 @@ class EqualityDeletes:
             while len(self._sets) > _KEPT:
                 self._sets.popitem(last=False)
         return kept
+
+    def _read(
+        self, asked: list[tuple[int, tuple[int, ...]]], paths: Mapping[int, tuple[NestedField, ...]]
+    ) -> Iterator[pa.Table]:
+        """The keys of some deletes in their order; several far files are read at once."""
+
+        def read(one: tuple[int, tuple[int, ...]]) -> pa.Table:
+            return self.values(*one, paths)
+
+        storage = self._state.storage
+        if len(asked) < 2 or is_local(storage.folder):
+            return map(read, asked)
+        return in_order(read, asked, width=min(len(asked), storage.readers), name="iceexplore-deletes")
 
     def _entry(self, number: int) -> dict[str, Any]:
         row: dict[str, Any] = self._matched.deletes.entries.slice(number, 1).to_pylist()[0]

@@ -14,6 +14,7 @@ from iceexplore.errors import FormatError
 from iceexplore.formats import FIELD_ID, field_id, foreign
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.reading._columns_ids import children_of
+from iceexplore.storage import RangeFile
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]
 
@@ -43,7 +44,13 @@ class ParquetRows:
     """
 
     def __init__(
-        self, file: BinaryIO, location: str, *, nanoseconds: bool, sparing: bool = False, checksums: bool = False
+        self,
+        file: RangeFile | BinaryIO,
+        location: str,
+        *,
+        nanoseconds: bool,
+        sparing: bool = False,
+        checksums: bool = False,
     ) -> None:
         import pyarrow.parquet as pq
 
@@ -140,6 +147,8 @@ class ParquetRows:
         reader = self._reader
         if self._sparing and self._fetched(groups, leaves) > _SPARED_BYTES:
             reader, threads = self._in_pieces, False
+        elif isinstance(self._file, RangeFile) and self._file.far:
+            self._file.prefetch(self._ranges(groups, leaves))
         at = start
         found: Any = reader.iter_batches(most, row_groups=groups, columns=leaves, use_threads=threads)
         for batch in found:
@@ -163,6 +172,18 @@ class ParquetRows:
             buffer_size=_PIECE_BYTES,
             pre_buffer=False,
         )
+
+    def _ranges(self, groups: list[int], leaves: list[str] | None) -> list[tuple[int, int]]:
+        """Where these columns of some row groups are: begin and length. (Arrow would fetch each with a request.)"""
+        ranges = []
+        for group in groups:
+            about = self._reader.metadata.row_group(group)
+            for i in (i for i, path in enumerate(self._paths) if leaves is None or path in leaves):
+                chunk = about.column(i)
+                places = [chunk.dictionary_page_offset, chunk.data_page_offset]
+                begin = min((int(p) for p in places if p is not None and p > 0), default=0)
+                ranges.append((begin, int(chunk.total_compressed_size)))
+        return ranges
 
     def _fetched(self, groups: list[int], leaves: list[str] | None) -> int:
         """Bytes of these columns in some row groups."""

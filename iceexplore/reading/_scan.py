@@ -6,11 +6,12 @@ import os
 import sys
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from iceexplore.errors import (
@@ -23,24 +24,44 @@ from iceexplore.errors import (
     whole_number,
 )
 from iceexplore.formats import MAX_TABLE_BYTES
-from iceexplore.graph import TableState, to_frame
+from iceexplore.graph import TableState, live_manifests, to_frame
+from iceexplore.manifests import ContentType
 from iceexplore.planning import FileTasks, plan_scan
 from iceexplore.reading._outside import outside_error
 from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
-from iceexplore.storage import progress
+from iceexplore.storage import is_local, progress
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OnError", "checked_on_error", "file_rows", "head", "planned", "to_arrow"]
+__all__ = [
+    "DATA_MANIFESTS",
+    "LISTS",
+    "OnError",
+    "checked_on_error",
+    "file_rows",
+    "head",
+    "planned",
+    "row_stream",
+    "some_manifests",
+    "to_arrow",
+]
 
 OnError = Literal["raise", "skip"]
 
 #: Files up to this many bytes are read in threads, as wholes; larger ones one by one, in batches.
 _SMALL_BYTES = 32 << 20
 _SMALL_ROWS = 1 << 20
+#: Files that are read ahead have so many bytes together, but for a few that are always.
+_AHEAD_BYTES = 128 << 20
+_ALWAYS_AHEAD = 4
 #: Parts of the result that have fewer rows are put together until they have so many: all at once would be there twice.
 _PART_ROWS = 1 << 16
+#: Roots whose rows are manifests of data files or of deletes, and nothing else.
+LISTS = frozenset({"v1", "v2", "v3"})
+DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
+_DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
+_ROW_COUNTS = ("added_rows_count", "existing_rows_count")
 _ADVICE = "on_error='skip' leaves out what cannot be read"
 
 
@@ -59,8 +80,15 @@ def checked_on_error(on_error: str) -> OnError:
     raise OptionError(f"on_error={on_error!r}: 'raise' or 'skip'")
 
 
-def planned(state: TableState, where: Any, partition: Any, on_error: OnError) -> FileTasks:
+def planned(
+    state: TableState, where: Any, partition: Any, on_error: OnError, root_rows: Collection[int] | None = None
+) -> FileTasks:
     """The tasks of a scan.
+
+    Parameters
+    ----------
+    root_rows
+        Only of these manifests of the root.
 
     Raises
     ------
@@ -68,7 +96,7 @@ def planned(state: TableState, where: Any, partition: Any, on_error: OnError) ->
         Manifests cannot be read, so that rows would be missing, or deleted ones come back. With ``"skip"`` that is a
         warning. Counts that contradict each other are a warning always (with a strict table, an error).
     """
-    plan = plan_scan(state, where, partition=partition)
+    plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         refused = [p.text for p in state.problems if p.code == "outside-roots"]  # says what to pass as allow=
@@ -93,29 +121,101 @@ def to_arrow(
     max_bytes = whole_number("max_bytes", max_bytes)
     skip = checked_on_error(on_error)
     outputs = outputs_of(state, columns)
-    tasks = planned(state, where, partition, skip)
-    reader = TaskReader(state, tasks, outputs)
-    found: list[pa.Table] = [reader.schema.empty_table()]
+    found: list[pa.Table] = []
     rows = size = 0
-    order = range(len(tasks)) if limit != 0 else range(0)
-    parts = file_rows(reader, order, parallel=limit is None, on_error=skip, batch_rows=few_rows(limit))
-    for _, part in parts:
-        table = part.table if limit is None else part.table.slice(0, limit - rows)
-        rows += table.num_rows
-        size += table.nbytes
-        if size > max_bytes:
-            raise UnsupportedError(
-                f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
-                "(columns=, filter, limit=), or allow more (max_bytes=)"
-            )
-        if table.num_rows:
-            found.append(table)
+    for manifests in some_manifests(state, limit, filtered=where is not None or partition is not None):
+        tasks = planned(state, where, partition, skip, manifests)
+        reader = TaskReader(state, tasks, outputs)
+        if not found:
+            found.append(reader.schema.empty_table())
+        for order, parallel in _orders(reader, limit, rows):
+            parts = file_rows(reader, order, parallel=parallel, on_error=skip, batch_rows=few_rows(limit))
+            for _, part in parts:
+                table = part.table if limit is None else part.table.slice(0, limit - rows)
+                rows += table.num_rows
+                size += table.nbytes
+                if size > max_bytes:
+                    raise UnsupportedError(
+                        f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
+                        "(columns=, filter, limit=), or allow more (max_bytes=)"
+                    )
+                if table.num_rows:
+                    found.append(table)
+                if rows == limit:
+                    parts.close()
+                    break
+            if rows == limit:
+                break
         if rows == limit:
-            parts.close()
             break
     if not outputs:
         return pa.table({"": pa.nulls(rows)}).select([])
     return _joined(found)
+
+
+def row_stream(state: TableState) -> pa.RecordBatchReader:
+    """The rows of a table in batches that are read as they are taken; errors are as those of `to_arrow`.
+
+    What cannot be planned raises now; a file that cannot be read raises when its rows are taken, as an error of Arrow's
+    or of who takes them, which quotes ours.
+    """
+    tasks = planned(state, None, None, "raise")
+    reader = TaskReader(state, tasks, outputs_of(state, None))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for _, part in file_rows(reader, range(len(tasks)), parallel=True):
+            yield from part.table.to_batches()
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def _orders(reader: TaskReader, limit: int | None, have: int) -> Iterator[tuple[range, bool]]:
+    """The tasks to read one after the other, and whether ahead in threads.
+
+    Where some rows are wanted, the first files that have as many by their entries are read ahead if they are far; more
+    follow one by one, if deletes or a filter leave too few.
+    """
+    total = len(reader.tasks)
+    if limit is None:
+        yield range(total), True
+        return
+    if limit == have:
+        return
+    first = 0
+    if not is_local(reader.state.storage.folder):
+        counts = reader.tasks.files.entries["record_count"].fill_null(0).to_numpy()
+        first = int(np.searchsorted(np.cumsum(np.maximum(counts, 0)), limit - have)) + 1
+    if 1 < first <= total:
+        yield range(first), True
+        yield range(first, total), False
+    else:
+        yield range(total), False
+
+
+def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> Iterator[list[int] | None]:
+    """The manifests to plan one after the other until there are enough rows; None: all of them at once.
+
+    Where deletes may apply, all are planned together: which ones do takes every manifest of deletes.
+    """
+    root = None if limit is None else state.root()
+    if root is None or limit is None or root.dialect not in LISTS or live_manifests(root, _DELETE_MANIFESTS):
+        yield None
+        return
+    order = live_manifests(root, DATA_MANIFESTS)
+    if not order:
+        yield None
+        return
+    stats = root.entries["manifest_stats"].to_pylist()
+    rows = [sum((stats[row] or {}).get(name) or 0 for name in _ROW_COUNTS) for row in order]
+    at = 0
+    if not filtered:
+        at = min(len(order), int(np.searchsorted(np.cumsum(rows), limit)) + 1)
+        yield order[:at]
+    width = 1
+    while at < len(order):
+        yield order[at : at + width]
+        at += width
+        width *= 2
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:
@@ -208,9 +308,11 @@ class _Ahead:
             (sizes.fill_null(0).to_numpy() <= _SMALL_BYTES) & (counts.fill_null(0).to_numpy() <= _SMALL_ROWS)
         ).tolist()
         self._left = deque(row for row in rows if small[row])
-        self._width = min(16, 2 * (os.cpu_count() or 1) + 2)
+        self._sizes = sizes.fill_null(0).to_pylist()
+        self._width = max(min(16, 2 * (os.cpu_count() or 1) + 2), reader.state.storage.readers)
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
         self._asked: dict[int, Future[list[FileRows]]] = {}
+        self._bytes = 0
 
     def __enter__(self) -> _Ahead:
         return self
@@ -222,14 +324,21 @@ class _Ahead:
     def parts(self, row: int) -> Iterator[FileRows]:
         """The rows of a task."""
         if self._pool is not None:
-            while self._left and len(self._asked) < 2 * self._width:
+            while self._left and len(self._asked) < 2 * self._width and self._fits(self._left[0]):
                 one = self._left.popleft()
                 self._asked[one] = self._pool.submit(self._whole, one)
+                self._bytes += self._sizes[one]
         future = self._asked.pop(row, None)
+        if future is not None:
+            self._bytes -= self._sizes[row]
         if future is None:
             yield from self._reader.read(row, batch_rows=self._batch_rows)
             return
         yield from future.result()
+
+    def _fits(self, row: int) -> bool:
+        """Whether a file may be read ahead now: a few always, more while they are small."""
+        return len(self._asked) < _ALWAYS_AHEAD or self._bytes + self._sizes[row] <= _AHEAD_BYTES
 
     def _whole(self, row: int) -> list[FileRows]:
         return list(self._reader.read(row))

@@ -12,6 +12,8 @@ from iceexplore.storage._open import open_source
 from iceexplore.storage._opened import Opened, Source
 from iceexplore.storage._overlay import OverlayStorage
 from iceexplore.storage._progress import progress
+from iceexplore.storage._rangefile import RangeFile
+from iceexplore.storage._readers import in_order
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._roots import outside
 from iceexplore.storage._storage import FileInfo, Storage
@@ -32,6 +34,7 @@ __all__ = [
     "MetadataVersion",
     "Opened",
     "OverlayStorage",
+    "RangeFile",
     "Read",
     "ReadLog",
     "Source",
@@ -40,6 +43,7 @@ __all__ = [
     "WriteLog",
     "canonical",
     "check_host",
+    "in_order",
     "is_local",
     "list_versions",
     "member_name",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Backend", "Entry", "LocalBackend"]
+__all__ = ["Backend", "Entry", "Handle", "LocalBackend", "Ranges"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,20 @@ class Entry:
     is_folder: bool = False
 
 
+class Handle(Protocol):
+    """A file that was opened, to be read in several places. Raises what the library beneath raises."""
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes, where opening it has told; None where that would take another request."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most ``length`` bytes from ``offset``, from any thread; fewer where the file ends."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
 class Backend(Protocol):
     """Reads bytes of one kind of storage. Raises what the library beneath raises: `Storage` translates it."""
 
@@ -33,6 +47,9 @@ class Backend(Protocol):
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
         """Bytes from ``offset``: all, or at most ``length``; fewer where the file ends."""
+
+    def open(self, real: str) -> Handle:
+        """A file, to be read in several places with no more requests than these reads take."""
 
     def stat(self, real: str) -> Entry:
         """Size and the like, of a file or a folder."""
@@ -76,6 +93,10 @@ class LocalBackend:
         finally:
             os.close(descriptor)
 
+    def open(self, real: str) -> Handle:
+        """Nothing is kept open: a read costs no request here."""
+        return Ranges(self, real)
+
     def stat(self, real: str) -> Entry:
         """Size, and an etag of modification time and size."""
         with _possible(real):
@@ -102,6 +123,23 @@ class LocalBackend:
                     except FileNotFoundError:
                         continue  # gone since, or a link to nowhere
         return sorted(found, key=lambda e: e.real)
+
+
+class Ranges:
+    """A file of a backend that opens nothing: each read stands for itself."""
+
+    size: int | None = None
+
+    def __init__(self, backend: Backend, real: str) -> None:
+        self._backend = backend
+        self._real = real
+
+    def read(self, offset: int, length: int) -> bytes:
+        """As the backend reads."""
+        return self._backend.read(self._real, offset, length)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 @contextmanager

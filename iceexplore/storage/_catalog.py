@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
@@ -16,12 +17,17 @@ from iceexplore.storage._faults import short_message
 
 __all__ = ["CatalogTable", "from_catalog", "from_table", "is_table", "version_notes"]
 
+#: Properties of a table that say how its files are read.
+_OF_FILE_IO = ("py-io-impl", "client.", "s3.", "gcs.", "adls.", "hdfs.", "oss.", "hf.")
+
 
 @dataclass(frozen=True)
 class CatalogTable:
     """What a catalog says of a table: its name, where its metadata is and through which FileIO, and the warehouse.
 
-    ``table`` is PyIceberg's object; None where PyIceberg cannot parse the metadata and the catalog told the rest.
+    ``table`` is PyIceberg's object; None where PyIceberg cannot parse the metadata and the catalog told the rest, and
+    until `read` where the catalog's row told alone, so that the metadata file is read once. ``unread`` is the catalog
+    then, with the table's identifier.
     """
 
     name: str
@@ -29,6 +35,29 @@ class CatalogTable:
     file_io: Any
     warehouse: str | None
     table: Any | None
+    unread: tuple[Any, tuple[str, ...]] | None = None
+
+    def read(self, document: Mapping[str, Any]) -> CatalogTable:
+        """The same with PyIceberg's object, now that the metadata file was read; as PyIceberg's own loading makes it.
+
+        PyIceberg reads files with the table's properties on top of the catalog's.
+        """
+        if self.unread is None:
+            return self
+        catalog, name = self.unread
+        properties = document.get("properties")
+        file_io = self.file_io
+        if isinstance(properties, Mapping) and any(str(key).startswith(_OF_FILE_IO) for key in properties):
+            file_io = catalog._load_file_io(dict(properties), self.metadata_location)
+        try:
+            from pyiceberg.table import Table
+            from pyiceberg.table.metadata import TableMetadataUtil
+
+            metadata = TableMetadataUtil.parse_obj(dict(document))
+            table = Table(name, metadata, self.metadata_location, file_io, catalog)
+        except Exception:
+            table = None  # what PyIceberg does not know or finds damaged is shown all the same
+        return replace(self, file_io=file_io, table=table, unread=None)
 
     @classmethod
     def of(cls, table: Any) -> CatalogTable:
@@ -71,6 +100,9 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
     shown = key if isinstance(key, str) else ".".join(key)
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
+    unread = _unread(loaded, key, shown)
+    if unread is not None:
+        return unread
     try:
         return CatalogTable.of(loaded.load_table(key))
     except CatalogError:
@@ -97,6 +129,9 @@ def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
     """A PyIceberg Table; with ``fresh`` what its catalog says now (the user's own object is left as it is)."""
     catalog = getattr(table, "catalog", None)
     if fresh and catalog is not None:
+        unread = _unread(catalog, table.name(), ".".join(table.name()))
+        if unread is not None:
+            return unread
         try:
             return CatalogTable.of(catalog.load_table(table.name()))
         except NotImplementedError:
@@ -173,6 +208,22 @@ def _nearest(catalog: Any, key: Any) -> str:
         return ""  # only a hint: the catalog may not list
 
 
+def _unread(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
+    """A table of a SQL catalog by its row: PyIceberg's own loading reads the metadata file, which is read here, too.
+
+    None of other catalogs, of one that loads in its own way, and where there is no such table.
+    """
+    sql = sys.modules.get("pyiceberg.catalog.sql")  # nobody has a SQL catalog without it
+    if sql is None or not isinstance(catalog, sql.SqlCatalog):
+        return None
+    own = ("load_table", "_convert_orm_to_iceberg")
+    if any(getattr(getattr(catalog, n, None), "__func__", None) is not getattr(sql.SqlCatalog, n, None) for n in own):
+        return None
+    found = _without_parsing(catalog, key, shown)
+    name = tuple(key.split(".")) if isinstance(key, str) else tuple(key)
+    return None if found is None else replace(found, unread=(catalog, name))
+
+
 def _without_parsing(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
     try:
         if hasattr(catalog, "engine"):
@@ -194,14 +245,14 @@ def _from_sql(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
     from sqlalchemy.orm import Session
 
     parts = tuple(key.split(".")) if isinstance(key, str) else key
+    wanted = select(IcebergTables).where(
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == ".".join(parts[:-1]),
+        IcebergTables.table_name == parts[-1],
+    )
+    kind = getattr(catalog, "_iceberg_type_filter", lambda: None)()  # newer PyIceberg keeps views in the same place
     with Session(catalog.engine) as session:
-        row = session.scalar(
-            select(IcebergTables).where(
-                IcebergTables.catalog_name == catalog.name,
-                IcebergTables.table_namespace == ".".join(parts[:-1]),
-                IcebergTables.table_name == parts[-1],
-            )
-        )
+        row = session.scalar(wanted if kind is None else wanted.where(kind))
     return None if row is None else row.metadata_location, {}
 
 

@@ -61,7 +61,8 @@ def open_source(
         Locations that may be read besides the table's own, or one (see the module `_storage` for the rule).
     properties
         Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. ``iceexplore.`` ones set limits:
-        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``.
+        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``, and ``parallel-reads``, how
+        many requests to a far store are made at once.
     strict
         Raise the first fault met instead of noting it as a `Problem`.
 
@@ -163,6 +164,9 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
     picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
     try:
         pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, as the catalog says.")
+        first, table = table.file_io, table.read(pick.document)
+        if table.file_io is not first:
+            storage.read_by(FileIOBackend(table.file_io))
     except (FileMissingError, AccessDeniedError, StorageError) as e:
         document = table.document()
         if document is None:

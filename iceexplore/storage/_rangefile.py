@@ -3,59 +3,173 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from iceexplore.errors import FormatError
 
-__all__ = ["open_ranges"]
+__all__ = ["RangeFile", "TAIL_BYTES", "whole_or_tail"]
 
-_BUFFER = 64 * 1024
+#: Read ahead of small reads; also what Arrow reads first of a Parquet file, from its end.
+TAIL_BYTES = 64 * 1024
+#: Far files up to so many bytes are fetched as a whole: a request costs more than what it brings.
+_WHOLE_BYTES = 256 * 1024
+#: Ranges that are closer together than this are fetched as one: as long as a request takes, so much could be sent.
+_HOLE_BYTES = 256 * 1024
+#: What is fetched before it is asked for, at most.
+_AHEAD_BYTES = 64 << 20
+_AT_ONCE = 4
 
 
-def open_ranges(fetch: Callable[[int, int], bytes], size: int, location: str) -> BinaryIO:
-    """A buffered, seekable file of ``size`` bytes; ``fetch(offset, length)`` reads a range of it."""
-    return io.BufferedReader(_Ranges(fetch, size, location), _BUFFER)
+def whole_or_tail(size: int) -> int:
+    """How many bytes from its end are fetched first of a far file: all of a small one, else enough for a footer."""
+    return size if size <= _WHOLE_BYTES else TAIL_BYTES
 
 
-class _Ranges(io.RawIOBase):
-    def __init__(self, fetch: Callable[[int, int], bytes], size: int, location: str) -> None:
+class RangeFile(io.RawIOBase):
+    """A seekable file of ``size`` bytes; ``fetch(offset, length)`` reads a range of it.
+
+    Parameters
+    ----------
+    far
+        Whether each fetch costs a request: small files are then fetched as a whole, and `prefetch` does something.
+    tail
+        The file's last bytes, where they have been fetched already.
+
+    Attributes
+    ----------
+    size
+        Bytes of the file.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[int, int], bytes],
+        size: int,
+        location: str,
+        *,
+        far: bool = False,
+        tail: bytes = b"",
+        close: Callable[[], object] | None = None,
+    ) -> None:
         super().__init__()
         self._fetch = fetch
-        self._size = size
+        self.size = size
+        self.far = far
         self._location = location
         self._at = 0
+        self._kept: list[tuple[int, bytes]] = [(size - len(tail), tail)] if tail else []
+        self._ahead: list[tuple[int, bytes]] = []
+        self._near: tuple[int, bytes] = (0, b"")
+        self._close = close
+
+    def close(self) -> None:
+        """Let go of what was fetched, and of the store's own file."""
+        if not self.closed:
+            self._kept, self._ahead, self._near = [], [], (0, b"")
+            if self._close is not None:
+                self._close()
+        super().close()
 
     def readable(self) -> bool:
+        """Whether it can be read: yes."""
         return True
 
     def seekable(self) -> bool:
+        """Whether it can be sought in: yes."""
         return True
 
     def tell(self) -> int:
+        """The position."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        """Go to a position; beyond the end is no error, before the start is."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         if base + offset < 0:
             raise FormatError(f"byte {base + offset} was to be read", location=self._location)
         self._at = base + offset
         return self._at
 
+    def read(self, size: int | None = -1) -> bytes:
+        """Bytes from the position: as many as asked for, fewer only where the file ends."""
+        return self._take(self.size - self._at if size is None or size < 0 else size)
+
     def readall(self) -> bytes:
-        return self._take(self._size - self._at)
+        """All bytes from the position."""
+        return self._take(self.size - self._at)
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a buffer from the position."""
         view = memoryview(buffer).cast("B")
         data = self._take(len(view))
         view[: len(data)] = data
         return len(data)
 
+    def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Fetch ranges (offset, length) of a far file that will be read next, close ones together, some at once.
+
+        What an earlier call fetched is let go. Ranges are cut to the file; what is too much is left to be read later.
+        """
+        self._ahead = []
+        if not self.far:
+            return
+        joined = [r for r in _joined(ranges, self.size) if self._held(*r) is None]
+        wanted, total = [], 0
+        for offset, length in joined:
+            total += length
+            if total > _AHEAD_BYTES:
+                break
+            wanted.append((offset, length))
+        if len(wanted) > 1:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(wanted)), "iceexplore-ranges") as pool:
+                parts = list(pool.map(lambda r: self._fetch(*r), wanted))
+        else:
+            parts = [self._fetch(*r) for r in wanted]
+        self._ahead = [(offset, data) for (offset, _), data in zip(wanted, parts, strict=True)]
+
     def _take(self, wanted: int) -> bytes:
         # Never more than the file has: pyarrow and others ask by numbers that they found in it.
-        length = min(wanted, self._size - self._at)
+        length = min(wanted, self.size - self._at)
         if length <= 0:
             return b""
-        data = self._fetch(self._at, length)
+        data = self._held(self._at, length)
+        if data is None:
+            data = self._fetched(self._at, length)
         self._at += len(data)
         return data
+
+    def _held(self, offset: int, length: int) -> bytes | None:
+        for begin, data in (self._near, *self._kept, *self._ahead):
+            if begin <= offset and offset + length <= begin + len(data):
+                return data[offset - begin : offset - begin + length]
+        return None
+
+    def _fetched(self, offset: int, length: int) -> bytes:
+        if self.far and self.size <= _WHOLE_BYTES:
+            self._kept = [(0, self._fetch(0, self.size))]
+            return self._kept[0][1][offset : offset + length]
+        if length >= TAIL_BYTES and not (self.far and offset + length == self.size):
+            return self._fetch(offset, length)
+        data = self._fetch(offset, min(max(length, TAIL_BYTES), self.size - offset))
+        if self.far and offset + len(data) == self.size and len(data) <= _WHOLE_BYTES:
+            self._kept.append((offset, data))  # the footer is read again for each part of the work
+        else:
+            self._near = (offset, data)
+        return data[:length]
+
+
+def _joined(ranges: Iterable[tuple[int, int]], size: int) -> Sequence[tuple[int, int]]:
+    """The ranges within the file in order, those that overlap or nearly touch as one."""
+    out: list[tuple[int, int]] = []
+    for offset, length in sorted((max(0, o), n + min(0, o)) for o, n in ranges):
+        end = min(size, offset + length)
+        if end <= offset:
+            continue
+        if out and offset - (out[-1][0] + out[-1][1]) <= _HOLE_BYTES:
+            begin, before = out[-1]
+            out[-1] = (begin, max(before, end - begin))
+        else:
+            out.append((offset, end - offset))
+    return out

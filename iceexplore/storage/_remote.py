@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from iceexplore.errors import MissingDependencyError, StorageError, UnsupportedError
-from iceexplore.storage._backend import Backend, Entry
+from iceexplore.storage._backend import Backend, Entry, Handle, Ranges
 from iceexplore.storage._redirects import guard_session, traced_client
 
 __all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
@@ -76,17 +77,26 @@ def _file_io(place: str, properties: Mapping[str, str]) -> Any:
         raise StorageError(f"{place}: {e}") from e
 
 
+def _one_request(file_system: Any) -> dict[str, int]:
+    """Options with which a whole file is one request: s3fs would ask for its size, to fetch large ones in parts."""
+    if not hasattr(file_system, "max_concurrency"):
+        return {}
+    parameters = inspect.signature(file_system._cat_file).parameters
+    return {"max_concurrency": 1} if "max_concurrency" in parameters else {}
+
+
 class FsspecBackend:
     """An fsspec file system."""
 
     def __init__(self, file_system: Any, identity: str) -> None:
         self._fs = file_system
+        self._whole = _one_request(file_system)
         self.identity = identity
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
         """One ranged request."""
         if length is None:
-            return bytes(self._fs.cat_file(real, start=offset or None))
+            return bytes(self._fs.cat_file(real, start=offset or None, **({} if offset else self._whole)))
         if length == 0:
             return b""
         if length > _CHECK_ABOVE:
@@ -99,6 +109,10 @@ class FsspecBackend:
         if len(data) > length or len(data) == self.stat(real).size:
             return data[offset : offset + length]
         return data
+
+    def open(self, real: str) -> Handle:
+        """Nothing is opened: fsspec's files ask for the size first, and read more than they are asked for."""
+        return Ranges(self, real)
 
     def stat(self, real: str) -> Entry:
         """What ``info`` says."""
@@ -137,11 +151,25 @@ class FileIOBackend:
     def __init__(self, file_io: Any) -> None:
         self._io = file_io
         self._bounded: dict[str, Any] = {}
+        self._systems: dict[tuple[str, str], Any] = {}
         kind = type(file_io)
         self.identity = f"{kind.__module__}.{kind.__qualname__}:{_digest(getattr(file_io, 'properties', {}))}"
 
+    def open(self, real: str) -> Handle:
+        """An open input stream: Arrow's file systems ask for a file's size (HEAD) whenever one is opened."""
+        if self._file_system(real) is not None:
+            return Ranges(self, real)
+        stream = self._input(real).open()
+        if hasattr(stream, "read_at") and hasattr(stream, "size"):
+            return _ArrowFile(stream)
+        stream.close()
+        return Ranges(self, real)
+
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """Through an input stream."""
+        """One ranged request of an fsspec file system; else through an input stream."""
+        file_system = self._file_system(real)
+        if file_system is not None:
+            return FsspecBackend(file_system, self.identity).read(real, offset, length)
         file = self._input(real)
         if length is not None and length > _CHECK_ABOVE:
             length = min(length, max(0, len(file) - offset))
@@ -170,11 +198,21 @@ class FileIOBackend:
             base = path.rstrip("/")
             entries = [_arrow_entry(real.rstrip("/") + info.path.rstrip("/")[len(base) :], info) for info in found]
             return sorted((e for e in entries if not (recursive and e.is_folder)), key=lambda e: e.real)
-        if hasattr(self._io, "get_fs"):
-            scheme, _, rest = real.partition("://")
-            file_system = self._io.get_fs(scheme, rest.partition("/")[0])
+        file_system = self._file_system(real)
+        if file_system is not None:
             return FsspecBackend(file_system, self.identity).list(real, recursive)
         raise UnsupportedError(f"{type(self._io).__name__} cannot list files, so {real} cannot be listed")
+
+    def _file_system(self, real: str) -> Any:
+        """The fsspec file system of PyIceberg's FsspecFileIO; None of another FileIO."""
+        get = getattr(self._io, "get_fs", None)
+        if get is None:
+            return None
+        scheme, _, rest = real.partition("://")
+        # One for all threads: PyIceberg makes one for each, with connections of its own.
+        key = scheme, rest.partition("/")[0]
+        found = self._systems.get(key)
+        return found if found is not None else self._systems.setdefault(key, get(*key))
 
     def _arrow(self, real: str) -> tuple[Any, str]:
         if not (hasattr(self._io, "fs_by_scheme") and hasattr(self._io, "parse_location")):
@@ -192,6 +230,23 @@ class FileIOBackend:
         from pyiceberg.io.pyarrow import PyArrowFile
 
         return PyArrowFile(real, path, file_system)
+
+
+class _ArrowFile:
+    """A file that Arrow has opened."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.size: int | None = int(stream.size())
+
+    def read(self, offset: int, length: int) -> bytes:
+        """A ranged request."""
+        left = max(0, (self.size or 0) - offset)
+        return bytes(self._stream.read_at(min(length, left), offset)) if left else b""
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
 
 
 def _bounded_gcs(file_system: Any) -> Any:

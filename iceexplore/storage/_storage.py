@@ -25,22 +25,24 @@ import hashlib
 import os
 import shutil
 import tempfile
+import threading
 import time
 import urllib.parse
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OutsideRootsError, StorageError
-from iceexplore.storage._backend import Backend, Entry, LocalBackend
+from iceexplore.storage._backend import Backend, Entry, LocalBackend, Ranges
 from iceexplore.storage._faults import short_message, translate
 from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, join, within
 from iceexplore.storage._moved import FolderIndex, Moves
-from iceexplore.storage._rangefile import open_ranges
+from iceexplore.storage._rangefile import RangeFile, whole_or_tail
+from iceexplore.storage._readers import readers_of
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._redirects import origin
 from iceexplore.storage._remote import remote_backend
@@ -50,6 +52,8 @@ __all__ = ["FileInfo", "Storage"]
 
 T = TypeVar("T")
 _COPIED_AT_ONCE = 32 << 20
+#: A stated size above this is not believed (a file of S3 has at most 5 TiB).
+_LARGEST_FILE = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class Storage:
         self.index = FolderIndex(folder) if is_local(folder) else None
         self._moves = moves or Moves()
         self._properties = dict(properties or {})
+        readers_of(folder, self._properties)  # an impossible number is said now
         self._local = LocalBackend()
         self._given = backend
         self._remote: dict[str, Backend] = {}
@@ -114,6 +119,11 @@ class Storage:
         return (
             f"{self._backend(self.folder).identity}:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
         )
+
+    @property
+    def readers(self) -> int:
+        """How many reads may wait for the store at once: few on a local disk, more on a far one, or as asked for."""
+        return readers_of(self.folder, self._properties)
 
     @property
     def is_extracted(self) -> bool:
@@ -146,6 +156,10 @@ class Storage:
             self.index = FolderIndex(folder) if is_local(folder) else None
         self.roots = ()
         self.trust(folder, *self._allow)
+
+    def read_by(self, backend: Backend) -> None:
+        """Read by another backend from now on: the table's own properties say how."""
+        self._given = backend
 
     def resolve(self, location: str) -> str:
         """Where a location really is: a local path, or a URI.
@@ -208,28 +222,80 @@ class Storage:
             )
         return data
 
-    def open(self, location: str, *, kind: str) -> BinaryIO:
-        """A seekable binary file whose reads are ranged requests, each logged. Raises as `read`."""
+    def open(self, location: str, *, kind: str, size: int | None = None) -> RangeFile:
+        """A seekable binary file whose reads are ranged requests, each logged. Raises as `read`.
+
+        Parameters
+        ----------
+        size
+            Bytes of the file as a manifest states them. A far store is not asked for the size then: the first read,
+            of the file's end, shows whether it is true, and only if it is not the store is asked.
+        """
         real = self.resolve(location)
-        size = self._file(location, real).size or 0
-        return open_ranges(lambda offset, length: self._fetch(location, real, kind, offset, length), size, location)
+        if is_local(real):
+            found = self._file(location, real).size or 0
+            return RangeFile(lambda offset, length: self._fetch(location, real, kind, offset, length), found, location)
+        handle = self._ask(location, real, "stat", lambda: self._backend(real).open(real), 0)
+
+        def fetch(offset: int, length: int) -> bytes:
+            return self._ask(location, real, kind, lambda: handle.read(offset, length), offset)
+
+        if handle.size is not None:  # opening has asked for it
+            return RangeFile(fetch, handle.size, location, far=True, close=handle.close)
+        tail = self._tail(fetch, size)
+        if tail is None or size is None:
+            return RangeFile(fetch, self._file(location, real).size or 0, location, far=True, close=handle.close)
+        return RangeFile(fetch, size, location, far=True, tail=tail, close=handle.close)
+
+    @staticmethod
+    def _tail(fetch: Callable[[int, int], bytes], size: int | None) -> bytes | None:
+        """The last bytes of a file if it has this size; None if it has another one.
+
+        One byte more is asked for than should be there, so that a file that goes on is found out.
+        """
+        if size is None or not 0 < size <= _LARGEST_FILE:
+            return None
+        length = whole_or_tail(size)
+        try:
+            data = fetch(size - length, length + 1)
+        except FileMissingError:
+            raise
+        except IceexploreError:
+            return None  # stores refuse a range past the end; other refusals come again with the next question
+        return data if len(data) == length else None
 
     @contextmanager
-    def local_path(self, location: str, *, kind: str) -> Iterator[Path]:
-        """A path on the local disk: the file itself, or a temporary copy that is removed after. Raises as `read`."""
+    def local_path(self, location: str, *, kind: str, file: RangeFile | None = None) -> Iterator[Path]:
+        """A path on the local disk: the file itself, or a temporary copy that is removed after. Raises as `read`.
+
+        Parameters
+        ----------
+        file
+            The file, where it is open already: it is copied from there, and stays open.
+        """
         real = self.resolve(location)
         if is_local(real):
             entry = self._file(location, real)
             self.reads.add(Read(location, real, kind, 0, entry.size or 0, 0.0))
             yield Path(real)
             return
-        size = self._file(location, real).size or 0
-        handle, copy = tempfile.mkstemp(prefix="iceexplore-", suffix=os.path.splitext(real)[1][:16])
+        descriptor, copy = tempfile.mkstemp(prefix="iceexplore-", suffix=os.path.splitext(real)[1][:16])
         try:
-            with os.fdopen(handle, "wb") as file:
+            with (
+                os.fdopen(descriptor, "wb") as out,
+                self.open(location, kind=kind) if file is None else nullcontext(file) as source,
+            ):
                 # In pieces: a data file may be larger than the memory that this process should take.
-                for at in range(0, size, _COPIED_AT_ONCE):
-                    file.write(self.read(location, kind=kind, offset=at, length=min(_COPIED_AT_ONCE, size - at)))
+                for at in range(0, source.size, _COPIED_AT_ONCE):
+                    source.seek(at)
+                    wanted = min(_COPIED_AT_ONCE, source.size - at)
+                    if out.write(source.read(wanted)) != wanted:
+                        raise FormatError(
+                            f"the file ends too early: it was to have {source.size:,} bytes",
+                            location=location,
+                            offset=at,
+                            code="file-truncated",
+                        )
             yield Path(copy)
         finally:
             os.unlink(copy)
@@ -298,7 +364,7 @@ class Storage:
         """For another process: what may be read and where things are, secrets included, with a log of its own."""
         self.identity  # noqa: B018  (as it is here: both share what they call a file)
         mine = {"reads": ReadLog(), "_remote": {}, "_links": {}, "_folders": {}, "_remove": None}
-        return {**self.__dict__, **mine}
+        return {name: value for name, value in {**self.__dict__, **mine}.items() if name != "_free"}
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -335,14 +401,24 @@ class Storage:
             raise StorageError(f"{location}: the table was closed, and with it the extracted zip; open it again")
         start = time.perf_counter()
         length = 0
+        took_request = True
         try:
-            answer = ask()
+            with nullcontext() if is_local(real) else self._slots:
+                answer = ask()
             length = len(answer) if isinstance(answer, (bytes, builtins.list)) else 0
+            took_request = not isinstance(answer, Ranges)
             return answer
         except Exception as e:
             raise translate(e, location, real) from e
         finally:
-            self.reads.add(Read(location, real, kind, offset, length, time.perf_counter() - start))
+            if took_request:
+                self.reads.add(Read(location, real, kind, offset, length, time.perf_counter() - start))
+
+    @property
+    def _slots(self) -> threading.BoundedSemaphore:
+        """Bounds the requests to far stores, whatever pools of threads ask for them."""
+        slots: threading.BoundedSemaphore | None = self.__dict__.get("_free")
+        return slots or self.__dict__.setdefault("_free", threading.BoundedSemaphore(self.readers))
 
     def _backend(self, real: str) -> Backend:
         if is_local(real):

@@ -168,9 +168,9 @@ def test_what_goes_while_it_is_read_is_a_conflict(tmp_path: Path, kind: str) -> 
         before(kind)
         return read(location, kind=kind, **how)
 
-    def opening(location: str, *, kind: str) -> Any:
+    def opening(location: str, *, kind: str, size: int | None = None) -> Any:
         before(kind)
-        return opened(location, kind=kind)
+        return opened(location, kind=kind, size=size)
 
     storage.read, storage.open = reading, opening  # type: ignore[method-assign]
     CACHE.clear()

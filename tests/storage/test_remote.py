@@ -79,6 +79,8 @@ def test_memory(memory: Any) -> None:
 
 def test_a_large_file_is_copied_in_pieces(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("iceexplore.storage._storage._COPIED_AT_ONCE", 4)
+    monkeypatch.setattr("iceexplore.storage._rangefile._WHOLE_BYTES", 4)  # ten bytes are a large file
+    monkeypatch.setattr("iceexplore.storage._rangefile.TAIL_BYTES", 4)
     put(memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/f": b"0123456789"})
     s = open_source("memory://wh/t").storage
     with s.local_path("memory://wh/t/f", kind="data") as path:
