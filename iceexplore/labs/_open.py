@@ -41,7 +41,7 @@ def create_lab(
         if location is not None:
             raise OptionError("location= belongs to catalog=: without one, path is where the table is")
         given_path = _path_text("path", path, "a folder")
-        location = _as_given(given_path, _folder(given_path))
+        location = _spelled(given_path, _folder(given_path))
     else:
         row = CatalogRow(loaded_catalog(catalog), _path_text("path", path, "the table's name, 'db.table'"))
         location = _place(row, None if location is None else _path_text("location", location, "a folder"))
@@ -136,15 +136,16 @@ def _folder(path: str) -> str:
     return os.path.realpath(os.path.expanduser(canonical(path_here(path))))
 
 
-def _as_given(path: str, folder: str) -> str:
-    """Spell a folder with the scheme that was given, ``file:///x`` or ``file:/x``.
+def _spelled(path: str, folder: str) -> str:
+    """Return a local folder as the table spells it: a URI, as the spec asks for, with the scheme as it was given.
 
-    Iceberg's Rust reader needs one. Nothing is percent-encoded: Hadoop, PyIceberg and Spark take a location's
-    characters as they are, and so does everything here (`iceexplore.storage.canonical`).
+    Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and iceberg-rust take the characters of a location as they
+    are. PyIceberg's ``parse_location`` would cut a URI at ``#`` and ``?``, though, so that a folder with one of these
+    stays a plain path, which every reader takes for a local one.
     """
-    if path[:5].lower() != "file:":
+    if "#" in folder or "?" in folder:
         return folder
-    return ("file://" if path[5:].startswith("//") else "file:") + folder
+    return ("file:" if path[:5].lower() == "file:" and path[5:7] != "//" else "file://") + folder
 
 
 def _place(row: CatalogRow, location: str | None) -> str:
@@ -169,7 +170,7 @@ def _place(row: CatalogRow, location: str | None) -> str:
         )
     if "://" in place:
         raise UnsupportedError(f"{location} is no local folder: labs are written to local folders, also with a catalog")
-    return location.rstrip("/")
+    return _spelled(location, place.rstrip("/"))
 
 
 def _check_empty(real: str) -> None:

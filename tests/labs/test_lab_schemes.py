@@ -1,45 +1,128 @@
-"""Labs spell their files with the scheme that was given, and apply deletes whose paths are spelled otherwise."""
+"""Labs spell their files as URIs, with the scheme that was given, and read tables that spell them in several ways."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
 
+MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
+
+
+def documents(folder: Path) -> list[Path]:
+    """The metadata files, newest last."""
+    return sorted((folder / "metadata").glob("v*.metadata.json"), key=lambda path: int(path.name[1:].split(".")[0]))
+
+
+def places(lab: ix.Lab, folder: Path) -> list[str]:
+    """Every location that the newest metadata, its manifests and delete files name."""
+    document = json.loads(documents(folder)[-1].read_text(encoding="utf-8"))
+    found = [document["location"], *(entry["metadata-file"] for entry in document.get("metadata-log", []))]
+    for snapshot in document["snapshots"]:
+        found += [value for value in snapshot.values() if isinstance(value, str) and "/" in value]
+    found += lab.inspect.all_manifests.arrow()["path"].to_pylist()
+    files = lab.inspect.all_files.arrow()
+    found += files["file_path"].to_pylist()
+    for path in files["file_path"].to_pylist():
+        if "delete" in path and path.endswith(".parquet"):
+            found += pq.read_table(folder / path.partition(f"/{folder.name}/")[2])["file_path"].to_pylist()
+    return found
+
 
 @pytest.mark.parametrize(
-    ("scheme", "version", "name"),
-    [("file://", 2, "with space"), ("file:", 3, "zäh"), ("file://", 4, "a%2Fb"), ("", 2, "t")],
+    ("given", "spelled", "version", "name"),
+    [
+        ("", "file://", 2, "plain"),
+        ("file://", "file://", 2, "with space"),
+        ("file:", "file:", 3, "zäh"),
+        ("file://", "file://", 4, "a%2Fb"),
+        ("", "file://", 1, "a%20b"),
+        ("", "", 3, "a#b"),  # PyIceberg would cut a URI there
+        ("", "", 2, "a?b"),
+    ],
 )
-def test_the_given_scheme_is_kept(tmp_path: Path, scheme: str, version: int, name: str) -> None:
+def test_every_location_is_spelled_alike(tmp_path: Path, given: str, spelled: str, version: int, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()  # so that a percent sign in the URI is the folder's own
-    prefix = f"{scheme}{folder}"
     lab = ix.create(
-        prefix, {"id": "long"}, format_version=version, properties={"write.delete.mode": "merge-on-read"}
+        f"{given}{folder}", {"id": "long"}, format_version=version, properties=MERGE_ON_READ if version > 1 else {}
     )
-    assert lab.metadata.location == prefix
+    assert lab.metadata.location == f"{spelled}{folder}"
     lab.append({"id": [1, 2, 3]})
     lab.delete("id = 2")
     assert lab.to_arrow()["id"].to_pylist() == [1, 3]
-    newest = max((folder / "metadata").glob("v*.metadata.json"), key=lambda p: int(p.name[1:].split(".")[0]))
-    document = json.loads(newest.read_text())
-    named = [v for s in document["snapshots"] for v in s.values() if isinstance(v, str) and "/" in v]
-    assert len(named) == 2
-    assert all(place.startswith(prefix + "/") for place in named)
-    assert all(e["metadata-file"].startswith(prefix + "/") for e in document["metadata-log"])
-    for paths in (lab.inspect.files.arrow()["file_path"], lab.inspect.manifests.arrow()["path"]):
-        assert all(path.startswith(prefix + "/") for path in paths.to_pylist())
+    assert all(place.startswith(f"{spelled}{folder}") for place in places(lab, folder))
     again = ix.lab(folder)
     again.append({"id": [4]})
-    assert again.metadata.location == prefix
-    assert sorted(again.to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    assert again.metadata.location == f"{spelled}{folder}"
     assert again.leftovers().empty
     assert again.compact() is not None
-    assert sorted(ix.open(prefix).to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    assert sorted(ix.open(f"{spelled}{folder}").to_arrow()["id"].to_pylist()) == [1, 3, 4]
     again.expire(retain_last=1, older_than="2100-01-01")
     assert sorted(ix.lab(folder).to_arrow()["id"].to_pylist()) == [1, 3, 4]
     assert again.leftovers().empty
+    if version < 4:
+        from pyiceberg.table import StaticTable
+
+        theirs = StaticTable.from_metadata(str(documents(folder)[-1])).scan().to_arrow()
+        assert sorted(theirs["id"].to_pylist()) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_a_lab_that_was_spelled_without_a_scheme_goes_on_so(tmp_path: Path, version: int) -> None:
+    folder = tmp_path / "lab"
+    lab = ix.create(folder, {"id": "long"}, format_version=version, properties=MERGE_ON_READ)
+    lab.append({"id": list(range(6))})
+    lab.delete("id = 0")
+    newest = documents(folder)[-1]
+    newest.write_text(
+        newest.read_text(encoding="utf-8").replace(f'"location":"file://{folder}"', f'"location":"{folder}"'),
+        encoding="utf-8",
+    )
+    lab = ix.lab(folder)
+    assert lab.metadata.location == str(folder)
+    lab.append({"id": [6, 7]})
+    lab.delete("id = 1 or id = 6")  # of one file spelled with a scheme, and of one without
+    assert sorted(lab.to_arrow()["id"].to_pylist()) == [2, 3, 4, 5, 7]
+    assert lab.count() == 5
+    spelled = {path[:5] for path in lab.inspect.data_files.arrow()["file_path"].to_pylist()}
+    assert len(spelled) == 2
+    assert lab.leftovers().empty
+    assert lab.compact() is not None
+    assert sorted(lab.to_arrow()["id"].to_pylist()) == [2, 3, 4, 5, 7]
+
+
+@pytest.mark.parametrize("spelling", ["", "file:", "file://"])
+def test_deletes_apply_however_they_spell_their_data_files(tmp_path: Path, spelling: str) -> None:
+    folder = tmp_path / "lab"
+    lab = ix.create(folder, {"id": "long"}, format_version=2, properties=MERGE_ON_READ)
+    lab.append({"id": [1, 2, 3]})
+    lab.delete("id = 2")
+    [path] = lab.inspect.delete_files.arrow()["file_path"].to_pylist()
+    file = Path(path.removeprefix("file://"))
+    table: Any = pq.read_table(file)
+    other = [f"{spelling}{place.removeprefix('file://')}" for place in table["file_path"].to_pylist()]
+    table = table.set_column(0, table.schema.field(0), pa.array(other, pa.string()))
+    pq.write_table(table, file, store_schema=False)
+    opened = ix.open(folder)
+    assert sorted(opened.to_arrow()["id"].to_pylist()) == [1, 3]
+    assert opened.count() == 2
+    assert opened.plan().tasks["deletes"].tolist() == [1]
+
+
+def test_a_lab_in_a_catalog_is_spelled_as_a_uri(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("mine", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "warehouse"))
+    catalog.create_namespace("db")
+    lab = ix.create("db.t", {"id": "long"}, catalog=catalog)
+    lab.append({"id": [1, 2]})
+    assert lab.metadata.location.startswith(f"file://{tmp_path}/warehouse/")
+    assert catalog.load_table("db.t").scan().to_arrow()["id"].to_pylist() == [1, 2]
+    assert ix.open("db.t", catalog=catalog).count() == 2
