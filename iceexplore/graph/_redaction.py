@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 from urllib.parse import unquote
@@ -21,6 +22,8 @@ __all__ = ["REDACTIONS", "Redaction", "Walk", "redactions", "walked"]
 
 #: What can be redacted.
 REDACTIONS = ("credentials", "values", "paths", "names")
+#: What bundles called parts of ``values``: accepted for one release.
+_FORMER = frozenset(("bounds", "partitions"))
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SCHEMES = frozenset(
@@ -119,6 +122,9 @@ def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
     if not isinstance(redact, Iterable):
         raise OptionError(f"redact={redact!r}: True, False, or any of {', '.join(REDACTIONS)}")
     kinds = frozenset({redact} if isinstance(redact, str) else redact)
+    for old in sorted(kinds & _FORMER):
+        warnings.warn(f"redact={old!r} is now part of 'values'", DeprecationWarning, stacklevel=4)
+    kinds = (kinds - _FORMER) | ({"values"} if kinds & _FORMER else set())
     if unknown := sorted(map(str, kinds - set(REDACTIONS))):
         raise OptionError(f"redact={unknown}: any of {', '.join(REDACTIONS)}")
     return kinds | {"paths"} if kinds & {"values", "names"} else kinds
