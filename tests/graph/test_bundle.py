@@ -142,3 +142,13 @@ def _everything(path: Path) -> bytes:
             data = z.read(name)
             out += gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     return out
+
+
+@pytest.mark.parametrize("former", ["bounds", "partitions"])
+def test_former_words_mean_values(tmp_path: Path, former: str) -> None:
+    t = ix.sample("trips")
+    with pytest.warns(DeprecationWarning, match=f"{former}.*values") as warned:
+        t.bundle(tmp_path / "former.zip", redact=[former])
+    assert warned[0].filename == __file__
+    t.bundle(tmp_path / "now.zip", redact=["values"])
+    assert _everything(tmp_path / "former.zip") == _everything(tmp_path / "now.zip")
