@@ -7,7 +7,9 @@ damage. Rules: Avro specification 1.11, "Object Container Files" and "Binary Enc
 
 from __future__ import annotations
 
+import bz2
 import json
+import lzma
 import struct
 import zlib
 from collections.abc import Mapping
@@ -37,6 +39,9 @@ MAX_BLOCK_BYTES = 1 << 28
 MAX_HEADER_ENTRIES = 10_000
 #: No deflate stream expands more (zlib's technical details), no raw snappy stream even nearly as much.
 _DEFLATE_RATIO = 1032
+#: Streams of these codecs expand without such a bound; what comes out of them is bounded by `MAX_BLOCK_BYTES` alone.
+_XZ_MEMORY = 1 << 28
+_UNBOUNDED = frozenset(("zstandard", "bzip2", "xz"))
 
 
 @dataclass(frozen=True)
@@ -204,7 +209,7 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
             stop = at + size
             if data[stop : stop + 16] != sync:
                 raise ValueError("no sync marker after a block")
-            if count > size * (1 if header.codec == "null" else _DEFLATE_RATIO) and header.codec != "zstandard":
+            if count > size * (1 if header.codec == "null" else _DEFLATE_RATIO) and header.codec not in _UNBOUNDED:
                 raise ValueError(f"{count} records in {size} bytes")
         except _TruncatedError:
             faults.append(
@@ -249,17 +254,27 @@ def decompress_block(data: bytes, block: Block, codec: str, location: str) -> by
             return plain
         if codec == "snappy":
             return _snappy(body)
+        if codec in ("bzip2", "xz"):
+            # lzma's own limit keeps a hostile dictionary size from being allocated.
+            unpacker: Any = bz2.BZ2Decompressor() if codec == "bzip2" else lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
+            plain = unpacker.decompress(body, MAX_BLOCK_BYTES + 1)
+            if len(plain) > MAX_BLOCK_BYTES:
+                raise ValueError("it inflates past 256 MiB")
+            if not unpacker.eof:
+                raise ValueError(f"the {codec} stream is cut")
+            return bytes(plain)
         if codec == "zstandard":
             with pa.CompressedInputStream(pa.BufferReader(body), "zstd") as stream:
                 plain = stream.read(MAX_BLOCK_BYTES + 1)
             if len(plain) > MAX_BLOCK_BYTES:
                 raise ValueError("it inflates past 256 MiB")
             return bytes(plain)
-    except (ValueError, OSError, zlib.error, _TruncatedError, struct.error) as error:
+    except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, _TruncatedError, struct.error) as error:
         raise FormatError(
             f"a block does not decompress ({codec}): {error}", location=location, offset=block.start
         ) from None
-    raise UnsupportedError(f"Avro codec {codec!r} in {location}; known are null, deflate, snappy and zstandard")
+    known = "null, deflate, snappy, zstandard, bzip2 and xz"
+    raise UnsupportedError(f"Avro codec {codec!r} in {location}; known are {known}")
 
 
 def _snappy(body: bytes) -> bytes:

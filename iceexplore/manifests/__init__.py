@@ -14,6 +14,7 @@ from iceexplore.manifests._content_entry import (
     Status,
     live,
 )
+from iceexplore.manifests._dialects import VECTORS_BY_FILE
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import decode_manifest_dv, encode_manifest_dv, read_manifest_dv
@@ -36,6 +37,7 @@ __all__ = [
     "PARTITION_SUMMARY",
     "Redactor",
     "Status",
+    "VECTORS_BY_FILE",
     "bool_array",
     "concat_batches",
     "decode_manifest_dv",

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from iceexplore.errors import FormatError
 from iceexplore.manifests._layout import Layout
 
-__all__ = ["dialect_of"]
+__all__ = ["VECTORS_BY_FILE", "dialect_of"]
 
+#: Dialects in which a deletion vector stands on the entry of its data file: data manifests hold deletes, too.
+VECTORS_BY_FILE = frozenset(("v4-draft",))
 _BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
 
 

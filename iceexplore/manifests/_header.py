@@ -21,7 +21,7 @@ class ManifestHeader:
     metadata
         Key-value metadata; values as text.
     codec
-        Compression: ``null``, ``deflate``, ``snappy``, ``zstandard``, or Parquet's name of it.
+        Compression: ``null``, ``deflate``, ``snappy``, ``zstandard``, ``bzip2``, ``xz``, or Parquet's name of it.
     format
         ``avro``, ``parquet``, ``inline`` (no file: a v1 snapshot that lists its manifests), or empty.
     spec_id

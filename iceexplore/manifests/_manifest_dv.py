@@ -1,8 +1,9 @@
 """Manifest deletion vectors: which entries of a leaf manifest are removed, by their positions in it.
 
 They stand in the root (content type MANIFEST_DV), inline or as a blob of a Puffin file. Their form is a portable 32-bit
-roaring bitmap (V4 proposal and draft), a Mumbling bitmap (later drafts), or the ``deletion-vector-v1`` blob of data
-files: these begin with different bytes, and only one of them can use the bytes up exactly.
+roaring bitmap (V4 proposal and draft), a Mumbling bitmap (later drafts), the ``deletion-vector-v1`` blob of data files,
+or that blob without its length and checksum (Delta Lake): these begin with different bytes, and only one of them can
+use the bytes up exactly.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from iceexplore.deletes import (
     decode_mumbling,
     encode_bitmap32,
     read_bitmap32,
+    read_bitmap64,
     read_range,
 )
 from iceexplore.errors import FormatError, IceexploreError, Problem, Problems, problem
@@ -75,8 +77,14 @@ def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int 
     """
     from pyroaring import BitMap
 
-    if data[4:8] == DV_MAGIC:
-        wide = decode_deletion_vector(data, location, offset)
+    if data[4:8] == DV_MAGIC or data[:4] == DV_MAGIC:
+        # Delta Lake leaves out the blob's length and CRC-32: the magic comes first, and the bitmap ends the bytes.
+        bare = data[:4] == DV_MAGIC
+        wide = (
+            read_bitmap64(data[4:], location=location, offset=offset + 4)
+            if bare
+            else decode_deletion_vector(data, location, offset)
+        )
         if len(wide) and wide.max() >= 1 << 32:
             raise FormatError(f"position {wide.max()} is beyond any manifest", location=location, offset=offset)
         return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()

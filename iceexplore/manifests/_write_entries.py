@@ -61,7 +61,8 @@ def entry_table(
         raise OptionError("v1 manifests name the snapshot of every entry: pass snapshot_id=")
     pairs: list[Pair] = [
         (field(0, "status", pa.int32(), required=True), statuses(entries)),
-        (field(1, "snapshot_id", pa.int64()), ids),
+        # Java writes it as optional in v1, too; the spec requires it there, and inherits it from v2 on.
+        (field(1, "snapshot_id", pa.int64(), required=dialect == "v1"), ids),
     ]
     if dialect != "v1":
         sequence_numbers(entries)

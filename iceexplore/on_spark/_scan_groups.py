@@ -386,6 +386,9 @@ class _Sorting:
         fields = [n.field() for n in nodes]
         mine = identified_nodes(nodes, identified(fields, self._naming))
         there = {n.number for n in walked(mine)}
+        own = {n.number for n in walked(nodes)}
+        if any(i in self._identity and i in there - own for f in self._fields for i in (f.field_id, *inside(f.type))):
+            return None  # found by its name, before which the partition's value comes: workers look at each file's
         columns: dict[int, Projection | None] = {}
         try:
             for f in self._fields:

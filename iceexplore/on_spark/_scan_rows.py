@@ -196,7 +196,18 @@ class _GroupScan:
             return projection.make(f.col(_quoted(projection.read.name)))
         given = self._identity(field)
         plain = absent(field, self.info.version)
-        return plain if given is None else f.coalesce(self._value(given, Output("x", (field,))), plain)
+        if given is None:
+            return plain
+        values, gives = given
+        value = self._value(values, Output("x", (field,)))
+        if all(gives):
+            return value
+        if field.initial_default is None:
+            return f.coalesce(value, plain)
+        # A null of the tuple is the column's value; the default is of files whose spec says nothing of the column.
+        name = f"_iceexplore_gives_{field.field_id}"
+        self.numbers[name] = [int(g) for g in gives]
+        return f.when(self._number(name) == 1, value).otherwise(plain)
 
     def _lineage(self, number: int, entries: pa.Table) -> Column:
         """Null without a first row id; else as the file has it, or inherited (spec, "Row Lineage")."""
@@ -214,8 +225,8 @@ class _GroupScan:
             inherited = f.coalesce(stored.make(f.col(_quoted(stored.read.name))), inherited)
         return f.when(first.isNotNull(), inherited)
 
-    def _identity(self, field: NestedField) -> pa.Array | None:
-        """Values that identity fields of the tuples give for a column that the files lack."""
+    def _identity(self, field: NestedField) -> tuple[pa.Array, list[bool]] | None:
+        """Values that identity fields of the tuples give for a column that the files lack, and of which files."""
         values: list[Any] = [None] * len(self.files)
         held = self.files.partition
         kind = arrow_field(field).type
@@ -232,14 +243,17 @@ class _GroupScan:
                     continue
                 found = True
                 for i in range(len(values)):
-                    if specs[i] == number:
+                    if specs[i] == number and (values[i] is None or not values[i].is_valid):
                         values[i] = pc.struct_field(held, [at])[i]
         if not found:
             return None
         stored = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
         cast = [None if v is None or not v.is_valid else v.cast(stored).as_py() for v in values]
         array = pa.array(cast, stored)
-        return pa.ExtensionArray.from_storage(kind, array) if isinstance(kind, pa.BaseExtensionType) else array
+        gives = [v is not None for v in values]
+        if isinstance(kind, pa.BaseExtensionType):
+            array = pa.ExtensionArray.from_storage(kind, array)
+        return array, gives
 
     def _tuples(self, field: NestedField) -> pa.Array:
         """``_partition`` of each file."""

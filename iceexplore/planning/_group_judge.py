@@ -82,8 +82,8 @@ def _read(read: Any, raw: Any, up: bool) -> Any:
 def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, pa.Scalar]) -> Column | None:
     """Evidence of a column that the file lacks: the tuple's identity value, the initial default, or null.
 
-    Inside a struct a default stands only where the struct is not null; a null in the tuple beside a default is read
-    differently by different readers. Neither says how many nulls there are.
+    Inside a struct a default stands only where the struct is not null, and a null in the tuple is read as null by this
+    package and Java, as the default by others. Neither says how many nulls there are.
     """
     field = path[-1]
     rows = pa.array([g.rows for g in groups.groups], pa.int64())

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import UnsupportedError
+from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.metadata import (
     ListType,
@@ -21,7 +21,7 @@ from iceexplore.metadata import (
     is_known_type,
     type_base,
 )
-from iceexplore.reading._columns_ids import children_of
+from iceexplore.reading._columns_ids import children_of, is_by_name
 
 __all__ = ["Maker", "arrow_field", "arrow_fields", "constant", "converter", "same_ids"]
 
@@ -62,9 +62,10 @@ def _held(kind: Type) -> pa.DataType:
 
 def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[int, Any], *, given: Any = None) -> Any:
     """A column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
-    value = constants.get(f.field_id, f.initial_default) if given is None else given
-    if isinstance(value, pa.Scalar):
-        return _as(pa.repeat(value, rows), target)
+    if f.field_id in constants:  # also where it is null: the default is of columns that nothing gives
+        held = constants[f.field_id]
+        return _as(pa.repeat(held, rows), target) if held.is_valid else pa.nulls(rows, target)
+    value = f.initial_default if given is None else given
     if isinstance(f.type, StructType):
         return _constant_struct(f.type, value, target, rows, constants)
     if value is None:
@@ -90,7 +91,7 @@ def _constant_struct(kind: StructType, value: Any, target: pa.DataType, rows: in
 
 def _holds(f: NestedField, constants: Mapping[int, Any]) -> bool:
     if f.field_id in constants:
-        return True
+        return bool(constants[f.field_id].is_valid)
     return isinstance(f.type, StructType) and any(_holds(child, constants) for child in f.type.fields)
 
 
@@ -117,6 +118,8 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
 
     Raises
     ------
+    FormatError
+        A type that the schema's cannot have been promoted from (spec, "Schema Evolution").
     UnsupportedError
         A variant that is shredded, or a type that is not known.
     """
@@ -124,7 +127,7 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
         return lambda array: pa.nulls(len(array), target)
     match kind:
         case StructType(fields) if pa.types.is_struct(found):
-            if found == target and same_ids(found, target):
+            if found == target and same_ids(found, target) and not _overridden(found, constants):
                 return _same
             return _struct(found, fields, target, constants, name)
         case ListType(element) if pa.types.is_list(found):
@@ -142,7 +145,79 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
         raise UnsupportedError(
             f"column {name!r} has type {str(kind)[:60]!r}, which is not known: name the other columns by columns="
         )
+    if not _promotable(found, kind):
+        raise FormatError(
+            f"column {name!r} is stored as {found}, which is neither {str(kind)[:60]} nor promoted to it: its values "
+            "would be others",
+            field=name,
+            code="stored-type",
+        )
     return lambda array: _as(array, target)
+
+
+def _overridden(found: pa.DataType, constants: Mapping[int, Any]) -> bool:
+    """Whether the partition gives the value of a field that is known by its name alone."""
+    return bool(constants) and any(
+        (is_by_name(f) and field_id(f) in constants)
+        or (pa.types.is_struct(f.type) and _overridden(f.type, constants))
+        for f in found
+    )
+
+
+#: Of each type the stored ones that hold its values, or those that it may be promoted from. Texts are bytes to many
+#: writers, and times have other units and no zone with some; a conversion that would lose something still fails.
+_STORED: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
+    "boolean": (pa.types.is_boolean,),
+    "int": (pa.types.is_int8, pa.types.is_int16, pa.types.is_int32, pa.types.is_uint8, pa.types.is_uint16),
+    "long": (pa.types.is_integer,),
+    "float": (pa.types.is_float16, pa.types.is_float32),
+    "double": (pa.types.is_floating,),
+    "date": (pa.types.is_date,),
+    "time": (pa.types.is_time,),
+    "timestamp": (pa.types.is_timestamp, pa.types.is_date),
+    "timestamptz": (pa.types.is_timestamp,),
+    "timestamp_ns": (pa.types.is_timestamp, pa.types.is_date),
+    "timestamptz_ns": (pa.types.is_timestamp,),
+}
+_BYTES = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+)
+
+
+def _promotable(found: pa.DataType, kind: Type) -> bool:
+    """Whether values that are stored as ``found`` may be read as ``kind``: of the same type, or promoted."""
+    if isinstance(found, pa.BaseExtensionType):
+        return _promotable(found.storage_type, kind)
+    if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):
+        return _promotable(found.value_type, kind)
+    if pa.types.is_null(found):
+        return True
+    match kind:
+        case StructType(fields):
+            given = {field_id(f): f for f in found} if pa.types.is_struct(found) else {}
+            return pa.types.is_struct(found) and all(
+                f.field_id not in given or _promotable(given[f.field_id].type, f.type) for f in fields
+            )
+        case ListType(element):
+            lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
+            return any(test(found) for test in lists) and _promotable(found.value_type, element.type)
+        case MapType(key, value):
+            return (
+                pa.types.is_map(found)
+                and _promotable(found.key_type, key.type)
+                and _promotable(found.item_type, value.type)
+            )
+    base = type_base(kind)
+    if base == "decimal":
+        wanted = arrow_type(kind)
+        return pa.types.is_decimal(found) and found.scale == wanted.scale
+    return any(test(found) for test in _STORED.get(base, _BYTES))
 
 
 def _same(array: pa.Array) -> pa.Array:
@@ -157,6 +232,8 @@ def _struct(
     for i, f in enumerate(fields):
         to = target.field(i).type
         at = given.index(f.field_id) if f.field_id in given else -1
+        if at >= 0 and f.field_id in constants and is_by_name(found.field(at)):
+            at = -1
         inner = found.field(at).type if at >= 0 else None
         steps.append((at, f if inner is None else converter(inner, f.type, to, constants, f"{name}.{f.name}")))
 

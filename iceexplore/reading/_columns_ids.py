@@ -13,9 +13,11 @@ from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, name_mapping
 
-__all__ = ["Naming", "children_of", "has_all", "has_ids", "identified", "naming_of", "no_ids_problem"]
+__all__ = ["Naming", "children_of", "has_all", "has_ids", "identified", "is_by_name", "naming_of", "no_ids_problem"]
 
 Mapping = dict[str, Any]
+#: In a field's metadata: its id is not the file's own, but that of a name.
+_BY_NAME = b"iceexplore:by-name"
 _NAME_MAPPING = "schema.name-mapping.default"
 
 
@@ -129,6 +131,11 @@ def has_all(found: pa.Field, wanted: NestedField) -> bool:
     return all(f.field_id in children and has_all(children[f.field_id], f) for f in wanted.type.fields)
 
 
+def is_by_name(f: pa.Field) -> bool:
+    """Whether a field of `identified` has its id by its name, not by itself."""
+    return _BY_NAME in (f.metadata or {})
+
+
 def identified(fields: Sequence[pa.Field], naming: Naming) -> list[pa.Field]:
     """The fields of a file, all with an id that have one by themselves or by their name."""
     return _identified(fields, naming.mapping, naming.given)
@@ -141,12 +148,16 @@ def _identified(fields: Sequence[pa.Field], mapping: Sequence[Mapping], given: b
     taken = {i for i in own if i is not None}
     lends = given or not taken
     out = []
-    for f, number in zip(fields, own, strict=True):
+    for f, own_id in zip(fields, own, strict=True):
+        number = own_id
         known = names.get(f.name) if number is None else by_id.get(number)
         if number is None and lends and known is not None and known.get("field-id") not in taken:
             number = known.get("field-id")
         kind = _typed(f.type, (known or {}).get("fields", ()), given)
-        out.append(pa.field(f.name, kind, f.nullable, None if number is None else {FIELD_ID: str(number)}))
+        about = None if number is None else {FIELD_ID: str(number)}
+        if about is not None and number != own_id:
+            about[_BY_NAME] = b""
+        out.append(pa.field(f.name, kind, f.nullable, about))
     return out
 
 

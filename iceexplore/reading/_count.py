@@ -81,19 +81,14 @@ def count_rows(state: TableState, where: Any = None, *, partition: Any = None, o
     counts = np.asarray(pc.fill_null(entries["record_count"], -1)).astype(np.int64)
     # No writer adds a file without rows: a count of 0 is looked up in the file, for its rows would be left out.
     exact = is_data & _unfiltered(tasks) & (counts > 0)
-    vector, by_position = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    gone = np.zeros(n, dtype=np.int64)
+    deleted_from = np.zeros(n, dtype=bool)
     if len(matched):
         exact &= np.asarray(pc.list_value_length(matched.equality)) == 0
-        vector = bool_array(matched.vector.is_valid())
-        by_position = np.asarray(pc.list_value_length(matched.positions)) > 0
-        numbers = np.asarray(pc.fill_null(matched.vector, 0))
-        cardinality = np.asarray(pc.fill_null(matched.deletes.entries["record_count"], -1)).astype(np.int64)
-        if len(cardinality):
-            gone[vector] = cardinality[numbers[vector]]
-    sound = ~vector | ((gone >= 0) & (gone <= counts))
-    plain = exact & ~by_position & sound
-    total = int(counts[plain].sum() - gone[plain].sum())
+        # A vector is read, too: its entry may count other positions than it has, and rows are what reading gives.
+        deleted_from = bool_array(matched.vector.is_valid())
+        deleted_from |= np.asarray(pc.list_value_length(matched.positions)) > 0
+    plain = exact & ~deleted_from
+    total = int(counts[plain].sum())
     through = exact & ~plain
     read = (is_data & ~exact).tolist()
     asked = np.flatnonzero(through).tolist()
@@ -154,7 +149,7 @@ def _all_deleted(reader: TaskReader, rows: list[int], counts: npt.NDArray[np.int
 
     def one(row: int) -> int | None:
         try:
-            return _deleted(reader, row, int(counts[row]))
+            return reader.positions.count(row, int(counts[row]))
         except IceexploreError:
             return None
 
@@ -162,8 +157,3 @@ def _all_deleted(reader: TaskReader, rows: list[int], counts: npt.NDArray[np.int
     if len(rows) < 2 or is_local(storage.folder):
         return map(one, rows)
     return in_order(one, rows, width=storage.readers, name="iceexplore-deletes")
-
-
-def _deleted(reader: TaskReader, row: int, rows: int) -> int:
-    parts = [positions[positions < rows] for _, positions in reader.positions.of(row)]
-    return len(np.unique(np.concatenate(parts))) if parts else 0

@@ -17,7 +17,7 @@ from iceexplore.metadata import NestedField, StructType
 from iceexplore.planning import partition_columns
 from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
 from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
-from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, naming_of, no_ids_problem
+from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, is_by_name, naming_of, no_ids_problem
 from iceexplore.reading._parquet import BATCH_ROWS, ParquetRows
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
@@ -25,6 +25,8 @@ __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
 #: Where a simulation's made-up files would stand, under the table's location.
 MADE_UP_FOLDER = "data/made-up"
 _PLACES = frozenset(f.field_id for f in (POS, FILE, SPEC_ID, PARTITION, DELETED))
+#: Ids from here on are reserved for metadata columns (spec, "Reserved Field IDs").
+_RESERVED = 2147483447
 _INHERITED = frozenset((ROW_ID.field_id, LAST_UPDATED.field_id))
 
 
@@ -49,7 +51,7 @@ def read_data_file(
 
     Columns are found by field id, at every depth. What the file lacks is the partition's value where an identity field
     has it, else the column's initial default, else null (spec, "Column Projection"). Columns of a file without ids are
-    found by the table's name mapping; without a mapping by the schema's names, with a problem of code
+    found by the table's name mapping, unless the partition gives their values; without a mapping by the schema's names, with a problem of code
     ``data-no-field-ids`` (Java would take them by their order). Of Parquet only the columns needed are read, and never
     more than a row group is in memory; ORC and Avro files are read as a whole, up to 4 GiB.
 
@@ -205,11 +207,26 @@ class _Columns:
                         location=self.entry["location"],
                         field=str(f.field_id),
                     )
+                if at >= 0 and f.field_id in self.constants and is_by_name(fields[at]):
+                    at = -1  # the partition's value comes before what a name finds (spec, "Column Projection")
                 if at < 0:
+                    self._check_absent(f)
                     self._steps.append((-1, None))
                     continue
-                self._steps.append((at, converter(fields[at].type, f.type, to.type, self.constants, f.name)))
+                try:
+                    make = converter(fields[at].type, f.type, to.type, self.constants, f.name)
+                except FormatError as error:
+                    where = self.entry["location"]
+                    raise FormatError(error.reason, location=where, field=error.field, code=error.code) from None
+                self._steps.append((at, make))
         self._made_for = schema
+
+    def _check_absent(self, f: NestedField) -> None:
+        """A required column that nothing gives a value is null in each row, which no schema allows."""
+        given = f.initial_default is not None or f.field_id in self.constants
+        if f.required and not given and f.field_id < _RESERVED:
+            text = "The file lacks a required column, which has no initial default: it reads as null."
+            self.state.problems.add(problem("null-in-required", self.entry["location"], text, field=f.name))
 
     def _place(self, f: NestedField, target: pa.DataType, positions: pa.Array) -> pa.Array:
         rows = len(positions)
@@ -250,7 +267,7 @@ def _has_nanoseconds(kind: pa.DataType) -> bool:
 
 
 def _constants(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) -> dict[int, Any]:
-    """Values that identity fields of the tuple give (metadata-only migrations of Hive tables)."""
+    """Values that identity fields of the tuple give (metadata-only migrations of Hive tables), null too."""
     spec = None if file.partition is None else state.metadata.spec(entry["partition_spec_id"])
     if spec is None or file.partition is None:
         return {}
@@ -259,6 +276,6 @@ def _constants(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) ->
         at = file.partition.type.get_field_index(column.key)
         if column.field.transform == "identity" and column.source is not None and at >= 0:
             value = pc.struct_field(file.partition, [at])[0]
-            if value.is_valid:
+            if value.is_valid or column.source.field_id not in out:
                 out[column.source.field_id] = value
     return out

@@ -172,7 +172,35 @@ class PositionDeletes:
     def vector(self, row: int) -> Any:
         """The bitmap of a data file's deletion vector, as it is; None where it has none. Raises as `of`."""
         number = self._matched.vector[row].as_py()
-        return None if number is None else read_vector(self._state, self._entry(number))
+        if number is None:
+            return None
+        entry = self._entry(number)
+        bitmap = read_vector(self._state, entry)
+        claimed = entry["record_count"]
+        if claimed is not None and claimed != len(bitmap):
+            text = "The deletion vector has another cardinality than its entry says: its own positions are applied."
+            where = entry["location"] or entry["referenced_file"] or self._state.metadata_location
+            # An error, which strict reading raises: who counts by the entry finds other rows than who reads the vector.
+            self._state.problems.add(
+                problem(
+                    "count-mismatch",
+                    where,
+                    text,
+                    field="record_count",
+                    found=len(bitmap),
+                    expected=claimed,
+                    severity="error",
+                )
+            )
+        return bitmap
+
+    def count(self, row: int, rows: int) -> int:
+        """How many of a data file's first ``rows`` positions are deleted. Raises as `of`."""
+        bitmap = self.vector(row)
+        if bitmap is not None:
+            return int(bitmap.range_cardinality(0, rows))
+        parts = [positions[positions < rows] for _, positions in self.of(row)]
+        return len(np.unique(np.concatenate(parts))) if parts else 0
 
     def of(self, row: int) -> list[tuple[int, Positions]]:
         """The positions deleted in a data file, by each delete (its row in `MatchedDeletes.deletes`) that has some.
@@ -211,7 +239,14 @@ class PositionDeletes:
         return in_order(read, entries, width=min(len(entries), storage.readers), name="iceexplore-deletes")
 
     def _entry(self, number: int) -> dict[str, Any]:
-        columns = ["location", "file_format", "file_size_in_bytes", "referenced_file", "deletion_vector"]
+        columns = [
+            "location",
+            "file_format",
+            "file_size_in_bytes",
+            "record_count",
+            "referenced_file",
+            "deletion_vector",
+        ]
         row: dict[str, Any] = self._matched.deletes.entries.slice(number, 1).select(columns).to_pylist()[0]
         return row
 

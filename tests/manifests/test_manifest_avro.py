@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import io
+import lzma
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.formats import _avro
 from iceexplore.formats._avro import AvroHeader, Block, decompress_block, index_blocks, read_header
 
 Written = Callable[..., bytes]
@@ -136,7 +139,7 @@ def test_a_count_that_its_bytes_cannot_hold_is_damage() -> None:
     assert "2147483647 records" in str(index.faults[0])
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
+@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])
 def test_codecs(written: Written, codec: str) -> None:
     data = written(codec)
     header = read_header(data, "f")
@@ -147,7 +150,7 @@ def test_codecs(written: Written, codec: str) -> None:
     assert stream.read() == b""
 
 
-@pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard"])
+@pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard", "bzip2", "xz"])
 @given(position=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
 def test_damaged_block_ends_in_our_error_or_bytes(written: Written, codec: str, position: float, flip: int) -> None:
     data = bytearray(written(codec))
@@ -167,6 +170,18 @@ def test_snappy_checksum_is_checked(written: Written) -> None:
         decompress_block(bytes(data), block, "snappy", "f")
 
 
+@pytest.mark.parametrize(("codec", "pack"), [("bzip2", bz2.compress), ("xz", lzma.compress)])
+def test_codecs_without_a_ratio_are_bounded(codec: str, pack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_avro, "MAX_BLOCK_BYTES", 1 << 20)
+    body = pack(bytes(1 << 20))
+    assert len(decompress_block(body, Block(1, 0, len(body)), codec, "f")) == 1 << 20
+    bomb = pack(bytes((1 << 20) + 1))
+    with pytest.raises(FormatError, match="inflates past"):
+        decompress_block(bomb, Block(1, 0, len(bomb)), codec, "f")
+    with pytest.raises(FormatError, match=r"cut|does not decompress"):
+        decompress_block(body, Block(1, 0, len(body) - 4), codec, "f")
+
+
 def test_snappy_length_is_checked_before_it_is_allocated() -> None:
     body = b"\xff\xff\xff\x7f" + bytes(20) + struct.pack(">I", 0)
     with pytest.raises(FormatError, match="cannot hold"):
@@ -174,5 +189,5 @@ def test_snappy_length_is_checked_before_it_is_allocated() -> None:
 
 
 def test_unknown_codec() -> None:
-    with pytest.raises(UnsupportedError, match="bzip2"):
-        decompress_block(b"", Block(1, 0, 0), "bzip2", "f")
+    with pytest.raises(UnsupportedError, match="lz9"):
+        decompress_block(b"", Block(1, 0, 0), "lz9", "f")

@@ -37,7 +37,7 @@ def partition(make: Any) -> list[dict[str, Any]]:
     return [make("optional")(1000, "p", "long")]
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
+@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])
 def test_both_decoders_agree_and_keep_the_order(make: Any, partition: Any, codec: str) -> None:
     rows = [make("entry")(i, partition={"p": i % 3 or None}) for i in range(3000)]
     bulk, slow = both(make("avro")(make("entry_schema")(partition), rows, codec=codec, interval=5000))

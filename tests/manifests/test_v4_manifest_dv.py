@@ -40,6 +40,7 @@ FORMS = {
     "roaring": ROARING(1, 3),
     "mumbling": encode_mumbling(BitMap([1, 3])),
     "deletion-vector-v1": encode_deletion_vector(BitMap64([1, 3])),
+    "the same without length and checksum": encode_deletion_vector(BitMap64([1, 3]))[4:-4],
 }
 
 

@@ -242,12 +242,77 @@ def test_identity_values_stand_for_columns_that_the_file_lacks(tmp_path: Path, i
     data = pa.table([pa.array([1])], schema=pa.schema([stored(1 if ids else None, "id", pa.int64())]))
     found = read(t, entry(put(tmp_path, data), 1, partition=tuple_))
     assert found == [{"id": 1, "day": "mon", "s": {"region": "eu", "x": None}, "ts": None}]
-    # A value in the file wins, a null in the tuple is none.
+    # A value in the file wins over the tuple; a null in the tuple is the value, not the default.
     both = pa.table([pa.array([1]), pa.array(["file"])],
                     schema=pa.schema([stored(1, "id", pa.int64()), stored(2, "day", pa.string())]))  # fmt: skip
     assert read(t, entry(put(tmp_path, both), 1, partition=tuple_))[0]["day"] == "file"
     nothing = pa.array([dict.fromkeys(given)], tuple_.type)
-    assert read(t, entry(put(tmp_path, data, "n.parquet"), 1, partition=nothing))[0]["day"] == "never"
+    assert read(t, entry(put(tmp_path, data, "n.parquet"), 1, partition=nothing))[0]["day"] is None
+    assert read(t, entry(put(tmp_path, data, "n.parquet"), 1))[0]["day"] == "never"
+
+
+@pytest.mark.parametrize("mapped_names", [True, False])
+def test_identity_values_come_before_what_a_name_finds(tmp_path: Path, mapped_names: bool) -> None:
+    fields = [field(1, "id", "long"), field(2, "day", "string"),
+              field(3, "s", struct(field(4, "region", "string"), field(5, "x", "long")))]  # fmt: skip
+    spec = [{"source-id": 2, "transform": "identity", "name": "day"},
+            {"source-id": 4, "transform": "identity", "name": "s.region"}]  # fmt: skip
+    mapping = [{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["day"]},
+               {"field-id": 3, "names": ["s"], "fields": [{"field-id": 4, "names": ["region"]},
+                                                          {"field-id": 5, "names": ["x"]}]}]  # fmt: skip
+    properties = {"schema.name-mapping.default": json.dumps(mapping)} if mapped_names else None
+    t = table_of(tmp_path, fields, spec=spec, properties=properties)
+    tuple_ = pa.array([{"1000": "mon", "1001": "eu"}], pa.struct([("1000", pa.string()), ("1001", pa.string())]))
+    data = pa.table({"id": [1], "day": ["file"], "s": [{"region": "file", "x": 7}]})
+    found = read(t, entry(put(tmp_path, data), 1, partition=tuple_))
+    assert found == [{"id": 1, "day": "mon", "s": {"region": "eu", "x": 7}}]
+    assert read(t, entry(put(tmp_path, data), 1)) == [{"id": 1, "day": "file", "s": {"region": "file", "x": 7}}]
+
+
+WRONG: dict[str, tuple[pa.Array, Any]] = {
+    "double under float": (pa.array([1e300]), "float"),
+    "double under float, that fits": (pa.array([1.5]), "float"),
+    "int under string": (pa.array([5], pa.int32()), "string"),
+    "long under timestamp": (pa.array([5]), "timestamp"),
+    "long under int": (pa.array([5]), "int"),
+    "int under double": (pa.array([5], pa.int32()), "double"),
+    "string under long": (pa.array(["5"]), "long"),
+    "string under date": (pa.array(["2024-01-01"]), "date"),
+    "boolean under int": (pa.array([True]), "int"),
+    "int under boolean": (pa.array([1], pa.int32()), "boolean"),
+    "timestamp under date": (pa.array([MORNING]), "date"),
+    "timestamp under long": (pa.array([MORNING]), "long"),
+    "date under timestamptz": (pa.array([dt.date(2024, 1, 1)]), "timestamptz"),
+    "another scale": (pa.array([Decimal("1.50")]), "decimal(9,3)"),
+    "decimal under double": (pa.array([Decimal("1.50")]), "double"),
+    "large list of ints under strings": (pa.array([[5]], pa.large_list(pa.int32())), listed(9, "string")),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("nested", [False, True])
+def test_types_that_are_not_promoted_are_refused(tmp_path: Path, case: str, nested: bool) -> None:
+    array, kind = WRONG[case]
+    fields = [field(1, "s", struct(field(2, "x", kind))) if nested else field(2, "x", kind), field(3, "y", "long")]
+    t = table_of(tmp_path, fields)
+    column, of = array, stored(2, "x", array.type)
+    if nested:
+        column = pa.StructArray.from_arrays([array], fields=[of])
+        of = stored(1, "s", column.type)
+    data = pa.Table.from_arrays([column, pa.array([1])], schema=pa.schema([of, stored(3, "y", pa.int64())]))
+    file = entry(put(tmp_path, data), 1)
+    with pytest.raises(ix.FormatError, match=r"'(s\.)?x' is stored as .*a\.parquet") as caught:
+        read(t, file)
+    assert caught.value.code == "stored-type"
+    assert read(t, file, pruned(t._state.schema.fields, {3})) == [{"y": 1}]
+
+
+def test_a_required_column_that_a_file_lacks_is_a_problem(tmp_path: Path) -> None:
+    t = table_of(tmp_path, [field(1, "id", "long"), {**field(2, "must", "string"), "required": True},
+                            {**field(3, "has", "string", **{"initial-default": "d"}), "required": True}])  # fmt: skip
+    data = pa.table([pa.array([1])], schema=pa.schema([stored(1, "id", pa.int64())]))
+    assert read(t, entry(put(tmp_path, data), 1)) == [{"id": 1, "must": None, "has": "d"}]
+    assert [(p.code, p.field) for p in t.problems] == [("null-in-required", "must")]
 
 
 def test_row_lineage_is_inherited_where_null(tmp_path: Path) -> None:
@@ -303,7 +368,7 @@ def test_values_that_do_not_fit_name_column_and_file(tmp_path: Path) -> None:
     t = table_of(tmp_path, [field(1, "id", "int")])
     data = pa.table([pa.array([1 << 40])], schema=pa.schema([stored(1, "id", pa.int64())]))
     location = put(tmp_path, data)
-    with pytest.raises(ix.FormatError, match=r"column id.*a\.parquet"):
+    with pytest.raises(ix.FormatError, match=r"column 'id'.*a\.parquet"):
         read(t, entry(location, 1))
 
 
