@@ -278,3 +278,33 @@ def test_a_tree_compares_from_the_older_to_the_newer_snapshot(turned: bool) -> N
     pair = (last, first) if turned else (first, last)
     shown = Comparison(t.state, *pair).words()
     assert shown == Comparison(t.state, first, last).words()
+
+
+@pytest.mark.parametrize("deeper", [False, True])
+def test_a_data_file_is_not_found_under_another_path_than_its_deletes_name(tmp_path: Path, deeper: bool) -> None:
+    old = tmp_path / "wh" / "t"
+    lab = ix.create(old, {"id": "long"}, format_version=2, properties={"write.delete.mode": "merge-on-read"})
+    lab.append({"id": list(range(6))})
+    lab.delete("id < 3")
+    new = tmp_path / "elsewhere"
+    shutil.move(old, new)
+    assert ix.open(new).to_arrow().num_rows == 3
+    leaf = next(m for m in ix.open(new)._state.leaves(None) if m.entries["content_type"][0].as_py() == 0)
+
+    def damage(rows: list[Any]) -> None:
+        for row in rows:
+            path = row["data_file"]["file_path"]
+            row["data_file"]["file_path"] = path.replace("/wh/t/", "/wh/x/t/" if deeper else "/w~/t/")
+
+    _rewritten(new / "metadata" / leaf.location.rpartition("/")[2], damage)
+    t = ix.open(new)
+    if not deeper:  # one folder's name is another: the file is not taken for the one that the path was of
+        with pytest.raises(ix.OutsideRootsError, match="outside the table"):
+            t.to_arrow()
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        t.to_arrow()
+    assert "location-guessed" in {p.code for p in t.problems}
+    with pytest.raises(ix.FormatError, match="end of its path"):
+        ix.open(new, strict=True).to_arrow()

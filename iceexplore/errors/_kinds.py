@@ -52,6 +52,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("file-truncated", "error", "A file ends too early", "Restore the file from a copy."),
     ProblemKind("file-twice", "error", "A data file is live more than once", "Its rows are read as often; remove one of the entries."),
     ProblemKind("location-invalid", "warning", "A location breaks the rules", "Readers may refuse the file or look elsewhere."),
+    ProblemKind("location-guessed", "warning", "A file was found by the end of its path alone", "Deletes that spell it otherwise do not apply; say where files are by moved=.", strict=True),
     ProblemKind("manifest-dv-invalid", "error", "A manifest deletion vector is wrong", "Readers may show entries that are removed, or refuse the table."),
     ProblemKind("manifest-salvaged", "warning", "Only part of a manifest could be read", "Entries past the damage are not shown."),
     ProblemKind("metadata-ambiguous", "warning", "Several metadata files could be the newest", "ix.open(..., version=...) picks one."),

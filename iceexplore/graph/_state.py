@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from iceexplore.errors import Problems, TableChangedError
+from iceexplore.errors import Problems, TableChangedError, problem
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Schema, Snapshot, TableMetadata, parse_table_metadata
 from iceexplore.storage import Opened, Storage, open_source
@@ -99,6 +99,12 @@ def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None)
     for item in opened.problems:
         problems.add(item)
     metadata = parse_table_metadata(opened.document, opened.metadata_location, problems)
+
+    def guessed(location: str, prefix: str, folder: str) -> None:
+        text = "No known prefix fits the location: the file was found by the end of its path, under the table's folder."
+        problems.add(problem("location-guessed", location, text, found=folder, expected=prefix))
+
+    opened.storage.on_rescue = guessed
     return TableState(
         opened=opened,
         metadata=metadata,

@@ -97,6 +97,8 @@ class Storage:
         self.folder = folder
         self.metadata_folder: str | None = None
         self.index = FolderIndex(folder) if is_local(folder) else None
+        #: Called with a location, and the prefix and folder by which it was found where no known prefix fits.
+        self.on_rescue: Callable[[str, str, str], None] | None = None
         self._moves = moves or Moves()
         self._properties = dict(properties or {})
         readers_of(folder, self._properties)  # an impossible number is said now
@@ -363,7 +365,7 @@ class Storage:
     def __getstate__(self) -> dict[str, object]:
         """For another process: what may be read and where things are, secrets included, with a log of its own."""
         self.identity  # noqa: B018  (as it is here: both share what they call a file)
-        mine = {"reads": ReadLog(), "_remote": {}, "_links": {}, "_folders": {}, "_remove": None}
+        mine = {"reads": ReadLog(), "_remote": {}, "_links": {}, "_folders": {}, "_remove": None, "on_rescue": None}
         return {name: value for name, value in {**self.__dict__, **mine}.items() if name != "_free"}
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -383,7 +385,7 @@ class Storage:
         if real is None:
             real = place
             if self._moves.shown and not self._inside(place):
-                real = self._moves.apply_path(place) or self._rescued(place) or place
+                real = self._moves.apply_path(place) or self._rescued(place, location) or place
         self._check(real, location)
         return real
 
@@ -490,12 +492,25 @@ class Storage:
         error.allow = (folder,)
         raise error
 
-    def _rescued(self, place: str) -> str | None:
+    def _rescued(self, place: str, location: str) -> str | None:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        self.moves.add(*found)
+        prefix, folder = found
+        known = self._moves.unapply(folder)
+        if known is not None and _one_name_apart(canonical(known), prefix):
+            # Deletes name the file by its true path: under another one it would be read without them.
+            return None
+        self.moves.add(prefix, folder)
+        if self.on_rescue is not None:
+            self.on_rescue(location, *found)
         return self._moves.apply(place)
+
+
+def _one_name_apart(known: str, prefix: str) -> bool:
+    """Whether two prefixes differ in a single folder's name, as one whose bytes were damaged does from the true one."""
+    ours, theirs = known.split("/"), prefix.split("/")
+    return len(ours) == len(theirs) and sum(a != b for a, b in zip(ours, theirs, strict=True)) == 1
 
 
 def _absolute(place: str) -> str:

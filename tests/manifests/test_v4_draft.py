@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyroaring import BitMap
 
+import iceexplore as ix
 from iceexplore.deletes import encode_mumbling
 from iceexplore.manifests import encode_manifest_dv, live, open_manifest
 from tests.manifests import v4_files as v4
@@ -149,3 +151,22 @@ def test_loose_and_without_ids(table: Table) -> None:
     assert (made.dialect, [p.code for p in made.problems]) == ("v4-draft", ["avro-no-field-ids"])
     assert made.entries["content_type"].to_pylist() == [0, 1]
     assert made.entries["location"].to_pylist() == ["data/00000.parquet", "data/1.puffin"]
+
+
+def test_vectors_of_data_entries_are_listed_as_deletes(table: Table) -> None:
+    rows = [tracked(0, deletion_vector=vector(2)), tracked(1), tracked(2, deletion_vector=vector(4))]
+    leaf, length = table.write("leaf", v4.draft(), rows, "data")
+    top = [tracked(9, deletion_vector=vector(9)), manifest(leaf, length)]
+    at, _ = table.write("root", v4.draft(), top, "root")
+    snapshot = {"snapshot-id": 77, "sequence-number": 7, "timestamp-ms": 1, "schema-id": 0, "root-manifest": at}
+    document = table.document | {"snapshots": [snapshot]}
+    path = table.folder / "metadata" / "v1.metadata.json"
+    path.write_text(json.dumps(document))
+    t = ix.open(path)
+    data, deletes = t.inspect.data_files(), t.inspect.delete_files()
+    assert sorted(data["content"].tolist()) == [0] * 4
+    assert sorted(deletes["record_count"].tolist()) == [2, 4, 9]
+    assert sorted(t.inspect.deletion_vectors()["cardinality"].tolist()) == [2, 4, 9]
+    assert sorted(t.inspect.all_delete_files()["record_count"].tolist()) == [2, 4, 9]
+    assert set(t.inspect.all_data_files()["content"]) == {0}
+    assert len(t.inspect.files()) == 7
