@@ -63,7 +63,9 @@ class Evidence:
         return len(self.lower)
 
     @classmethod
-    def of_stats(cls, stats: pa.StructArray, records: pa.Array | None = None, *, nested: bool = False) -> Evidence:
+    def of_stats(
+        cls, stats: pa.StructArray, records: pa.Array | None = None, *, nested: bool = False, required: bool = False
+    ) -> Evidence:
         """From a column of `EntryBatch.stats`.
 
         Parameters
@@ -76,10 +78,13 @@ class Evidence:
         nested
             The column stands in a struct, which may be null where it is counted neither as a value nor as a null (ORC
             counts only what is inside): its null count of 0 is believed where the values are as many as the rows.
+        required
+            No schema ever let the column be null. It is believed of files that hold the column, as values or bounds
+            show (one that lacks it reads as null), and that count no null.
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]
-        return cls.of_counts(lower, upper, values, part["null_count"], part["nan_count"], records, nested=nested)
+        return cls.of_counts(lower, upper, values, part["null_count"], part["nan_count"], records, nested=nested, required=required)
 
     @classmethod
     def of_counts(
@@ -92,6 +97,7 @@ class Evidence:
         records: pa.Array | None = None,
         *,
         nested: bool = False,
+        required: bool = False,
     ) -> Evidence:
         """The same from bounds of the column's type and counts, int64, each by itself."""
         floating = pa.types.is_floating(lower.type)
@@ -104,11 +110,17 @@ class Evidence:
         no_null = known(pc.equal(nulls, 0)) & use
         if nested:
             no_null &= known(pc.equal(values, records)) if records is not None else np.False_
+        uncounted = ~known(pc.greater(nulls, 0)) & use
+        if required and not nested:
+            held = known(pc.greater(values, 0)) | np.asarray(lower.is_valid()) | np.asarray(upper.is_valid())
+            no_null |= held & uncounted
         all_null = known(pc.equal(nulls, counted)) & use
         no_nan, all_nan, nothing = use, np.zeros(len(lower), np.bool_), all_null
         if floating:
             no_nan = known(pc.equal(nans, 0)) & use
             all_nan = known(pc.equal(nans, counted)) & use
+            if not nested:  # a value count is of nulls, too: where all of it is NaN there is none
+                no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
             # Old ORC files have NaN for a bound where the first value is NaN, whatever else there is (Java:
             # InclusiveMetricsEvaluator).

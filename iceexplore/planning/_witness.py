@@ -25,6 +25,7 @@ __all__ = [
     "Witnesses",
     "all_may",
     "all_must",
+    "always_required",
     "believed",
     "partition_questions",
     "top_level_ids",
@@ -134,6 +135,12 @@ def top_level_ids(metadata: TableMetadata) -> frozenset[int]:
     return frozenset(f.field_id for s in metadata.schemas for f in s.fields)
 
 
+def always_required(metadata: TableMetadata, field_id: int) -> bool:
+    """Whether no row can have a null: a top-level column that was required in every schema that has it."""
+    found = [f for s in metadata.schemas for f in s.fields if f.field_id == field_id]
+    return bool(found) and all(f.required for f in found)
+
+
 class FileWitnesses:
     """Those of the files of a batch.
 
@@ -182,7 +189,8 @@ class FileWitnesses:
             return []
         if p.field_id not in self._evidence:
             nested = p.field_id not in top_level_ids(self._metadata)
-            self._evidence[p.field_id] = Evidence.of_stats(stats, self.records, nested=nested)
+            required = not nested and always_required(self._metadata, p.field_id)
+            self._evidence[p.field_id] = Evidence.of_stats(stats, self.records, nested=nested, required=required)
         return [Witness(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
 
     def value(self, key: str) -> pa.Array | None:

@@ -209,9 +209,9 @@ JAVA: list[tuple[str, Op, tuple[Any, ...], tuple[bool, bool]]] = [
     ("all_nulls", "!=", ("a",), NO), ("all_nulls", "not-starts-with", ("a",), NO),  # Java: may, as a null does
     ("all_nulls", "in", ("abc", "def"), NO), ("all_nulls", "not-in", ("abc", "def"), NO),
     ("some_nulls", "!=", ("a",), OPEN), ("all_nulls", "is-null", (), YES), ("some_nulls", "is-null", (), OPEN),
-    ("no_nulls", "is-null", (), NO), ("all_nans", "is-nan", (), OPEN), ("some_nans", "is-nan", (), OPEN),
+    ("no_nulls", "is-null", (), NO), ("all_nans", "is-nan", (), (True, True)), ("some_nans", "is-nan", (), OPEN),
     ("no_nans", "is-nan", (), NO), ("all_nulls_double", "is-nan", (), NO), ("all_nans_v1_stats", "is-nan", (), OPEN),
-    ("nan_and_null_only", "is-nan", (), OPEN), ("all_nans", "not-nan", (), OPEN), ("some_nans", "not-nan", (), OPEN),
+    ("nan_and_null_only", "is-nan", (), OPEN), ("all_nans", "not-nan", (), NO), ("some_nans", "not-nan", (), OPEN),
     ("no_nans", "not-nan", (), YES), ("all_nulls_double", "not-nan", (), YES),
     ("all_nans", "<", (1.0,), NO), ("all_nans", ">=", (1.0,), NO), ("all_nans", "=", (1.0,), NO),
     ("nan_and_null_only", "<", (1.0,), OPEN), ("all_nans_v1_stats", ">", (1.0,), OPEN),
