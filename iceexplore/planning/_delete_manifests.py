@@ -12,6 +12,7 @@ from iceexplore.graph import ROOT_DIALECTS, TableState
 from iceexplore.manifests import EntryBatch, Manifest, bool_array, whole
 from iceexplore.metadata import PartitionSpec, decode_values, partition_type
 from iceexplore.planning._delete_codes import Mask, ranks
+from iceexplore.planning._prune import ManifestWitnesses
 
 __all__ = ["concerned"]
 
@@ -22,7 +23,8 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
     The number at which a manifest was added is at least that of each delete in it, so that it is left out if that is
     below every data file's. In versions 1 to 3 a manifest is of one spec, and its partition summaries say of each
     field which values there are: it is left out if no data file of the spec has one of them. An unpartitioned spec
-    stays, as its equality deletes are global.
+    stays, as its equality deletes are global. A V4 root says the same by its statistics of the fields' columns and
+    expressions.
     """
     if not len(files) or not rows:
         return []
@@ -37,7 +39,41 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
             if spec is not None and not spec.is_unpartitioned:
                 mine = numbers == number
                 keep[mine] &= _near(state, picked.filter(pa.array(mine)), spec, files)
+    else:
+        keep &= _near_by_statistics(state, root, at, files)
     return [int(row) for row in at[keep]]
+
+
+def _near_by_statistics(state: TableState, root: Manifest, rows: Any, files: EntryBatch) -> Mask:
+    """Which manifests of a V4 root may have the partition of a data file, by what the root says of partition fields."""
+    near = np.ones(len(rows), dtype=bool)
+    witnesses = ManifestWitnesses(state, root, rows, statistics=False)
+    for spec, mine in witnesses.specs:
+        if spec.is_unpartitioned or files.partition is None:
+            continue
+        same = pc.fill_null(pc.equal(whole(files.entries["partition_spec_id"]), spec.spec_id), False)
+        if not same.true_count:
+            near &= ~mine
+            continue
+        tuples = files.partition.filter(same)
+        for key, evidence in witnesses.fields(spec, mine).items():
+            index = tuples.type.get_field_index(key)
+            if index < 0:
+                continue
+            values = pc.unique(pc.struct_field(tuples, [index]))
+            order = ranks(evidence.lower, evidence.upper, values)
+            if order is None:
+                continue
+            lowest, highest, there = order
+            there = np.sort(there[there >= 0])
+            unknown = np.asarray(evidence.lower.is_null()) | np.asarray(evidence.upper.is_null())
+            found = np.searchsorted(there, lowest, "left") < np.searchsorted(there, highest, "right")
+            if values.null_count:
+                found |= ~evidence.no_null
+            if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+                found |= ~evidence.no_nan
+            near &= ~mine | unknown | found
+    return near
 
 
 def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: EntryBatch) -> Mask:

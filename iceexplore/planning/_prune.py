@@ -80,14 +80,14 @@ class ManifestWitnesses:
         self._fields: dict[int, dict[str, Evidence]] = {}
         numbers = np.asarray(pc.fill_null(whole(root.entries["partition_spec_id"]), -1))[self._rows]
         found = ((state.metadata.spec(n), numbers == n) for n in np.unique(numbers).tolist())
-        self._specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
+        self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
     def __call__(self, p: Predicate) -> list[Witness]:
         """What is known about one predicate, partitions first."""
         out = []
-        for spec, mine in self._specs:
+        for spec, mine in self.specs:
             for column, may, _ in partition_questions(p, spec, self._metadata):
-                found = self._field(spec, mine).get(column.key)
+                found = self.fields(spec, mine).get(column.key)
                 if found is not None:
                     field = column.field
                     where = believed(found, mine, field.transform, p.field_id, self._metadata)
@@ -115,11 +115,11 @@ class ManifestWitnesses:
     def may_have(self, wanted: Filter) -> Mask:
         """Which manifests may hold a file of the filter's partial tuple."""
         may = np.ones(len(self._rows), np.bool_)
-        for spec, mine in self._specs if wanted.partition else ():
+        for spec, mine in self.specs if wanted.partition else ():
             for column in partition_columns(self._metadata, spec):
                 found = None
                 if column.field.name in wanted.partition:
-                    found = self._field(spec, mine).get(column.key)
+                    found = self.fields(spec, mine).get(column.key)
                 if found is not None:
                     p = tuple_predicate(column, wanted.partition[column.field.name])
                     may &= ~mine | may_match(p, found)
@@ -139,7 +139,8 @@ class ManifestWitnesses:
             self._columns[number] = made
         return self._columns[number]
 
-    def _field(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+    def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+        """What is known of a spec's partition fields, by their ids as text; ``mine`` are the manifests of the spec."""
         if spec.spec_id not in self._fields:
             self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
         return self._fields[spec.spec_id]

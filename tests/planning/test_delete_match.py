@@ -196,6 +196,29 @@ def test_no_manifest_is_read_for_nothing() -> None:
     assert read(newer) == (0, 2)
 
 
+def test_a_v4_root_prunes_manifests_of_deletes_by_its_statistics() -> None:
+    """A manifest of vectors for each of some regions, and a filter that leaves one data file: one of them is read."""
+    from iceexplore.planning._delete_files import live_deletes
+
+    regions = [f"r{i:02}" for i in range(6)]
+    layout: dict[str, Any] = {"flush_data_files": 0, "flush_delete_files": 0, "affinity": "none", "leaf_entries": 1}
+    table = ix.empty({"id": "long", "region": "string"}, partition_by="region", format_version=4, **layout)
+    table.append(pd.DataFrame({"id": range(12), "region": [r for r in regions for _ in range(2)]}))
+    places = table.to_arrow(columns=["region", "_file", "_pos"]).to_pylist()
+    for region in regions:
+        first = next(p for p in places if p["region"] == region)
+        table.row_delta(deletes={first["_file"]: [first["_pos"]]})
+    state = table._state
+    files = data_files(state)
+    assert files.partition is not None
+    total = live_deletes(state, files=files)
+    only = files.take([i for i, p in enumerate(files.partition.to_pylist()) if list(p.values()) == ["r03"]])
+    found = live_deletes(state, files=only)
+    assert {p["region"] for p in table.to_arrow(columns=["region"]).to_pylist()} == set(regions)
+    assert (table.count(), table.count("region = 'r03'")) == (6, 1)
+    assert (len(total), total.skipped, len(found), found.skipped) == (6, 0, 1, 5)
+
+
 # PyIceberg ------------------------------------------------------------------------------------------------------------
 
 

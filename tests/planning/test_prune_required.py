@@ -17,9 +17,9 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, LongType, NestedField
 
+from iceexplore.errors import Problems
 from iceexplore.manifests import EntryBatch, stats_type
 from iceexplore.metadata import parse_table_metadata
-from iceexplore.errors import Problems
 from iceexplore.planning import Filter, make_filter
 
 COLUMNS: dict[int, tuple[str, str, bool]] = {
