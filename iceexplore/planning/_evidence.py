@@ -84,7 +84,8 @@ class Evidence:
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]
-        return cls.of_counts(lower, upper, values, part["null_count"], part["nan_count"], records, nested=nested, required=required)
+        nulls, nans = part["null_count"], part["nan_count"]
+        return cls.of_counts(lower, upper, values, nulls, nans, records, nested=nested, required=required)
 
     @classmethod
     def of_counts(

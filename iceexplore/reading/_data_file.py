@@ -49,11 +49,12 @@ def read_data_file(
 ) -> Iterator[pa.Table]:
     """The rows of a data file, in batches, positions ascending; no delete is applied.
 
-    Columns are found by field id, at every depth. What the file lacks is the partition's value where an identity field
-    has it, else the column's initial default, else null (spec, "Column Projection"). Columns of a file without ids are
-    found by the table's name mapping, unless the partition gives their values; without a mapping by the schema's names, with a problem of code
-    ``data-no-field-ids`` (Java would take them by their order). Of Parquet only the columns needed are read, and never
-    more than a row group is in memory; ORC and Avro files are read as a whole, up to 4 GiB.
+    Columns are found by field id, at every depth. What the file lacks is the partition's value where an identity
+    field has it, else the column's initial default, else null (spec, "Column Projection"). Columns of a file
+    without ids are found by the table's name mapping, unless the partition gives their values; without a mapping by
+    the schema's names, with a problem of code ``data-no-field-ids`` (Java would take them by their order). Of
+    Parquet only the columns needed are read, and never more than a row group is in memory; ORC and Avro files are
+    read as a whole, up to 4 GiB.
 
     Parameters
     ----------
