@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._rewrite_parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.errors import FormatError
 from iceexplore.manifests import whole
@@ -136,23 +137,12 @@ def _bound(pair: Any, moved: Mapping[str, str]) -> Any:
 
 
 def _parquet(data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int]) -> bytes:
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(io.BytesIO(data))
-    table = file.read()
-    codec = file.metadata.row_group(0).column(0).compression if file.metadata.num_row_groups else "ZSTD"
+    file, table = read_parquet(data)
     struct = _columns(
         pa.StructArray.from_arrays([whole(c) for c in table.columns], fields=list(table.schema)), moved, lengths
     )
     columns = [pc.struct_field(struct, [i]) for i in range(struct.type.num_fields)]
-    out = io.BytesIO()
-    pq.write_table(
-        pa.Table.from_arrays(columns, schema=table.schema),
-        out,
-        compression="NONE" if codec == "UNCOMPRESSED" else codec,
-        store_schema=False,
-    )
-    return out.getvalue()
+    return rewritten_parquet(file, pa.Table.from_arrays(columns, schema=table.schema))
 
 
 def _columns(array: pa.StructArray, moved: Mapping[str, str], lengths: Mapping[str, int]) -> pa.StructArray:
