@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._rewrite_avro import rewritten_avro
 from iceexplore.commits._rewrite_parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.errors import FormatError
@@ -93,10 +94,7 @@ def _avro(data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int]) -> 
     for record in reader:
         change(record)
         records.append(record)
-    metadata = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")}
-    out = io.BytesIO()
-    fastavro.writer(out, schema, records, codec=reader.metadata.get("avro.codec", "null"), metadata=metadata)
-    return out.getvalue()
+    return rewritten_avro(schema, reader.metadata, records)
 
 
 def _record_change(schema: Any, moved: Mapping[str, str], lengths: Mapping[str, int]) -> Callable[[Any], None]:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._rewrite_avro import rewritten_avro
 from iceexplore.commits._rewrite_parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, UnsupportedError
@@ -139,10 +140,7 @@ def _avro(data: bytes, location: str, moved: Mapping[str, str]) -> bytes | None:
         for row in rows:
             row[at] = moved.get(row[at], row[at])
         rows.sort(key=lambda row: (row[at], row[pos]))
-        said = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")}
-        out = io.BytesIO()
-        fastavro.writer(out, schema, rows, codec=reader.metadata.get("avro.codec", "null"), metadata=said)
-        return out.getvalue()
+        return rewritten_avro(schema, reader.metadata, rows)
     except Exception as error:  # the library raises whatever a damaged file makes it stumble on
         text = f"a position delete file that does not decode: {type(error).__name__}: {error}"
         raise FormatError(text, location=location) from error

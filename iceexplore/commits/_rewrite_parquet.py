@@ -9,8 +9,6 @@ import pyarrow as pa
 
 __all__ = ["read_parquet", "rewritten_parquet"]
 
-#: Arrow's own key: written again where it was, never copied as text.
-_ARROW_SCHEMA = b"ARROW:schema"
 #: Encodings that a writer chooses for values; the others (levels, dictionary indices) follow from these.
 _CHOSEN = ("DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT")
 _DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
@@ -39,7 +37,9 @@ def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
     import pyarrow.parquet as pq
 
     metadata = file.metadata
+    # Also Arrow's own schema, where the writer put it: it is the same, byte for byte, and is not made anew.
     said = dict(metadata.metadata or {})
+    table = table.replace_schema_metadata(None)
     options = _columns(file)
     physical = {file.schema.column(i).physical_type for i in range(len(file.schema))}
     decimals = {
@@ -52,13 +52,13 @@ def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
         out,
         table.schema,
         version=metadata.format_version if metadata.format_version in _VERSIONS else "2.6",
-        store_schema=_ARROW_SCHEMA in said,
+        store_schema=False,
         store_decimal_as_integer=bool(decimals & {"INT32", "INT64"}),
         use_deprecated_int96_timestamps="INT96" in physical,
         use_compliant_nested_type=False,  # the names inside lists stay those of the file
         **options,
     ) as writer:
-        writer.add_key_value_metadata({k: v for k, v in said.items() if k != _ARROW_SCHEMA})
+        writer.add_key_value_metadata(said)
         # The empty table too: a file of no row group stays one.
         if table.num_rows or metadata.num_row_groups:
             rows = max((metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), default=0)
