@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
@@ -110,12 +111,15 @@ def save(
     except RuntimeError as e:  # the home of nobody
         raise OptionError(f"path={os.fspath(path)!r}: give the folder to write ({e})") from e
     building: Path | None = None
+    above = [p for p in target.parents if not os.path.lexists(p)]
+    done = False
     try:
         _refuse_full(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}-", dir=target.parent))
         saved = _Saver(state, building, target, data, location).run()
         _publish(building, target)
+        done = True
         return saved
     except OSError as e:
         if isinstance(e, IceexploreError):  # some of ours are both
@@ -124,6 +128,9 @@ def save(
     finally:
         if building is not None:
             shutil.rmtree(building, ignore_errors=True)
+        for folder in () if done else above:
+            with suppress(OSError):  # not there yet, or not empty: it has something of another's
+                folder.rmdir()
 
 
 def _refuse_full(target: Path) -> None:
