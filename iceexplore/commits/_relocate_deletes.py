@@ -8,6 +8,7 @@ import io
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import field_id, read_orc_footer, read_rows, sniff
 from iceexplore.storage import Storage
 
-__all__ = ["relocated_deletes", "relocated_puffin"]
+__all__ = ["RelocatedDeletes", "relocated_deletes", "relocated_puffin"]
 
 _REFERENCED = "referenced-data-file"
 #: What the rows of an ORC file may take in memory.
@@ -28,7 +29,23 @@ _ORC_LIMIT = 1 << 30
 _ORC_CODECS = ("UNCOMPRESSED", "SNAPPY", "ZLIB", "LZ4", "ZSTD")
 
 
-def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str]) -> bytes | None:
+@dataclass(frozen=True)
+class RelocatedDeletes:
+    """A delete file with other locations.
+
+    Attributes
+    ----------
+    data
+        The file.
+    paths
+        The smallest and the largest path in its rows, which bound them in manifests; None of a Puffin file.
+    """
+
+    data: bytes
+    paths: tuple[str, str] | None = None
+
+
+def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     """A position delete file or Puffin file with other locations; None where it names none that moved.
 
     Parameters
@@ -48,7 +65,8 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
     data = storage.read(location, kind="delete-file")
     kind = sniff(data)
     if kind == "puffin":
-        return relocated_puffin(storage, location, data, moved)
+        puffin = relocated_puffin(storage, location, data, moved)
+        return None if puffin is None else RelocatedDeletes(puffin)
     if kind == "parquet":
         return _parquet(data, location, moved)
     if kind == "avro":
@@ -82,34 +100,40 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
     return b"".join((blobs, PUFFIN_MAGIC, text, struct.pack("<i", len(text)), bytes(4), PUFFIN_MAGIC))
 
 
-def _parquet(data: bytes, location: str, moved: Mapping[str, str]) -> bytes | None:
+def _parquet(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     try:
         file, table = read_parquet(data)
         changed = _moved_rows(table, location, moved)
-        return None if changed is None else rewritten_parquet(file, changed)
+        return None if changed is None else RelocatedDeletes(rewritten_parquet(file, changed[0]), changed[1])
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"a position delete file that does not decode: {error}", location=location) from None
 
 
-def _orc(storage: Storage, location: str, moved: Mapping[str, str]) -> bytes | None:
+def _orc(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     from pyarrow import orc
 
-    table = _moved_rows(read_rows(storage, location, kind="delete-file", limit=_ORC_LIMIT), location, moved)
-    if table is None:
+    changed = _moved_rows(read_rows(storage, location, kind="delete-file", limit=_ORC_LIMIT), location, moved)
+    if changed is None:
         return None
+    table, paths = changed
     footer = read_orc_footer(storage, location)
     codec = footer.compression.upper()
     out = io.BytesIO()
     # The footer's schema has ORC's attributes, and so the ids of the fields, in their own spelling.
     table = pa.Table.from_arrays(table.columns, schema=footer.schema)
     orc.write_table(table, out, compression=codec if codec in _ORC_CODECS else "ZLIB")
-    return out.getvalue()
+    return RelocatedDeletes(out.getvalue(), paths)
 
 
-def _moved_rows(table: pa.Table, location: str, moved: Mapping[str, str]) -> pa.Table | None:
-    """Rows of position deletes with other paths, in the order the specification asks; None where no path moved."""
+def _moved_rows(
+    table: pa.Table, location: str, moved: Mapping[str, str]
+) -> tuple[pa.Table, tuple[str, str]] | None:
+    """Rows of position deletes with other paths, in the order the specification asks, and the first and last path.
+
+    None where no path moved.
+    """
     ids = {field_id(f): i for i, f in enumerate(table.schema)}
     at = ids.get(FILE_PATH_ID, table.schema.get_field_index("file_path"))
     pos = ids.get(POS_ID, table.schema.get_field_index("pos"))
@@ -123,10 +147,11 @@ def _moved_rows(table: pa.Table, location: str, moved: Mapping[str, str]) -> pa.
     table = table.set_column(at, table.schema.field(at), new.cast(table.schema.field(at).type))
     # Rows are sorted by path and position (spec, "Position Delete Files"), and names may sort otherwise now.
     names = table.schema.names
-    return table.sort_by([(names[at], "ascending"), (names[pos], "ascending")])
+    ends = pc.min_max(new).as_py()
+    return table.sort_by([(names[at], "ascending"), (names[pos], "ascending")]), (ends["min"], ends["max"])
 
 
-def _avro(data: bytes, location: str, moved: Mapping[str, str]) -> bytes | None:
+def _avro(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     import fastavro
 
     try:
@@ -140,7 +165,7 @@ def _avro(data: bytes, location: str, moved: Mapping[str, str]) -> bytes | None:
         for row in rows:
             row[at] = moved.get(row[at], row[at])
         rows.sort(key=lambda row: (row[at], row[pos]))
-        return rewritten_avro(schema, reader.metadata, rows)
+        return RelocatedDeletes(rewritten_avro(schema, reader.metadata, rows), (rows[0][at], rows[-1][at]))
     except Exception as error:  # the library raises whatever a damaged file makes it stumble on
         text = f"a position delete file that does not decode: {type(error).__name__}: {error}"
         raise FormatError(text, location=location) from error

@@ -166,6 +166,7 @@ class _Saver:
         self.moved: dict[str, str] = {}
         self.names: set[str] = set()
         self.lengths: dict[str, int] = {}
+        self.paths: dict[str, tuple[str, str]] = {}
         self.missing: dict[str, str] = {}
         self.files = 0
         self.bytes = 0
@@ -213,8 +214,10 @@ class _Saver:
             if not self._copy(location, name, "other"):
                 return
         else:
-            self._write(name, new)
-            self.lengths[f"{self.new}/{name}"] = len(new)
+            self._write(name, new.data)
+            self.lengths[f"{self.new}/{name}"] = len(new.data)
+            if new.paths is not None:
+                self.paths[f"{self.new}/{name}"] = new.paths
         self.moved[location] = f"{self.new}/{name}"
 
     def _named_files(self) -> dict[str, int]:
@@ -277,7 +280,7 @@ class _Saver:
             if rewrite and not self.keep and kind == "puffin":
                 new = relocated_puffin(self.storage, location, content, self.moved) or content
             elif rewrite and not self.keep:
-                new = relocated_manifest(content, location, self.moved, self.lengths)
+                new = relocated_manifest(content, location, self.moved, self.lengths, self.paths)
         except IceexploreError as e:
             if strict:
                 raise

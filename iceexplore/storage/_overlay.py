@@ -65,8 +65,11 @@ class _Files:
     """The files of one overlay, shared by the storages that see them; the folder goes away with the last of these."""
 
     def __init__(self, folder: str | None) -> None:
-        temporary = TemporaryFolder("overlay", "a simulation's overlay", instead=_INSTEAD) if folder is None else None
-        self.folder = folder if temporary is None else temporary.path
+        temporary: TemporaryFolder | None = None
+        if folder is None:
+            temporary = TemporaryFolder("overlay", "a simulation's overlay", instead=_INSTEAD)
+            folder = temporary.path
+        self.folder = folder
         self.is_temporary = temporary is not None
         self.identity = f"overlay:{uuid.uuid4().hex}"
         self.writes = WriteLog()

@@ -171,7 +171,7 @@ def no_room(error: OSError, what: str, *, instead: str | None = None) -> Tempora
     try:
         place = f"the temporary folder {tempfile.gettempdir()}"
     except OSError:  # none of those that Python tries can be written to
-        return TemporaryFolderError(f"{what} needs a temporary folder, and no folder of this machine can be one: {advice}")
+        return TemporaryFolderError(f"{what} needs a temporary folder, and no folder here can be one: {advice}")
     why = error.strerror or short_message(error)
     if error.errno in _FULL:
         return TemporaryFolderError(f"{what} does not fit: {place} is full ({why}). Make room there, or {advice}")

@@ -153,8 +153,9 @@ def test_position_deletes_in_orc_and_avro_follow(write: Callable[[Path], None], 
     path = folder / "deletes"
     write(path)
     storage = ix.open(folder).state.storage
-    data = relocated_deletes(storage, str(path), {"a": "z"})
-    assert data is not None
+    made = relocated_deletes(storage, str(path), {"a": "z"})
+    assert made is not None and made.paths == ("b", "z")
+    data = made.data
     (folder / "new").write_bytes(data)
     rows = read_rows(storage, str(folder / "new"), kind="delete-file")
     assert rows.to_pydict() == {"file_path": ["b", "z", "z"], "pos": [1, 0, 4]}
