@@ -90,7 +90,7 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
         return None
     footer = json.loads(file.payload)
     for blob in footer["blobs"]:
-        properties = blob.get("properties") if isinstance(blob, dict) else None
+        properties: Any = blob.get("properties") if isinstance(blob, dict) else None
         old = properties.get(_REFERENCED) if isinstance(properties, dict) else None
         if isinstance(old, str) and old in moved:
             properties[_REFERENCED] = moved[old]
