@@ -8,6 +8,7 @@ says this better than a process id: ids are used again, and mean nothing to the 
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import re
 import shutil
@@ -18,18 +19,15 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Literal
+from typing import Any, Literal
 
 from iceexplore.errors import IceexploreError, TemporaryFolderError
 from iceexplore.storage._faults import short_message
 
-try:
-    import fcntl
-except ImportError:  # Windows, where nothing is locked and so nothing is swept
-    fcntl = None  # type: ignore[assignment]
-
 __all__ = ["TemporaryFolder", "no_room", "temporary_room"]
 
+#: The system's locks; on Windows nothing is locked, and so nothing is swept.
+_LOCKS: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 #: Names of folders whose process holds a lock on them; those of earlier versions, and those that could not be locked,
 #: are called otherwise and are never swept.
 _SWEPT = re.compile(r"iceexplore-(?:overlay|zip|table|copy)-locked-[A-Za-z0-9_]{8}")
@@ -107,14 +105,14 @@ def _locked(made: str, kind: str) -> tuple[str, int | None]:
 
 def _lock_of(folder: str) -> int | None:
     """A descriptor that holds the folder's lock; None if it is held, or cannot be had (NFS locks no folders)."""
-    if fcntl is None:
+    if _LOCKS is None:
         return None
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _LOCKS.flock(descriptor, _LOCKS.LOCK_EX | _LOCKS.LOCK_NB)
     except OSError:
         os.close(descriptor)
         return None
@@ -123,7 +121,7 @@ def _lock_of(folder: str) -> int | None:
 
 def _sweep(parent: str) -> None:
     """Remove what killed processes of this user left; whatever is in the way of that stays where it is."""
-    if fcntl is None:
+    if _LOCKS is None:
         return
     with _sweeping:
         now = time.monotonic()

@@ -21,7 +21,7 @@ import iceexplore.commits._save as save_module
 from iceexplore.commits._relocate import relocated_manifest
 from iceexplore.commits._rewrite_avro import rewritten_avro
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, read_puffin_footer
-from iceexplore.errors import OutsideRootsError
+from iceexplore.errors import OutsideRootsError, StorageError
 from iceexplore.simulation import Simulation
 
 LAYOUTS: list[tuple[int, dict[str, Any]]] = [
@@ -52,7 +52,8 @@ def simulated(request: pytest.FixtureRequest, tmp_path: Path) -> Simulation:
         lab.delete("id < 3")
     s = ix.open(tmp_path / "lab").simulate(seed=4)
     s.append(pd.DataFrame({"id": range(100, 150), "s": ["y"] * 50}))
-    newest = next(p for p in s.inspect.data_files()["file_path"] if s.state.storage.has(p))
+    storage: Any = s.state.storage
+    newest = next(p for p in s.inspect.data_files()["file_path"] if storage.has(p))
     if version > 1:
         s.row_delta(deletes={newest: [1, 2]})
     return s
@@ -196,6 +197,29 @@ def test_position_deletes_of_other_formats_apply_where_they_go(
     (copied,) = saved.path.rglob(f"*{new.suffix}") if write is _as_orc else saved.path.rglob("*-deletes.avro")
     assert str(folder).encode() not in copied.read_bytes()
     assert ids(ix.open(shutil.move(saved.path, tmp_path / "moved"))) == expected
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failed_save_leaves_nothing(error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: Any) -> None:
+        raise error
+
+    (tmp_path / "a").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(save_module._Saver, "_documents", fail)
+        with pytest.raises((StorageError, KeyboardInterrupt)):
+            ix.sample().simulate().save(tmp_path / "a" / "b" / "c" / "t")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
+
+
+def test_a_copy_shares_no_file_with_the_original(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "lab", {"id": "long"})
+    lab.append({"id": [1, 2]})
+    saved = ix.open(tmp_path / "lab").simulate().save(tmp_path / "t")
+    (was,), (now,) = (list(f.rglob("*-data.parquet")) for f in (tmp_path / "lab", saved.path))
+    assert not was.samefile(now) and was.stat().st_nlink == 1
+    now.write_bytes(b"changed")
+    assert ids(ix.open(tmp_path / "lab")) == [1, 2]
 
 
 def test_statistics_files_go_with_the_table(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import iceexplore as ix
 from iceexplore.errors import CatalogError, OptionError
 from iceexplore.labs import _open
 from iceexplore.labs._catalog import CatalogRow
+from iceexplore.storage import write_new as real_write
 
 
 def _full(*given: Any, **named: Any) -> None:
@@ -49,10 +50,8 @@ def test_interrupted(error: type[BaseException], tmp_path: Path, monkeypatch: py
 
 
 def test_the_file_is_there_and_its_folder_is_not_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = _open.write_new
-
     def write_new(path: str, data: bytes) -> None:
-        real(path, data)
+        real_write(path, data)
         _full()
 
     monkeypatch.setattr(_open, "write_new", write_new)
@@ -62,13 +61,11 @@ def test_the_file_is_there_and_its_folder_is_not_flushed(tmp_path: Path, monkeyp
 
 
 def test_another_writers_table_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = _open.write_new
-
     def first(path: str, data: bytes) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(_open, "write_new", real)
+            patch.setattr(_open, "write_new", real_write)
             ix.create(tmp_path / "t", {"theirs": "long"}).append({"theirs": [7]})
-        real(path, data)
+        real_write(path, data)
 
     monkeypatch.setattr(_open, "write_new", first)
     with pytest.raises(OptionError, match="another writer"):

@@ -122,7 +122,7 @@ def test_a_file_system_without_locks(room: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.EBADF, "no locks")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_temporary.fcntl, "flock", refused)
+        patch.setattr("fcntl.flock", refused)
         s = ix.sample().simulate()
     ix.sample().simulate()
     assert Path(s.overlay).is_dir()
@@ -155,7 +155,7 @@ class _Disk:
                 raise error
             monkeypatch.setattr(os, "mkdir", made)
             try:
-                return named(*args, **others)
+                return str(named(*args, **others))
             finally:
                 monkeypatch.setattr(os, "mkdir", no_folder)
 
