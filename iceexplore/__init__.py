@@ -29,6 +29,7 @@ from iceexplore.errors import (
     SnapshotNotFoundError,
     StorageError,
     TableChangedError,
+    TemporaryFolderError,
     UnsupportedError,
 )
 
@@ -61,6 +62,7 @@ __all__ = [
     "StorageError",
     "Table",
     "TableChangedError",
+    "TemporaryFolderError",
     "UnsupportedError",
     "__version__",
     "change_scenarios",

@@ -67,13 +67,15 @@ class CommittedTable(Table):
         self,
         path: str | PathLike[str],
         *,
-        data: Literal["refer", "copy", "none"] = "refer",
+        data: Literal["refer", "copy", "none"] = "copy",
         location: str | None = None,
     ) -> Saved:
         """Write the table as it is now into a new folder, whole or not at all; `iceexplore.open` opens it anywhere.
 
-        See `iceexplore.commits.save`: ``data`` says what becomes of the table's own data files, ``location`` where the
-        written table says that it is (by default ``path``, so that engines on this machine can read it).
+        See `iceexplore.commits.save`: ``data`` says what becomes of the table's own data files (by default they are
+        copied, so that rows can be read wherever the folder goes; ``refer`` leaves them where they are, and to read
+        their rows needs ``iceexplore.open(path, allow=...)``), ``location`` where the written table says that it is
+        (by default ``path``, so that engines on this machine can read it).
         """
         return commits.save(self._state, path, data=data, location=location)
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +16,7 @@ from iceexplore.commits._schema_evolution import evolve_schema, first_schema
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, open_state
+from iceexplore.storage import TemporaryFolder, temporary_room
 
 __all__ = ["empty_state", "new_table"]
 
@@ -64,11 +62,18 @@ def empty_state(
         timestamp_ms=_CREATED_MS,
         expressions=expressions,
     )
-    folder = Path(tempfile.mkdtemp(prefix="iceexplore-"))
-    (folder / "metadata").mkdir()
-    (folder / "metadata" / "v1.metadata.json").write_text(json.dumps(document), encoding="utf-8")
-    state = open_state(folder, moved={location: str(folder)})
-    weakref.finalize(state.storage, shutil.rmtree, folder, True)
+    what = "the new table"
+    temporary = TemporaryFolder("table", what)
+    folder = Path(temporary.path)
+    try:
+        with temporary_room(what):
+            (folder / "metadata").mkdir()
+            (folder / "metadata" / "v1.metadata.json").write_text(json.dumps(document), encoding="utf-8")
+        state = open_state(folder, moved={location: str(folder)})
+    except BaseException:
+        temporary.remove()
+        raise
+    temporary.remove_with(state.storage)
     # Where its one file is for the time being is no news to anybody.
     return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
 

@@ -6,9 +6,12 @@ import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._rewrite_avro import rewritten_avro
+from iceexplore.commits._rewrite_parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.errors import FormatError
 from iceexplore.manifests import whole
@@ -57,7 +60,13 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
     return out
 
 
-def relocated_manifest(data: bytes, location: str, moved: Mapping[str, str], lengths: Mapping[str, int]) -> bytes:
+def relocated_manifest(
+    data: bytes,
+    location: str,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]] | None = None,
+) -> bytes:
     """A manifest, list or root with other locations; everything else stays as it was written.
 
     Parameters
@@ -66,6 +75,9 @@ def relocated_manifest(data: bytes, location: str, moved: Mapping[str, str], len
         Old locations to new.
     lengths
         Bytes of the files at new locations, where they changed.
+    paths
+        The smallest and the largest path in position delete files at new locations, where they changed. They are not
+        the old ones moved: names may sort otherwise now, and a reader skips the deletes of files out of bounds.
 
     Raises
     ------
@@ -74,41 +86,43 @@ def relocated_manifest(data: bytes, location: str, moved: Mapping[str, str], len
     """
     try:
         if data[:4] == _AVRO:
-            return _avro(data, moved, lengths)
+            return _avro(data, moved, lengths, paths or {})
         if data[:4] == _PARQUET:
-            return _parquet(data, moved, lengths)
+            return _parquet(data, moved, lengths, paths or {})
     except Exception as e:  # the libraries raise whatever a damaged file makes them stumble on
         raise FormatError(f"its locations cannot be rewritten: {type(e).__name__}: {e}", location=location) from e
     raise FormatError("neither Avro nor Parquet: its locations cannot be rewritten", location=location)
 
 
-def _avro(data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int]) -> bytes:
+def _avro(
+    data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+) -> bytes:
     import fastavro
 
     reader = fastavro.reader(io.BytesIO(data))
     schema: Any = reader.writer_schema
-    change = _record_change(schema, moved, lengths)
+    change = _record_change(schema, moved, lengths, paths)
     records = []
     for record in reader:
         change(record)
         records.append(record)
-    metadata = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")}
-    out = io.BytesIO()
-    fastavro.writer(out, schema, records, codec=reader.metadata.get("avro.codec", "null"), metadata=metadata)
-    return out.getvalue()
+    return rewritten_avro(schema, reader.metadata, records)
 
 
-def _record_change(schema: Any, moved: Mapping[str, str], lengths: Mapping[str, int]) -> Callable[[Any], None]:
+def _record_change(
+    schema: Any, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+) -> Callable[[Any], None]:
     """What replaces the locations in a record of this schema, and in the records inside it."""
     ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
     here = [(ids[i], ids.get(beside)) for i, beside in _LOCATIONS.items() if i in ids]
-    bounds = [ids[i] for i in _BOUNDS if i in ids]
+    bounds = [(ids[i], end) for end, i in enumerate(_BOUNDS) if i in ids]
+    path = ids.get(100)
     inside = []
     for f in schema.get("fields", ()):
         kinds = f["type"] if isinstance(f["type"], list) else [f["type"]]
         record = next((k for k in kinds if isinstance(k, dict) and k.get("type") == "record"), None)
         if record is not None and f.get("field-id") != 102:  # the partition tuple holds values
-            inside.append((f["name"], _record_change(record, moved, lengths)))
+            inside.append((f["name"], _record_change(record, moved, lengths, paths)))
 
     def change(record: Any) -> None:
         for name, beside in here:
@@ -117,9 +131,10 @@ def _record_change(schema: Any, moved: Mapping[str, str], lengths: Mapping[str, 
                 record[name] = new
                 if beside and record[beside] is not None:
                     record[beside] = lengths.get(new, record[beside])
-        for name in bounds:
-            if isinstance(record[name], list):
-                record[name] = [pair for pair in (_bound(p, moved) for p in record[name]) if pair is not None]
+        ends = None if path is None else paths.get(record[path])
+        for name, end in bounds:
+            if ends is not None and isinstance(record[name], list):
+                record[name] = [_bound(pair, ends[end]) for pair in record[name]]
         for name, within in inside:
             if isinstance(record[name], dict):
                 within(record[name])
@@ -127,35 +142,32 @@ def _record_change(schema: Any, moved: Mapping[str, str], lengths: Mapping[str, 
     return change
 
 
-def _bound(pair: Any, moved: Mapping[str, str]) -> Any:
-    """A bound of a position delete file's paths: moved as a path is, left out if it is not one that moved whole."""
+def _bound(pair: Any, path: str) -> Any:
     if not isinstance(pair, dict) or pair.get("key") != FILE_PATH_ID:
         return pair
-    new = moved.get(bytes(pair["value"]).decode("utf-8", "replace"))
-    return None if new is None else {**pair, "value": new.encode("utf-8", "surrogatepass")}
+    return {**pair, "value": path.encode("utf-8", "surrogatepass")}
 
 
-def _parquet(data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int]) -> bytes:
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(io.BytesIO(data))
-    table = file.read()
-    codec = file.metadata.row_group(0).column(0).compression if file.metadata.num_row_groups else "ZSTD"
+def _parquet(
+    data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+) -> bytes:
+    file, table = read_parquet(data)
     struct = _columns(
-        pa.StructArray.from_arrays([whole(c) for c in table.columns], fields=list(table.schema)), moved, lengths
+        pa.StructArray.from_arrays([whole(c) for c in table.columns], fields=list(table.schema)),
+        moved,
+        lengths,
+        paths,
     )
     columns = [pc.struct_field(struct, [i]) for i in range(struct.type.num_fields)]
-    out = io.BytesIO()
-    pq.write_table(
-        pa.Table.from_arrays(columns, schema=table.schema),
-        out,
-        compression="NONE" if codec == "UNCOMPRESSED" else codec,
-        store_schema=False,
-    )
-    return out.getvalue()
+    return rewritten_parquet(file, pa.Table.from_arrays(columns, schema=table.schema))
 
 
-def _columns(array: pa.StructArray, moved: Mapping[str, str], lengths: Mapping[str, int]) -> pa.StructArray:
+def _columns(
+    array: pa.StructArray,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]],
+) -> pa.StructArray:
     fields = list(array.type)
     ids = {_field_id(f): i for i, f in enumerate(fields)}
     children = [array.field(i) for i in range(len(fields))]
@@ -173,11 +185,33 @@ def _columns(array: pa.StructArray, moved: Mapping[str, str], lengths: Mapping[s
             changed = sizes.take(pc.index_in(found, value_set=new)).cast(fields[size_at].type)
             kept = children[size_at]
             children[size_at] = pc.if_else(pc.and_(changed.is_valid(), kept.is_valid()), changed, kept)
+    path = ids.get(100)
+    for end, number in enumerate(_BOUNDS):
+        at = ids.get(number)
+        if paths and path is not None and at is not None and pa.types.is_map(fields[at].type):
+            # By the path of the file, which has moved by now.
+            found = pc.index_in(children[path], value_set=pa.array(list(paths), pa.string()))
+            ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
+            children[at] = _bounds(children[at], ends.take(found))
     for i, f in enumerate(fields):
         if pa.types.is_struct(f.type) and _field_id(f) != 102:
-            children[i] = _columns(children[i], moved, lengths)
+            children[i] = _columns(children[i], moved, lengths, paths)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def _bounds(maps: pa.MapArray, ends: pa.BinaryArray) -> pa.MapArray:
+    """Bounds by column with those of ``file_path`` replaced, where ``ends`` has one for the row."""
+    if maps.offset:
+        maps = maps.take(pa.array(np.arange(len(maps))))  # not a part of a longer one
+    keys, items = maps.keys, maps.items
+    offsets = maps.offsets.to_numpy(zero_copy_only=False)
+    row_of = np.full(len(keys), len(maps))
+    row_of[offsets[0] : offsets[-1]] = np.repeat(np.arange(len(maps)), np.diff(offsets))
+    mine = ends.take(pa.array(row_of, mask=row_of == len(maps)))
+    here = pc.and_(pc.equal(keys, FILE_PATH_ID), mine.is_valid())
+    items = pc.if_else(here, mine.cast(items.type), items)
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items, type=maps.type, mask=maps.is_null())
 
 
 def _field_id(field: pa.Field) -> int | None:

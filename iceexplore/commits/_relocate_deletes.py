@@ -5,23 +5,47 @@ deletion vectors in their properties. A table whose data files moved would have 
 from __future__ import annotations
 
 import io
+import json
+import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.deletes import FILE_PATH_ID, POS_ID, NewBlob, read_puffin_blob, read_puffin_footer, write_puffin
+from iceexplore.commits._rewrite_avro import rewritten_avro
+from iceexplore.commits._rewrite_parquet import read_parquet, rewritten_parquet
+from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.formats import field_id, sniff
+from iceexplore.formats import field_id, read_orc_footer, read_rows, sniff
 from iceexplore.storage import Storage
 
-__all__ = ["relocated_deletes"]
+__all__ = ["RelocatedDeletes", "relocated_deletes", "relocated_puffin"]
 
 _REFERENCED = "referenced-data-file"
+#: What the rows of an ORC file may take in memory.
+_ORC_LIMIT = 1 << 30
+_ORC_CODECS = ("UNCOMPRESSED", "SNAPPY", "ZLIB", "LZ4", "ZSTD")
 
 
-def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str]) -> bytes | None:
+@dataclass(frozen=True)
+class RelocatedDeletes:
+    """A delete file with other locations.
+
+    Attributes
+    ----------
+    data
+        The file.
+    paths
+        The smallest and the largest path in its rows, which bound them in manifests; None of a Puffin file.
+    """
+
+    data: bytes
+    paths: tuple[str, str] | None = None
+
+
+def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     """A position delete file or Puffin file with other locations; None where it names none that moved.
 
     Parameters
@@ -32,7 +56,7 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
     Raises
     ------
     UnsupportedError
-        A position delete file in ORC or Avro, or a Puffin file whose blobs do not stand one after the other.
+        A format that is not known.
     FormatError
         The file is damaged.
     IceexploreError
@@ -41,22 +65,75 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
     data = storage.read(location, kind="delete-file")
     kind = sniff(data)
     if kind == "puffin":
-        return _puffin(storage, location, moved)
+        puffin = relocated_puffin(storage, location, data, moved)
+        return None if puffin is None else RelocatedDeletes(puffin)
     if kind == "parquet":
         return _parquet(data, location, moved)
+    if kind == "avro":
+        return _avro(data, location, moved)
+    if kind == "orc":
+        return _orc(storage, location, moved)
     raise UnsupportedError(
         f"{location}: a position delete file in {kind or 'a format that is not known'}, whose rows hold the old "
         'locations, is not rewritten; save the table with location="keep"'
     )
 
 
-def _parquet(data: bytes, location: str, moved: Mapping[str, str]) -> bytes | None:
-    import pyarrow.parquet as pq
+def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mapping[str, str]) -> bytes | None:
+    """A Puffin file whose vectors name other files; None where they name none that moved.
 
+    Every byte before the footer stays, so that manifest entries find the blobs where they were; of the footer the
+    references change, and nothing else that it holds.
+    """
+    file = read_puffin_footer(storage, location, len(data))
+    if not any(blob.properties.get(_REFERENCED) in moved for blob in file.blobs):
+        return None
+    footer = json.loads(file.payload)
+    for blob in footer["blobs"]:
+        properties: Any = blob.get("properties") if isinstance(blob, dict) else None
+        old = properties.get(_REFERENCED) if isinstance(properties, dict) else None
+        if isinstance(old, str) and old in moved:
+            properties[_REFERENCED] = moved[old]
+    text = json.dumps(footer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    blobs = data[: len(data) - file.footer_size]
+    # No flags: the payload is not compressed, whatever it was.
+    return b"".join((blobs, PUFFIN_MAGIC, text, struct.pack("<i", len(text)), bytes(4), PUFFIN_MAGIC))
+
+
+def _parquet(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        file, table = read_parquet(data)
+        changed = _moved_rows(table, location, moved)
+        return None if changed is None else RelocatedDeletes(rewritten_parquet(file, changed[0]), changed[1])
     except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, FormatError):
+            raise
         raise FormatError(f"a position delete file that does not decode: {error}", location=location) from None
+
+
+def _orc(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
+    from pyarrow import orc
+
+    changed = _moved_rows(read_rows(storage, location, kind="delete-file", limit=_ORC_LIMIT), location, moved)
+    if changed is None:
+        return None
+    table, paths = changed
+    footer = read_orc_footer(storage, location)
+    codec = footer.compression.upper()
+    out = io.BytesIO()
+    # The footer's schema has ORC's attributes, and so the ids of the fields, in their own spelling.
+    table = pa.Table.from_arrays(table.columns, schema=footer.schema)
+    orc.write_table(table, out, compression=codec if codec in _ORC_CODECS else "ZLIB")
+    return RelocatedDeletes(out.getvalue(), paths)
+
+
+def _moved_rows(
+    table: pa.Table, location: str, moved: Mapping[str, str]
+) -> tuple[pa.Table, tuple[str, str]] | None:
+    """Rows of position deletes with other paths, in the order the specification asks, and the first and last path.
+
+    None where no path moved.
+    """
     ids = {field_id(f): i for i, f in enumerate(table.schema)}
     at = ids.get(FILE_PATH_ID, table.schema.get_field_index("file_path"))
     pos = ids.get(POS_ID, table.schema.get_field_index("pos"))
@@ -70,30 +147,25 @@ def _parquet(data: bytes, location: str, moved: Mapping[str, str]) -> bytes | No
     table = table.set_column(at, table.schema.field(at), new.cast(table.schema.field(at).type))
     # Rows are sorted by path and position (spec, "Position Delete Files"), and names may sort otherwise now.
     names = table.schema.names
-    table = table.sort_by([(names[at], "ascending"), (names[pos], "ascending")])
-    out = io.BytesIO()
-    pq.write_table(table, out, compression="zstd", store_schema=False)
-    return out.getvalue()
+    ends = pc.min_max(new).as_py()
+    return table.sort_by([(names[at], "ascending"), (names[pos], "ascending")]), (ends["min"], ends["max"])
 
 
-def _puffin(storage: Storage, location: str, moved: Mapping[str, str]) -> bytes | None:
-    """The same blobs at the same places: manifest entries name them by offset and length."""
-    file = read_puffin_footer(storage, location)
-    if not any(blob.properties.get(_REFERENCED) in moved for blob in file.blobs):
-        return None
-    blobs, places = [], []
-    for blob in sorted(file.blobs, key=lambda b: b.offset):
-        if blob.compression_codec:
-            raise UnsupportedError(f'{location}: a compressed blob beside vectors; save with location="keep"')
-        properties: dict[str, Any] = dict(blob.properties)
-        if properties.get(_REFERENCED) in moved:
-            properties[_REFERENCED] = moved[properties[_REFERENCED]]
-        content = read_puffin_blob(storage, location, blob)
-        blobs.append(
-            NewBlob(blob.type, content, tuple(blob.fields), blob.snapshot_id, blob.sequence_number, properties)
-        )
-        places.append((blob.offset, blob.length))
-    data, now = write_puffin(blobs, properties=file.properties)
-    if now != places:
-        raise UnsupportedError(f'{location}: its blobs do not follow each other; save with location="keep"')
-    return data
+def _avro(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
+    import fastavro
+
+    try:
+        reader = fastavro.reader(io.BytesIO(data))
+        schema: Any = reader.writer_schema
+        names = {f.get("field-id"): f["name"] for f in schema["fields"]}
+        at, pos = names.get(FILE_PATH_ID, "file_path"), names.get(POS_ID, "pos")
+        rows: list[Any] = list(reader)
+        if not any(row[at] in moved for row in rows):
+            return None
+        for row in rows:
+            row[at] = moved.get(row[at], row[at])
+        rows.sort(key=lambda row: (row[at], row[pos]))
+        return RelocatedDeletes(rewritten_avro(schema, reader.metadata, rows), (rows[0][at], rows[-1][at]))
+    except Exception as error:  # the library raises whatever a damaged file makes it stumble on
+        text = f"a position delete file that does not decode: {type(error).__name__}: {error}"
+        raise FormatError(text, location=location) from error

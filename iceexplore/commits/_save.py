@@ -7,15 +7,17 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 from iceexplore.commits._reachable import files_of_leaves, tree_files
 from iceexplore.commits._relocate import relocated_document, relocated_manifest
-from iceexplore.commits._relocate_deletes import relocated_deletes
+from iceexplore.commits._relocate_deletes import relocated_deletes, relocated_puffin
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
@@ -26,6 +28,10 @@ __all__ = ["DataFiles", "Saved", "save"]
 
 #: What becomes of data and delete files that are not the overlay's: ``refer`` leaves them where they are.
 DataFiles = Literal["refer", "copy", "none"]
+
+#: Linux's request to share the blocks of a file (``linux/fs.h``).
+_FICLONE = 0x40049409
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ class Saved:
 
 
 def save(
-    state: TableState, path: str | os.PathLike[str], *, data: DataFiles = "refer", location: str | None = None
+    state: TableState, path: str | os.PathLike[str], *, data: DataFiles = "copy", location: str | None = None
 ) -> Saved:
     """Write a table into a folder, whole or not at all: it is built beside the target and renamed in one step.
 
@@ -71,8 +77,12 @@ def save(
     path
         A folder that is empty, or not there yet.
     data
-        Of the table's own data and delete files (those that no simulation wrote): ``refer`` names them where they are,
-        ``copy`` copies them too, ``none`` leaves out even those of the overlay. Made-up files stay made-up.
+        Of the table's own data and delete files (those that no simulation wrote): ``copy``, the default, copies those
+        of every snapshot, so that the rows can be read wherever the folder goes (blocks are shared with the original
+        where the file system can; never the file itself, so that no change of the copy reaches the original).
+        ``refer`` names them where they are: quick and small, but they are outside the folder, so
+        ``iceexplore.open(path, allow=...)`` must name their folder before their rows are read. ``none`` leaves out
+        even those of the overlay. Made-up files stay made-up.
     location
         The table's location in what is written: by default ``path`` itself, so that engines on this machine can read
         the table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file); lists
@@ -84,8 +94,7 @@ def save(
     OptionError
         The folder is not empty, ``path`` is the URI of another place, or ``data`` is unknown.
     UnsupportedError
-        Position delete files in ORC or Avro that are written and whose rows would have to change, or inline manifests
-        of v1, unless ``location="keep"``.
+        Inline manifests of v1, or position delete files in an unknown format, unless ``location="keep"``.
     StorageError, AccessDeniedError
         The folder cannot be written: the disk is full, say.
     IceexploreError
@@ -102,12 +111,15 @@ def save(
     except RuntimeError as e:  # the home of nobody
         raise OptionError(f"path={os.fspath(path)!r}: give the folder to write ({e})") from e
     building: Path | None = None
+    above = [p for p in target.parents if not os.path.lexists(p)]
+    done = False
     try:
         _refuse_full(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}-", dir=target.parent))
         saved = _Saver(state, building, target, data, location).run()
         _publish(building, target)
+        done = True
         return saved
     except OSError as e:
         if isinstance(e, IceexploreError):  # some of ours are both
@@ -116,6 +128,9 @@ def save(
     finally:
         if building is not None:
             shutil.rmtree(building, ignore_errors=True)
+        for folder in () if done else above:
+            with suppress(OSError):  # not there yet, or not empty: it has something of another's
+                folder.rmdir()
 
 
 def _refuse_full(target: Path) -> None:
@@ -151,6 +166,7 @@ class _Saver:
         self.moved: dict[str, str] = {}
         self.names: set[str] = set()
         self.lengths: dict[str, int] = {}
+        self.paths: dict[str, tuple[str, str]] = {}
         self.missing: dict[str, str] = {}
         self.files = 0
         self.bytes = 0
@@ -167,17 +183,24 @@ class _Saver:
         if self.data == "none":
             return
         positions: dict[str, str] = {}
-        for location, content in self._named_files().items():
-            if is_made_up(location) or not (self.data == "copy" or self._is_own(location)):
-                continue
-            name = self._name(location, "data")
-            if content == ContentType.POSITION_DELETE:
-                positions[location] = name
-            elif self._copy(location, name, "other"):
-                self.moved[location] = f"{self.new}/{name}"
-        files = dict(self.moved)
-        for location, name in positions.items():
-            self._delete_file(location, name, files)
+        wanted = {
+            location: content
+            for location, content in self._named_files().items()
+            if not is_made_up(location) and (self.data == "copy" or self._is_own(location))
+        }
+        with progress(len(wanted), "data files") as step:
+            for location, content in wanted.items():
+                name = self._name(location, "data")
+                if content == ContentType.POSITION_DELETE:
+                    positions[location] = name
+                    continue
+                if self._copy(location, name, "other"):
+                    self.moved[location] = f"{self.new}/{name}"
+                step()
+            files = dict(self.moved)
+            for location, name in positions.items():
+                self._delete_file(location, name, files)
+                step()
 
     def _delete_file(self, location: str, name: str, files: Mapping[str, str]) -> None:
         try:
@@ -191,8 +214,10 @@ class _Saver:
             if not self._copy(location, name, "other"):
                 return
         else:
-            self._write(name, new)
-            self.lengths[f"{self.new}/{name}"] = len(new)
+            self._write(name, new.data)
+            self.lengths[f"{self.new}/{name}"] = len(new.data)
+            if new.paths is not None:
+                self.paths[f"{self.new}/{name}"] = new.paths
         self.moved[location] = f"{self.new}/{name}"
 
     def _named_files(self) -> dict[str, int]:
@@ -219,6 +244,12 @@ class _Saver:
             for snapshot in snapshots:
                 self._leaves(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
                 step()
+        # Manifest DVs after all leaves: one Puffin file may hold the vectors of several snapshots' leaves.
+        for snapshot in snapshots:
+            for f in tree_files(self.state, snapshot):
+                if f.kind == "puffin":
+                    strict = snapshot.snapshot_id == head
+                    self._metadata_file(f.location, f.kind, strict=strict, rewrite=True)
         # Roots last: their DELETED rows name manifests of the snapshot before.
         for snapshot in snapshots:
             if snapshot.root_location:
@@ -230,9 +261,11 @@ class _Saver:
 
     def _leaves(self, snapshot: Any, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
-        for f in files[1:] if files and files[0].kind == "manifest-list" else files:
+        for f in files:
+            if f.kind != "manifest":
+                continue
             # Of the table's own manifests none names a file of the overlay.
-            names = rewrite and f.kind == "manifest" and (self.data == "copy" or self._is_own(f.location))
+            names = rewrite and (self.data == "copy" or self._is_own(f.location))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
 
     def _is_own(self, location: str) -> bool:
@@ -243,11 +276,11 @@ class _Saver:
             return
         try:
             content = self.storage.read(location, kind=kind)
-            new = (
-                relocated_manifest(content, location, self.moved, self.lengths)
-                if rewrite and not self.keep
-                else content
-            )
+            new = content
+            if rewrite and not self.keep and kind == "puffin":
+                new = relocated_puffin(self.storage, location, content, self.moved) or content
+            elif rewrite and not self.keep:
+                new = relocated_manifest(content, location, self.moved, self.lengths, self.paths)
         except IceexploreError as e:
             if strict:
                 raise
@@ -306,7 +339,19 @@ class _Saver:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self.storage.local_path(location, kind=kind) as source:
-                shutil.copyfile(source, path)
+                try:
+                    original = open(source, "rb")  # noqa: SIM115 - closed below
+                except OSError as e:  # of the original, not of what is written
+                    self.missing[location] = f"{location}: it cannot be opened: {e.strerror or e}"
+                    return False
+                with original, path.open("xb") as copy:
+                    if not _share_blocks(original, copy):
+                        fault = _copy_bytes(original, copy)
+                        if fault is not None:
+                            self.missing[location] = f"{location}: it cannot be read: {fault}"
+                if location in self.missing:
+                    path.unlink()
+                    return False
         except IceexploreError as e:
             self.missing[location] = str(e)
             return False
@@ -323,6 +368,31 @@ class _Saver:
             os.fsync(file.fileno())
         self.files += 1
         self.bytes += len(content)
+
+
+def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
+    """Let a copy share the original's blocks until either is written to, where system and file system can."""
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    try:
+        fcntl.ioctl(copy.fileno(), _FICLONE, original.fileno())
+    except OSError:
+        return False
+    return True
+
+
+def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
+    """Copy a file; what is wrong with the original is returned, what is wrong with the copy is raised."""
+    while True:
+        try:
+            block = original.read(_BLOCK)
+        except OSError as e:
+            return str(e.strerror or e)
+        if not block:
+            return None
+        copy.write(block)
 
 
 def _texts(state: TableState, snapshots: Any, among: set[str] | None) -> dict[str, int]:

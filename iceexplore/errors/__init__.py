@@ -36,6 +36,7 @@ __all__ = [
     "SnapshotNotFoundError",
     "StorageError",
     "TableChangedError",
+    "TemporaryFolderError",
     "UnsupportedError",
     "problem",
     "visible",
@@ -93,6 +94,10 @@ class AccessDeniedError(IceexploreError, PermissionError):
 
 class StorageError(IceexploreError, OSError):
     """The storage failed in another way: network, time-out, bad credentials format."""
+
+
+class TemporaryFolderError(StorageError):
+    """The temporary folder is full, read-only or not there: no fault of the table, and so never kept as a problem."""
 
 
 class OutsideRootsError(IceexploreError, PermissionError):
@@ -332,7 +337,9 @@ class Problems:
             raise FormatError(item.text, location=item.where, field=item.field, code=item.code)
 
     def add_error(self, error: IceexploreError, where: str) -> Problem:
-        """Keep an error of ours as a problem on the node ``where``; return it."""
+        """Keep an error of ours as a problem on the node ``where``; return it. A `TemporaryFolderError` is raised."""
+        if isinstance(error, TemporaryFolderError):
+            raise error
         code = next((c for c, kind in _ERRORS_BY_CODE.items() if isinstance(error, kind)), "file-corrupt")
         field = None
         text = str(error)

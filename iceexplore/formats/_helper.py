@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -23,6 +22,7 @@ import pyarrow as pa
 
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._foreign import foreign
+from iceexplore.storage import TemporaryFolder, temporary_room
 
 if TYPE_CHECKING:
     from iceexplore.storage import RangeFile, Storage
@@ -164,10 +164,7 @@ def _footer_file(
     given: RangeFile | None,
 ) -> Iterator[str]:
     """The helper wants a file: it gets one with a hole where the data is."""
-    with (
-        storage.open(location, kind="data-footer", size=stated) if given is None else nullcontext(given) as file,
-        tempfile.TemporaryDirectory(prefix="iceexplore-") as folder,
-    ):
+    with storage.open(location, kind="data-footer", size=stated) if given is None else nullcontext(given) as file:
         size = file.size
         near = min(size, _NEAR)
         file.seek(size - near)
@@ -183,13 +180,18 @@ def _footer_file(
         if wanted > near:
             file.seek(size - wanted)
             tail = file.read(wanted)
-        path = os.path.join(folder, "footer")
-        with open(path, "wb") as copy:
-            copy.write(magic)
-            copy.truncate(size)
-            copy.seek(size - len(tail))
-            copy.write(tail)
-        yield path
+        what = f"the footer of {location}"
+        folder = TemporaryFolder("copy", what)
+        try:
+            path = os.path.join(folder.path, "footer")
+            with temporary_room(what), open(path, "wb") as copy:
+                copy.write(magic)
+                copy.truncate(size)
+                copy.seek(size - len(tail))
+                copy.write(tail)
+            yield path
+        finally:
+            folder.remove()
 
 
 def _parquet_tail(end: bytes) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from iceexplore.commits import LayoutOptions, MetadataNames, mapping_of, new_table
@@ -63,18 +64,75 @@ def create_lab(
         name = "v1.metadata.json"
     else:
         name = f"00000-{uuid.uuid4()}.metadata.json"
-    try:
-        write_new(os.path.join(real, "metadata", name), data)
+    with _whole_or_nothing(real) as written:
+        try:
+            _write_first(os.path.join(real, "metadata", name), data, written)
+            if row is None:
+                hint = os.path.join(real, "metadata", HINT)
+                replace_file(hint, b"1")
+                written.append(hint)
+        except FileExistsError as e:
+            raise OptionError(f"{location}: another writer created a table there at the same time") from e
+        except OSError as e:
+            raise OptionError(f"{location}: a table cannot be created there: {e}") from e
         if row is None:
-            replace_file(os.path.join(real, "metadata", HINT), b"1")
-    except FileExistsError as e:
-        raise OptionError(f"{location}: another writer created a table there at the same time") from e
-    except OSError as e:
-        raise OptionError(f"{location}: a table cannot be created there: {e}") from e
-    if row is None:
-        return open_lab(real)
-    row.add(f"{location.rstrip('/')}/metadata/{name}")
+            return open_lab(real)
+        _add(row, f"{location.rstrip('/')}/metadata/{name}", written)
     return open_lab(row.name, catalog=row.catalog)
+
+
+def _write_first(path: str, data: bytes, written: list[str]) -> None:
+    """Write the first metadata file, and note it before anything can fail after its name is there."""
+    if os.path.lexists(path):
+        raise FileExistsError(path)
+    try:
+        write_new(path, data)
+    except FileExistsError:
+        raise  # another writer's
+    except BaseException:
+        # The folder's flush comes after the link: the file may be there. It is ours if it has our table's uuid.
+        with suppress(OSError), open(path, "rb") as file:
+            if file.read(len(data) + 1) == data:
+                written.append(path)
+        raise
+    written.append(path)
+
+
+def _add(row: CatalogRow, location: str, written: list[str]) -> None:
+    """Add the table to its catalog. Its metadata file stays if the catalog has the table in spite of an error."""
+    try:
+        row.add(location)
+    except BaseException:
+        try:
+            found = row.find()
+        except CatalogError:
+            found = location  # not known: a table without its metadata would be worse than a file without a table
+        if found == location:
+            written.clear()
+        raise
+
+
+@contextmanager
+def _whole_or_nothing(folder: str) -> Iterator[list[str]]:
+    """Remove the files that are noted in the list, and the folders that were not there before, if the block fails."""
+    made = [os.path.join(folder, "metadata"), folder]
+    while not os.path.lexists(os.path.dirname(made[-1])):
+        made.append(os.path.dirname(made[-1]))
+    made = [f for f in made if not os.path.lexists(f)]
+    written: list[str] = []
+    try:
+        yield written
+    except BaseException:
+        metadata = os.path.join(folder, "metadata")
+        with suppress(OSError):
+            # Whoever has committed to it meanwhile keeps it.
+            if set(os.listdir(metadata)) == {os.path.basename(f) for f in written}:
+                for path in reversed(written):
+                    os.unlink(path)
+        for one in made:
+            with suppress(OSError):  # not empty: it has something of another's
+                os.rmdir(one)
+        raise
 
 
 def open_lab(source: Any, *, catalog: Any = None, allow: Any = ()) -> LabCommitter:

@@ -17,6 +17,7 @@ from iceexplore.storage._readers import in_order
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._roots import outside
 from iceexplore.storage._storage import FileInfo, Storage
+from iceexplore.storage._temporary import TemporaryFolder, temporary_room
 from iceexplore.storage._versions import MetadataVersion
 from iceexplore.storage._whole import path_here, place_to_write, whole_file
 from iceexplore.storage._writable import CommitFiles, CommitStorage, ExistsError
@@ -39,6 +40,7 @@ __all__ = [
     "ReadLog",
     "Source",
     "Storage",
+    "TemporaryFolder",
     "Write",
     "WriteLog",
     "canonical",
@@ -58,6 +60,7 @@ __all__ = [
     "progress",
     "replace_file",
     "same_location",
+    "temporary_room",
     "whole_file",
     "write_new",
     "write_zip",

@@ -27,6 +27,7 @@ from iceexplore.storage._opened import Opened, Source, learn_moves, make_opened,
 from iceexplore.storage._remote import FileIOBackend
 from iceexplore.storage._roots import allowed_places
 from iceexplore.storage._storage import Storage
+from iceexplore.storage._temporary import TemporaryFolder
 from iceexplore.storage._zip import ZipLimits, extract_zip, is_zip
 
 __all__ = ["open_again", "open_source"]
@@ -113,12 +114,14 @@ def _open_path(asked: Source) -> Opened:
     moves = Moves(asked.moved)
     place = canonical(asked.source)
     place = moves.apply(place) or place
-    name, temporary = None, None
+    name: str | None = None
+    temporary: TemporaryFolder | None = None
     storage = Storage(dirname(place), moves=moves, allow=asked.allow, properties=asked.properties)
     is_file = _is_file(storage, place)
     if is_file and _head(storage, place, 4)[:2] == b"PK":
         name = basename(place).removesuffix(".zip")
-        temporary = place = _unzip(storage, place, asked)
+        temporary = _unzip(storage, place, asked)
+        place = temporary.path
         is_file = False
     storage = Storage(
         dirname(place) if is_file else place,
@@ -144,7 +147,7 @@ def _open_path(asked: Source) -> Opened:
     if not is_local(folder):
         bucket = folder.split("/")[:3]
         storage.trust(*(p for p in _json_roots(storage, pick) if p.split("/")[:3] == bucket))
-    if temporary is None or folder != temporary:
+    if temporary is None or folder != temporary.path:
         name = basename(folder)
     return make_opened(storage, pick, notes, problems, asked, name or None, None)
 
@@ -240,7 +243,7 @@ def _head(storage: Storage, place: str, length: int) -> bytes:
     return b"PK" if place.endswith(".zip") else b""
 
 
-def _unzip(storage: Storage, place: str, asked: Source) -> str:
+def _unzip(storage: Storage, place: str, asked: Source) -> TemporaryFolder:
     with storage.local_path(place, kind="other") as path:
         with path.open("rb") as file:
             if not is_zip(file.read(4)):

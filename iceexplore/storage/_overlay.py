@@ -11,12 +11,9 @@ import builtins
 import hashlib
 import os
 import re
-import shutil
-import tempfile
 import threading
 import time
 import uuid
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -36,6 +33,7 @@ from iceexplore.storage._location import (
 )
 from iceexplore.storage._moved import Moves
 from iceexplore.storage._storage import Storage
+from iceexplore.storage._temporary import TemporaryFolder, no_room
 from iceexplore.storage._whole import path_here
 from iceexplore.storage._writable import CommitStorage, ExistsError
 from iceexplore.storage._writes import Write, WriteLog
@@ -47,7 +45,7 @@ T = TypeVar("T")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=+@,~-]")
 _LONGEST_NAME = 180
 _ELSEWHERE = "%elsewhere"
-_PREFIX = "iceexplore-overlay-"
+_INSTEAD = "give overlay= a folder elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,13 @@ class _File:
 class _Files:
     """The files of one overlay, shared by the storages that see them; the folder goes away with the last of these."""
 
-    def __init__(self, folder: str, *, temporary: bool) -> None:
+    def __init__(self, folder: str | None) -> None:
+        temporary: TemporaryFolder | None = None
+        if folder is None:
+            temporary = TemporaryFolder("overlay", "a simulation's overlay", instead=_INSTEAD)
+            folder = temporary.path
         self.folder = folder
+        self.is_temporary = temporary is not None
         self.identity = f"overlay:{uuid.uuid4().hex}"
         self.writes = WriteLog()
         self.lock = threading.Lock()
@@ -76,11 +79,11 @@ class _Files:
         self.by_real: dict[str, _File] = {}
         self.copied: _Files | None = None
         self._closed = False
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, True) if temporary else None
+        self._remove = None if temporary is None else temporary.remove_with(self)
 
     def copy(self) -> _Files:
         """The same files, and a folder of its own for those to come. The copy keeps this one's folder alive."""
-        other = _Files(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)), temporary=True)
+        other = _Files(None)
         other.copied = self
         for file in self.all():
             other.add(file)
@@ -222,8 +225,8 @@ class OverlayStorage(CommitStorage):
         ------
         ExistsError
             There is a file of this location, in the overlay or in the table.
-        StorageError
-            The overlay is closed, or its folder cannot be written.
+        StorageError, AccessDeniedError, TemporaryFolderError
+            The overlay is closed, or its folder cannot be written: it is full, say.
         """
         if self._files.closed:
             raise StorageError(f"{location} cannot be written: the simulation was closed")
@@ -238,7 +241,9 @@ class OverlayStorage(CommitStorage):
         except FileExistsError as e:
             raise ExistsError(f"{location} is there already: files of a table are never written twice") from e
         except OSError as e:
-            raise StorageError(f"{location} could not be written to {file.real}: {e}") from e
+            if self._files.is_temporary:
+                raise no_room(e, location, instead=_INSTEAD) from e
+            raise not_written(e, location, file.real) from e
         self._files.add(file)
         self.writes.add(Write(location, file.real, kind, len(data), time.perf_counter() - start, commit, attempt))
 
@@ -347,8 +352,7 @@ class OverlayStorage(CommitStorage):
 
 def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
     if folder is None:
-        # The system's temporary folder may itself be a link (macOS).
-        return _Files(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)), temporary=True)
+        return _Files(None)
     asked: Any = folder
     if not isinstance(asked, (str, os.PathLike)) or not isinstance(given := os.fspath(asked), str):
         raise OptionError(f"overlay={folder!r}: give the path of a folder")
@@ -363,7 +367,7 @@ def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
             raise OptionError(f"overlay={given!r} is not empty: give an empty folder, or one that is not there yet")
     except OSError as e:
         raise not_written(e, given, os.path.join(real, "")) from e
-    return _Files(real, temporary=False)
+    return _Files(real)
 
 
 def _safe(segment: str) -> str:

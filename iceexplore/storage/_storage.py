@@ -23,8 +23,6 @@ from __future__ import annotations
 import builtins
 import hashlib
 import os
-import shutil
-import tempfile
 import threading
 import time
 import urllib.parse
@@ -47,6 +45,7 @@ from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._redirects import origin
 from iceexplore.storage._remote import remote_backend
 from iceexplore.storage._roots import admitting
+from iceexplore.storage._temporary import TemporaryFolder, temporary_room
 
 __all__ = ["FileInfo", "Storage"]
 
@@ -91,7 +90,7 @@ class Storage:
         allow: tuple[str, ...] = (),
         properties: Mapping[str, str] | None = None,
         backend: Backend | None = None,
-        temporary: str | None = None,
+        temporary: TemporaryFolder | None = None,
     ) -> None:
         self.reads = ReadLog()
         self.folder = folder
@@ -112,7 +111,7 @@ class Storage:
         self._real_roots: tuple[str, ...] = ()
         self.trust(folder, *self._allow)
         self._closed = False
-        self._remove = weakref.finalize(self, shutil.rmtree, temporary, True) if temporary else None
+        self._remove = None if temporary is None else temporary.remove_with(self)
 
     @cached_property
     def identity(self) -> str:
@@ -281,10 +280,13 @@ class Storage:
             self.reads.add(Read(location, real, kind, 0, entry.size or 0, 0.0))
             yield Path(real)
             return
-        descriptor, copy = tempfile.mkstemp(prefix="iceexplore-", suffix=os.path.splitext(real)[1][:16])
+        what = f"a copy of {location}"
+        folder = TemporaryFolder("copy", what)
+        copy = os.path.join(folder.path, f"file{os.path.splitext(real)[1][:16]}")
         try:
             with (
-                os.fdopen(descriptor, "wb") as out,
+                temporary_room(what),
+                open(copy, "xb") as out,
                 self.open(location, kind=kind) if file is None else nullcontext(file) as source,
             ):
                 # In pieces: a data file may be larger than the memory that this process should take.
@@ -300,7 +302,7 @@ class Storage:
                         )
             yield Path(copy)
         finally:
-            os.unlink(copy)
+            folder.remove()
 
     def stat(self, location: str) -> FileInfo:
         """What is known of a file without reading it. Raises as `read`."""

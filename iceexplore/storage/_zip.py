@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
-import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from iceexplore.errors import FormatError, IceexploreError, StorageError, UnsupportedError
 from iceexplore.storage._location import basename, canonical, dirname, relative_to
+from iceexplore.storage._temporary import TemporaryFolder, no_room
 from iceexplore.storage._whole import whole_file
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ __all__ = ["ZipLimits", "extract_zip", "is_zip", "member_name", "write_zip"]
 
 _STEP = 1 << 20
 _ELSEWHERE = "_elsewhere"
+#: Of what is written: the zip itself is open by then.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def is_zip(head: bytes) -> bool:
     return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None = None) -> str:
+def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None = None) -> TemporaryFolder:
     """Extract into a new temporary folder and return it; the caller removes it.
 
     Raises
@@ -64,16 +65,17 @@ def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None 
         No zip, damaged, over a limit, or with a member that would land outside the folder (absolute, ``..``, a link).
     UnsupportedError
         Encrypted, or compressed in a way that this Python cannot undo.
+    TemporaryFolderError
+        There is no room in the temporary folder.
     """
     name = name or path
-    folder = tempfile.mkdtemp(prefix="iceexplore-zip-")
+    folder = TemporaryFolder("zip", name)
     try:
-        _extract(path, folder, limits or ZipLimits(), name)
+        _extract(path, folder.path, limits or ZipLimits(), name)
     except BaseException as e:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()
         raise _fault(e, name) from e
-    # The system's temporary folder may itself be a link (macOS): later checks compare with real paths.
-    return os.path.realpath(folder)
+    return folder
 
 
 def _fault(error: BaseException, name: str) -> BaseException:
@@ -82,6 +84,8 @@ def _fault(error: BaseException, name: str) -> BaseException:
         return error
     if isinstance(error, (NotImplementedError, RuntimeError)):
         return UnsupportedError(f"{name} cannot be extracted: {error}")
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return no_room(error, name)
     if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
         return StorageError(f"{name} cannot be extracted: {error}")
     return FormatError(f"the zip is damaged: {error}", location=name)

@@ -1,0 +1,92 @@
+"""A Parquet file with other values and the same dress: key-values, codecs, encodings and statistics of its writer."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["read_parquet", "rewritten_parquet"]
+
+#: Encodings that a writer chooses for values; the others (levels, dictionary indices) follow from these.
+_CHOSEN = ("DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT")
+_DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
+_VERSIONS = ("1.0", "2.4", "2.6")
+
+
+def read_parquet(data: bytes) -> tuple[Any, pa.Table]:
+    """The file, for `rewritten_parquet`, and its rows."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(io.BytesIO(data))
+    return file, file.read()
+
+
+def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
+    """Write rows as another file was written.
+
+    Parameters
+    ----------
+    file
+        The ``ParquetFile`` of the original. Codec, dictionaries, encodings and statistics of each column are taken
+        from its first row group, the row groups' size too.
+    table
+        Rows of the same schema.
+    """
+    import pyarrow.parquet as pq
+
+    metadata = file.metadata
+    # Also Arrow's own schema, where the writer put it: it is the same, byte for byte, and is not made anew.
+    said = dict(metadata.metadata or {})
+    table = table.replace_schema_metadata(None)
+    options = _columns(file)
+    physical = {file.schema.column(i).physical_type for i in range(len(file.schema))}
+    decimals = {
+        file.schema.column(i).physical_type
+        for i in range(len(file.schema))
+        if file.schema.column(i).logical_type.type == "DECIMAL"
+    }
+    out = io.BytesIO()
+    with pq.ParquetWriter(
+        out,
+        table.schema,
+        version=metadata.format_version if metadata.format_version in _VERSIONS else "2.6",
+        store_schema=False,
+        store_decimal_as_integer=bool(decimals & {"INT32", "INT64"}),
+        use_deprecated_int96_timestamps="INT96" in physical,
+        use_compliant_nested_type=False,  # the names inside lists stay those of the file
+        **options,
+    ) as writer:
+        writer.add_key_value_metadata(said)
+        # The empty table too: a file of no row group stays one.
+        if table.num_rows or metadata.num_row_groups:
+            rows = max((metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), default=0)
+            writer.write_table(table, row_group_size=max(rows, 1))
+    return out.getvalue()
+
+
+def _columns(file: Any) -> dict[str, Any]:
+    """How each column of the first row group was written, as options of a writer."""
+    metadata = file.metadata
+    if not metadata.num_row_groups:
+        return {"compression": "zstd", "use_dictionary": False, "write_statistics": False}
+    group = metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    codecs = {c.path_in_schema: "NONE" if c.compression == "UNCOMPRESSED" else c.compression for c in columns}
+    dictionary = [c.path_in_schema for c in columns if set(c.encodings) & set(_DICTIONARY)]
+    chosen = {c.path_in_schema: e for c in columns for e in _CHOSEN if e in c.encodings}
+    encodings = {name: e for name, e in chosen.items() if name not in dictionary}
+    # Of a chunk whose type is not its column's, pyarrow's statistics end the process (seen in 26.0).
+    with_statistics = [
+        c.path_in_schema
+        for i, c in enumerate(columns)
+        if c.physical_type == file.schema.column(i).physical_type and c.is_stats_set
+    ]
+    return {
+        "compression": codecs,
+        "use_dictionary": dictionary or False,
+        **({"column_encoding": encodings} if encodings else {}),
+        "write_statistics": with_statistics or False,
+        "write_page_index": any(c.has_offset_index for c in columns),
+    }
