@@ -216,7 +216,7 @@ def _promotable(found: pa.DataType, kind: Type) -> bool:
     base = type_base(kind)
     if base == "decimal":
         wanted = arrow_type(kind)
-        return pa.types.is_decimal(found) and found.scale == wanted.scale
+        return bool(pa.types.is_decimal(found) and found.scale == wanted.scale)
     return any(test(found) for test in _STORED.get(base, _BYTES))
 
 

@@ -156,7 +156,7 @@ def _identified(fields: Sequence[pa.Field], mapping: Sequence[Mapping], given: b
         kind = _typed(f.type, (known or {}).get("fields", ()), given)
         about = None if number is None else {FIELD_ID: str(number)}
         if about is not None and number != own_id:
-            about[_BY_NAME] = b""
+            about[_BY_NAME] = ""
         out.append(pa.field(f.name, kind, f.nullable, about))
     return out
 

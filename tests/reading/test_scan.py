@@ -127,7 +127,8 @@ def test_a_vector_that_counts_other_rows_than_its_entry_is_a_problem_and_counts_
     assert manifest["record_count"].tolist() == [2]
     leaf = next(m.location for m in lab._state.leaves(None) if m.entries["content_type"][0].as_py() == 1)
     _rewrite(leaf, lambda row: row["data_file"].update(record_count=claimed))
-    _rewrite(lab.snapshot.root_location, lambda row: row["content"] and row.update(added_rows_count=claimed))
+    assert lab.snapshot is not None
+    _rewrite(str(lab.snapshot.root_location), lambda row: row["content"] and row.update(added_rows_count=claimed))
     document = Path(lab.metadata_location.removeprefix("file://"))
     document.write_text(document.read_text().replace("total-position-deletes", "was-total"))  # which tells it by itself
     t = ix.open(tmp_path / "t")
