@@ -65,7 +65,8 @@ def test_a_compaction_that_leaves_nothing_does_not_mind_equality_deletes() -> No
     s.row_delta(deletes={path: [0, 1]})
     other = s.fork()
     s.row_delta(equality={"id": [7]})
-    assert other.compact([path]).operation == "replace"
+    snapshot = other.compact([path])
+    assert snapshot is not None and snapshot.operation == "replace"
     assert s.refresh().inspect.data_files.arrow().num_rows == 0
 
 

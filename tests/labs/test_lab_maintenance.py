@@ -84,7 +84,7 @@ def test_expire_explains_what_it_kept(tmp_path: Path) -> None:
     first, *_, last = (snapshot.snapshot_id for snapshot in lab.snapshots)
     lab.tag("keep", first)
     expired = lab.expire(retain_last=2)
-    assert expired == () and len(expired.kept) == 4
+    assert len(expired) == 0 and len(expired.kept) == 4
     reasons = {kept.snapshot_id: kept.reason for kept in expired.kept}
     assert reasons[first] == "tag 'keep' names it"
     assert reasons[last] == "branch 'main' names it"

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 import iceexplore as ix
-from iceexplore.errors import OptionError
 from iceexplore.metadata import Snapshot
 from iceexplore.simulation import Simulation
 
@@ -109,11 +108,9 @@ class Lab:
     def compact(self) -> None:
         """Put all files together."""
         before = self._locations()
-        try:
-            snapshot = self.table.compact()
-        except OptionError:  # nothing to compact: no partition has several files
-            return
-        self._gone(sorted(before - self._locations()), snapshot, "moved")
+        snapshot = self.table.compact()
+        if snapshot is not None:  # else no partition has several files
+            self._gone(sorted(before - self._locations()), snapshot, "moved")
 
     def _end(self, places: list[Place], snapshot: Snapshot, how: str) -> None:
         for place in places:
