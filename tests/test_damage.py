@@ -19,6 +19,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore._samples import sample_path
+from iceexplore.storage import canonical
 
 TABLES = ("snapshots", "files", "all_entries", "manifests", "partitions", "position_deletes", "puffin_blobs", "refs")
 
@@ -141,7 +142,8 @@ def _lab(folder: Path) -> tuple[Path, Path]:
     lab.delete("id = 2")
     assert lab.snapshot is not None
     manifests = lab.inspect.manifests()
-    return Path(str(lab.snapshot.root_location)), Path(manifests["path"][manifests["content"] == 0].iloc[0])
+    data = manifests["path"][manifests["content"] == 0].iloc[0]
+    return Path(canonical(str(lab.snapshot.root_location))), Path(canonical(data))
 
 
 def test_summaries_the_wrong_way_round_bring_no_row_back(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_summaries_the_wrong_way_round_bring_no_row_back(tmp_path: Path) -> None
     assert sorted(t.to_arrow()["id"].to_pylist()) == [1, 3]
     (found,) = t.problems
     assert (found.code, found.field, found.found) == ("bounds-untrue", "507 partitions", "z to a")
-    assert found.where == f"{root}#entry 0"
+    assert found.where == f"file://{root}#entry 0"
     assert "'k'" in found.text
     assert "2 of 2 manifests" in found.text
 
@@ -175,14 +177,14 @@ def test_headers_of_manifests_that_other_engines_cannot_read(tmp_path: Path) -> 
 
     def fit(rows: list[Any], header: dict[str, Any]) -> None:
         for row in rows:
-            row["manifest_length"] = Path(row["manifest_path"]).stat().st_size
+            row["manifest_length"] = Path(canonical(row["manifest_path"])).stat().st_size
 
     _rewritten(root, fit)
     t = ix.open(tmp_path / "t")
     assert t.count() == 2
     t.inspect.entries()
     found = [(p.field, p.severity, p.where) for p in t.problems]
-    assert found == [(key, "warning", str(manifest)) for key in ("schema", "partition-spec", "format-version")]
+    assert found == [(key, "warning", f"file://{manifest}") for key in ("schema", "partition-spec", "format-version")]
 
 
 def test_metadata_whose_name_does_not_say_that_it_is_gzip(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_a_vector_that_has_no_place(tmp_path: Path) -> None:
     lab.append({"id": [1, 2]})
     lab.delete("id = 2")
     manifests = lab.inspect.manifests()
-    manifest = Path(manifests["path"][manifests["content"] == 1].iloc[0])
+    manifest = Path(canonical(manifests["path"][manifests["content"] == 1].iloc[0]))
     _rewritten(manifest, lambda rows, header: rows[0]["data_file"].update(content_offset=None))
     t = ix.open(tmp_path / "t")
     assert len(t.inspect.position_deletes()) == 0
@@ -236,11 +238,11 @@ def test_a_drawing_does_not_make_a_scan_refuse(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=4, properties=merge_on_read)
     lab.append({"id": [1, 2]})
     lab.delete("id = 2")
-    vector = Path(lab.inspect.delete_files()["file_path"].iloc[0])
+    vector = Path(canonical(lab.inspect.delete_files()["file_path"].iloc[0]))
     vector.unlink()
     t = ix.open(tmp_path / "t")
     assert "cannot be read" in t.tree(style="seed").to_text()
-    assert {p.where for p in t.problems} == {str(vector)}
+    assert {p.where for p in t.problems} == {f"file://{vector}"}
     assert not t.plan().notes
     assert t.to_arrow("id > 2").num_rows == 0
     with pytest.raises(ix.FileMissingError, match=vector.name):
