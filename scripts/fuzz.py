@@ -184,7 +184,7 @@ def ways(table: Path, file: Path, out: Path) -> dict[str, Callable[[Any], Any]]:
         "verify": lambda t: t.verify(level="data"),
         "history": lambda t: t.history(),
         "diff": lambda t: repr(t.diff(t.snapshots[0].snapshot_id)),
-        "changes": lambda t: (repr(t.changes(t.snapshots[-2].snapshot_id)), t.changes(t.snapshots[-2].snapshot_id, rows=True)),
+        "changes": lambda t: [repr(t.changes(t.snapshots[-2].snapshot_id, rows=rows)) for rows in (False, True)],
         "at": lambda t: [repr(t.at(snapshot=s.snapshot_id)) for s in t.snapshots],
         "problems": lambda t: repr(t.problems),
         "bundle": lambda t: t.bundle(out / "b.zip", overwrite=True),
@@ -284,7 +284,9 @@ def child(folder: Path, seed: int, first: int, cases: int) -> None:
         print(json.dumps({"case": case, "peak": _peak(), **result}), flush=True)
 
 
-def run(folder: Path, seed: int, first: int, cases: int, seconds: float, *, until: float | None = None) -> dict[str, Any]:
+def run(
+    folder: Path, seed: int, first: int, cases: int, seconds: float, *, until: float | None = None
+) -> dict[str, Any]:
     """Run cases in children and gather what went wrong.
 
     Parameters
@@ -332,6 +334,9 @@ def run(folder: Path, seed: int, first: int, cases: int, seconds: float, *, unti
             if "file" in found:
                 begun, limit = found, seconds
                 continue
+            if done % 10 == 9 or found["faults"] or found["silent"]:
+                failed = (*found["faults"][:1], found["silent"] or "")
+                print(f"case {found['case']}: {len(bad)} failures", *failed, begun, file=sys.stderr, flush=True)
             at, done, peak = found["case"] + 1, done + 1, max(peak, found["peak"])
             slow = max(slow, tuple(found["slow"]), key=lambda one: one[1])
             bad += [{**begun, "what": fault} for fault in found["faults"]]
@@ -377,7 +382,8 @@ def main() -> int:
         kinds[last] += 1
     for last, times in kinds.most_common():
         print(f"{times:6} {last}")
-    print(f"{found['done']} cases, {len(found['bad'])} failures, peak {found['peak'] >> 20} MB, slowest {found['slow']}")
+    peak, slow = found["peak"] >> 20, found["slow"]
+    print(f"{found['done']} cases, {len(found['bad'])} failures, peak {peak} MB, slowest {slow}")
     return 1 if found["bad"] or not found["done"] else 0
 
 
