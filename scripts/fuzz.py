@@ -132,7 +132,8 @@ def change_avro(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         holder = records[at]
         for step in path[:-1]:
             holder = holder[step]
-        value = rng.choice([*(n for n in NUMBERS if -(2**63) <= n < 2**63), None, "", "a\0b", b"", b"\xff" * 40, [], 1e308])
+        longs = [n for n in NUMBERS if -(2**63) <= n < 2**63]
+        value = rng.choice([*longs, None, "", "a\0b", b"", b"\xff" * 40, [], 1e308])
         holder[path[-1]] = value
         said = f"record {at} {path} = {value!r}"
     out = io.BytesIO()

@@ -142,7 +142,9 @@ def _next_row_id(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> in
         )
     if first + added >= 2**63:
         raise FormatError(
-            f"next-row-id is {expected}: no room is left for {added} row ids", field="next-row-id", code="metadata-invalid"
+            f"next-row-id is {expected}: no room is left for {added} row ids",
+            field="next-row-id",
+            code="metadata-invalid",
         )
     return first + added
 
