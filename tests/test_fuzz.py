@@ -51,3 +51,23 @@ def test_a_simulation_has_no_number_left(tmp_path: Path, field: str, value: int)
     path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
     with closing(ix.open(tmp_path / "t").simulate()) as simulation, pytest.raises(FormatError, match=field):
         simulation.append(1, rows=10)
+
+
+def test_a_negative_record_count_with_a_vector_is_ours() -> None:
+    from pyroaring import BitMap64
+
+    from iceexplore.reading._deletes import vector_positions
+
+    with pytest.raises(FormatError, match="record_count is -1"):
+        vector_positions(BitMap64([1, 2]), -1)
+    assert vector_positions(BitMap64([1, 2]), 2).tolist() == [1]
+
+
+def test_lone_surrogates_of_a_puffin_footer_are_shown(tmp_path: Path) -> None:
+    blob = {"type": "\ud800", "fields": [], "snapshot-id": 1, "sequence-number": 1, "offset": 4, "length": 0}
+    text = json.dumps({"blobs": [blob | {"properties": {"\udfff": "x\ud800"}}]}).encode()
+    path = tmp_path / "f.puffin"
+    path.write_bytes(b"PFA1" + b"PFA1" + text + len(text).to_bytes(4, "little") + bytes(4) + b"PFA1")
+    loose = ix.open_file(path)
+    assert "\ufffd" in loose._repr_html_()
+    assert "Traceback" not in repr(loose)
