@@ -354,8 +354,9 @@ def run(
 
 
 def _lines(stream: Any, into: queue.Queue[str | None]) -> None:
-    for line in stream:
-        into.put(line)
+    with stream:
+        for line in stream:
+            into.put(line)
     into.put(None)
 
 
