@@ -10,10 +10,11 @@ NBVAL := --nbval-lax --nbval-cell-timeout=300 --nbval-current-env
 WORKERS ?= 2
 XDIST := -n $(WORKERS) --no-loadscope-reorder
 PYTEST_ARGS ?=
+FUZZ_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs constraints check-binder clean system
+.PHONY: help lab test test-long fuzz lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs constraints check-binder clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +27,9 @@ test: $(VENV)/.dev system ## run every test, notebooks included (CI=true: nothin
 
 test-long: $(VENV)/.dev system ## the same, with many more examples per property (hours)
 	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) --hypothesis-profile=long --timeout=0 $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.dev ## look at 10,000 damaged tables in every way (hours); FUZZ_ARGS: --seed 7 --cases 500
+	$(BIN)/python -m scripts.fuzz $(FUZZ_ARGS)
 
 lint: $(VENV)/.dev ## ruff
 	$(BIN)/ruff check .

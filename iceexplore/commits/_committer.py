@@ -13,7 +13,7 @@ from typing import Any, Self
 from iceexplore.commits._options import LayoutOptions
 from iceexplore.commits._pointer import Pointer
 from iceexplore.commits._trial import CommitRecord, DocumentChange, Layout, MakeChange, Trial
-from iceexplore.errors import OptionError, UnsupportedError
+from iceexplore.errors import FormatError, OptionError, UnsupportedError
 from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import Snapshot, parse_version
 from iceexplore.storage import CommitStorage, Opened, Source, parse_document
@@ -241,11 +241,19 @@ class Committer:
             orphans, unless the kind of writer removes it (`give_up`).
         SnapshotNotFoundError
             There is no such branch.
+        FormatError
+            A number that the commit counts on from, ``last-sequence-number`` or ``next-row-id``, is at its limit.
         """
         with self._lock:
             trial = Trial(self, make_change, ref, document_change, pins, what, layout)
             try:
                 return trial.run()
+            except OverflowError as error:
+                # Numbers that a commit counts on from stand in the table's files, where any number can be written.
+                raise FormatError(
+                    f"a number of the table's metadata is too large to commit on: {error}",
+                    code="metadata-invalid",
+                ) from error
             finally:
                 record = trial.note()
                 if record is not None and trial.published is None and not trial.in_doubt:

@@ -7,7 +7,7 @@ from typing import Any
 
 from iceexplore.commits._document import Json, entries, format_version, whole_number, with_values
 from iceexplore.commits._refs import point_main, with_branch_at
-from iceexplore.errors import OptionError, RuleError
+from iceexplore.errors import FormatError, OptionError, RuleError
 
 __all__ = ["add_snapshot", "snapshot_json"]
 
@@ -139,6 +139,12 @@ def _next_row_id(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> in
             "row-ids-assigned",
             f"snapshot {snapshot['snapshot-id']} has first-row-id {first} and added-rows {added}: the first must be "
             f"the table's next-row-id, {expected}, and the second 0 or more",
+        )
+    if first + added >= 2**63:
+        raise FormatError(
+            f"next-row-id is {expected}: no room is left for {added} row ids",
+            field="next-row-id",
+            code="metadata-invalid",
         )
     return first + added
 

@@ -49,6 +49,8 @@ Layout = Callable[[Change, CommitWriter], Applied]
 
 #: Java's ``commit.retry.num-retries``: attempts after the first.
 _RETRIES = 4
+#: The largest of Iceberg's ``long``.
+_LONG_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,7 @@ class Trial:
         base = known if document is known.opened.document else _with_document(known, document)
         base = _on_branch(base, self.ref)
         version = base.metadata.format_version
+        _check_room(base)
         if self.snapshot_id is None:
             self.snapshot_id = _new_id(self.names, base)
         writer = CommitWriter(
@@ -307,3 +310,18 @@ def _new_id(names: Random, state: TableState) -> int:
         made = names.getrandbits(63)
         if made > 0 and made not in taken:
             return made
+
+
+def _check_room(base: TableState) -> None:
+    """Refuse a table whose next sequence number or row id would be no long any more: columns of numbers wrap."""
+    metadata = base.metadata
+    for field, found in (
+        ("last-sequence-number", metadata.last_sequence_number),
+        ("next-row-id", metadata.next_row_id or 0),
+    ):
+        if not 0 <= found < _LONG_MAX:
+            raise FormatError(
+                f"{base.name}: {field} is {found}: a commit counts on from 0 to {_LONG_MAX - 1:,} only",
+                field=field,
+                code="metadata-invalid",
+            )

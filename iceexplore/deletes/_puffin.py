@@ -187,6 +187,10 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
     try:
         text = payload.decode("utf-8")
         document = json.loads(text)
+        if "\\ud" in text.lower():
+            # Escapes of lone surrogates, which neither Arrow nor a file can have.
+            written = json.dumps(document, ensure_ascii=False)
+            document = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"the footer payload is no JSON: {error}", location=location, offset=footer_at + 4) from None
     if not isinstance(document, dict) or not isinstance(document.get("blobs"), list):

@@ -131,6 +131,11 @@ def vector_positions(bitmap: Any, rows: int | None) -> Positions:
     """The positions of a bitmap below a number of rows, ascending: a few bytes may claim any number of them."""
     if not len(bitmap):
         return _NONE
+    if rows is not None and rows < 0:
+        raise FormatError(
+            f"record_count is {rows}: a deletion vector cannot be applied to fewer than 0 rows",
+            field="record_count",
+        )
     if rows is not None and bitmap.max() >= rows:
         inside = type(bitmap)()
         inside.add_range(0, rows)
