@@ -308,3 +308,17 @@ def test_a_data_file_is_not_found_under_another_path_than_its_deletes_name(tmp_p
     assert "location-guessed" in {p.code for p in t.problems}
     with pytest.raises(ix.FormatError, match="end of its path"):
         ix.open(new, strict=True).to_arrow()
+
+
+@pytest.mark.parametrize("claimed", [0, 1])
+def test_a_vector_deletes_its_rows_whatever_the_file_counts(claimed: int, tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    properties = {"write.delete.mode": "merge-on-read"}
+    lab = ix.create(folder, {"id": "long"}, format_version=3, properties=properties)
+    lab.append({"id": list(range(8))})
+    lab.delete("id = 2 or id = 6")
+    path = _leaf(lab, 0)
+    _rewritten(path, lambda rows: rows[0]["data_file"].update(record_count=claimed))
+    t = ix.open(folder)
+    with pytest.warns(UserWarning, match="rows|counts"):
+        assert sorted(t.to_arrow()["id"].to_pylist()) == [0, 1, 3, 4, 5, 7]

@@ -127,6 +127,10 @@ def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
     return read_deletion_vector(state.storage, entry["location"], place["offset"], place["size_in_bytes"])
 
 
+#: Up to so many positions (128 MiB) a vector is taken whole; of more only those below the file's record_count are.
+_PLAUSIBLE = 1 << 24
+
+
 def vector_positions(bitmap: Any, rows: int | None) -> Positions:
     """The positions of a bitmap below a number of rows, ascending: a few bytes may claim any number of them."""
     if not len(bitmap):
@@ -221,7 +225,10 @@ class PositionDeletes:
         bitmap = self.vector(row)
         if bitmap is not None:
             vector = self._matched.vector[row].as_py()
-            return [(vector, vector_positions(bitmap, file["record_count"]))]
+            rows = file["record_count"]
+            if rows is not None and rows >= 0 and len(bitmap) <= _PLAUSIBLE:
+                rows = None  # the count may be too small, and deleted rows must not come back
+            return [(vector, vector_positions(bitmap, rows))]
         out = []
         numbers = self._matched.positions[row].as_py() or ()
         entries = [self._entry(number) for number in numbers]
