@@ -17,6 +17,7 @@ from iceexplore.commits._trial import CommitRecord
 from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.metadata import Snapshot, ancestry, in_order
+from iceexplore.planning import make_filter, scan_root
 from iceexplore.render import shown_frame
 from iceexplore.storage import Read, Write
 
@@ -39,8 +40,9 @@ class PlanCost:
     Attributes
     ----------
     cold
-        Every file: the metadata file, the list or root, each live manifest, and of manifest DVs in Puffin files their
-        bytes alone. (DVs and delete files of data are read by the scan, not by the planner.)
+        Every file: the metadata file, the list or root, each live manifest that has a live entry left (one that is
+        affiliated to a data manifest: if that has one), and of their manifest DVs in Puffin files the bytes alone.
+        (DVs and delete files of data are read by the scan, not by the planner.)
     warm
         Those of them that the planner of the cached snapshot has not read. The metadata file is always new.
     """
@@ -194,7 +196,13 @@ def _freed_data(state: TableState, keep: list[Snapshot], go: list[Snapshot]) -> 
 def _plan_files(state: TableState) -> tuple[MetadataFile, ...]:
     size = state.storage.stat(state.metadata_location).size or 0
     first = MetadataFile(state.metadata_location, "metadata", size)
-    return (first, *(tree_files(state, state.snapshot) if state.snapshot else ()))
+    root = state.root()
+    if root is None or state.snapshot is None:
+        return (first,)
+    every = make_filter(state.metadata, state.schema, None)
+    scan = scan_root(state, state.snapshot, root, every)
+    read = {*scan.kept.tolist(), *scan.delete_rows(state, every, scan.kept)}
+    return (first, *tree_files(state, state.snapshot, read=read))
 
 
 def _parent(state: TableState) -> TableState | None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest, live
 from iceexplore.metadata import Snapshot
+from iceexplore.storage import canonical
 
 __all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "snapshot_files", "tree_files"]
 
@@ -45,13 +46,25 @@ class MetadataFile:
         return self.location, self.offset
 
 
-def tree_files(state: TableState, snapshot: Snapshot) -> tuple[MetadataFile, ...]:
-    """The list or root of a snapshot, its live manifests, and the manifest DVs that are in Puffin files."""
+def tree_files(
+    state: TableState, snapshot: Snapshot, *, read: Collection[int] | None = None
+) -> tuple[MetadataFile, ...]:
+    """The list or root of a snapshot, its live manifests, and the manifest DVs that are in Puffin files.
+
+    Parameters
+    ----------
+    read
+        Rows of the root: these manifests alone, with the manifest DVs that are for one of them; by default all.
+    """
     root = state.root(snapshot)
     if root is None:
         return ()
     out = [MetadataFile(root.location, "manifest-list", root.length)] if root.location else []
+    names = None if read is None else _named(root, read)
     for entry in _listed(root):
+        mine = entry["location"] if entry["content_type"] != ContentType.MANIFEST_DV else entry["referenced_file"]
+        if names is not None and mine and canonical(mine) not in names:
+            continue
         if entry["content_type"] != ContentType.MANIFEST_DV:
             out.append(MetadataFile(entry["location"], "manifest", entry["file_size_in_bytes"] or 0))
             continue
@@ -61,10 +74,15 @@ def tree_files(state: TableState, snapshot: Snapshot) -> tuple[MetadataFile, ...
     return tuple(out)
 
 
+def _named(root: Manifest, rows: Collection[int]) -> set[str]:
+    names = root.entries["location"].take(pa.array(sorted(rows), pa.int64())).to_pylist()
+    return {canonical(n) for n in names if n}
+
+
 def _listed(root: Manifest) -> list[dict[str, Any]]:
     kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED], pa.int32()))
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(live(root.entries), kinds), False)))
-    columns = ["content_type", "location", "file_size_in_bytes", "deletion_vector"]
+    columns = ["content_type", "location", "file_size_in_bytes", "deletion_vector", "referenced_file"]
     return [e for e in root.entries.select(columns).take(pa.array(rows)).to_pylist() if e["location"]]
 
 

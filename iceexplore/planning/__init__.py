@@ -41,6 +41,7 @@ from iceexplore.planning._partition_values import (
 from iceexplore.planning._plan import plan_scan
 from iceexplore.planning._plan_evidence import DeleteOf, NodeEvidence, Term, node_evidence
 from iceexplore.planning._plan_nodes import Group, PlanNodes
+from iceexplore.planning._plan_roots import scan_root
 from iceexplore.planning._plan_tree import PlanTree
 from iceexplore.planning._prune import may_hold
 from iceexplore.planning._residual import residuals
@@ -112,6 +113,7 @@ __all__ = [
     "residuals",
     "row_groups_of",
     "satisfied",
+    "scan_root",
     "split_table",
     "stands_for",
     "tuples_of",

@@ -11,6 +11,7 @@ import iceexplore as ix
 from iceexplore.commits import plan_cost, retained
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, travel
+from iceexplore.planning import plan_scan
 from iceexplore.simulation import Simulation
 from iceexplore.storage import CACHE, open_version
 
@@ -85,6 +86,26 @@ def test_plan_cold_is_what_reading_reads(simulation: Simulation) -> None:
     state = simulation.state
     cost = plan_cost(state)
     assert planned(state) == (len(cost.cold), sum(f.size for f in cost.cold))
+
+
+@pytest.mark.parametrize("inline", [0, 4096], ids=["puffin", "inline"])
+def test_a_leaf_that_is_removed_wholly_is_not_planned(inline: int) -> None:
+    s = ix.empty({"id": "long"}, format_version=4, seed=5, flush_data_files=0, inline_dv_bytes=inline)
+    s.append(2, rows=10)
+    gone = s.inspect.data_files()["file_path"].tolist()
+    s.append(3, rows=10)
+    s.delete_files(gone)
+    state = s.state
+    root = state.root()
+    assert root is not None and root.dv_rows, "manifest DVs remove the first leaf, which the root still names"
+    CACHE.clear()
+    state.storage.reads.clear()
+    open_version(state.opened, state.metadata_location)
+    assert len(plan_scan(state)) == 3
+    reads = [r for r in state.storage.reads if r.kind not in ("stat", "list") and not r.cached]
+    cold = plan_cost(state).cold
+    assert (len(reads), sum(r.length for r in reads)) == (len(cold), sum(f.size for f in cold))
+    assert [f.kind for f in cold] == ["metadata", "manifest-list", "manifest"]
 
 
 def test_plan_warm_leaves_out_what_the_parent_has(simulation: Simulation) -> None:
