@@ -136,9 +136,16 @@ def top_level_ids(metadata: TableMetadata) -> frozenset[int]:
 
 
 def always_required(metadata: TableMetadata, field_id: int) -> bool:
-    """Whether no row can have a null: a top-level column that was required in every schema that has it."""
+    """Whether no row can have a null: a top-level column that every schema of the table requires.
+
+    A schema that lacks the column counts against it, as files of that time read as null, unless a default stands in
+    for it. So does one that is no longer listed (the ids have a gap): it may have let the column be null.
+    """
+    ids = {s.schema_id for s in metadata.schemas}
     found = [f for s in metadata.schemas for f in s.fields if f.field_id == field_id]
-    return bool(found) and all(f.required for f in found)
+    if not found or ids != set(range(len(ids))) or not all(f.required for f in found):
+        return False
+    return len(found) == len(metadata.schemas) or all(f.initial_default is not None for f in found)
 
 
 class FileWitnesses:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from iceexplore.manifests import EntryBatch, stats_type
 from iceexplore.metadata import Type, arrow_type, parse_table_metadata
 from iceexplore.planning import ALWAYS, Evidence, Filter, Op, Predicate, all_of, any_of, may_match, must_match
+from iceexplore.planning._explain import explain_files
 from iceexplore.planning._witness import FileWitnesses, all_may
 from tests.planning.naive import POOLS, matches, predicates_of, type_of
 
@@ -280,3 +281,92 @@ def test_a_value_count_that_is_not_there_is_the_record_count() -> None:
     assert not Filter("", asked("all_nulls", "not-null")).judge(one, metadata)[0][0].as_py()
     assert not FileWitnesses(one, metadata, statistics=False).statistics(asked("all_nulls", "not-null"))
     assert all_may(asked("all_nulls", "=", "x"), 1, FileWitnesses(one, metadata, statistics=False))[0]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Required columns, by the table's history.
+
+OPTIONAL, REQUIRED, DEFAULTED, ABSENT = "optional", "required", "required with a default", "absent"
+
+
+def table_of(history: list[str], kind: Any = "double", *, specs: Any = (), ids: Any = None) -> Any:
+    """A table with a schema per word: what its column 1 is in it."""
+    from iceexplore.errors import Problems
+
+    schemas = []
+    for number, word in enumerate(history):
+        column: dict[str, Any] = {"id": 1, "name": "x", "type": kind, "required": word in (REQUIRED, DEFAULTED)}
+        if word == DEFAULTED:
+            column |= {"initial-default": 1.0, "write-default": 1.0}
+        other = {"id": 2, "name": "y", "type": "int", "required": False}
+        schema_id = number if ids is None else ids[number]
+        schemas.append({"type": "struct", "schema-id": schema_id, "fields": [other] + [column] * (word != ABSENT)})
+    document = {
+        "format-version": 3, "table-uuid": "00000000-0000-0000-0000-000000000000", "location": "/t",
+        "last-sequence-number": 0, "last-updated-ms": 0, "last-column-id": 2, "next-row-id": 0, "schemas": schemas,
+        "current-schema-id": schemas[-1]["schema-id"], "default-spec-id": 0, "last-partition-id": 1000,
+        "partition-specs": [{"spec-id": 0, "fields": list(specs)}],
+        "default-sort-order-id": 0, "sort-orders": [{"order-id": 0, "fields": []}],
+    }  # fmt: skip
+    return parse_table_metadata(document, "/t/metadata/v1.metadata.json", Problems())
+
+
+@pytest.mark.parametrize(
+    ("history", "how", "pruned"),
+    [
+        ([REQUIRED], {}, True),
+        ([REQUIRED, REQUIRED], {}, True),
+        ([OPTIONAL, REQUIRED], {}, False),  # made required against the rules: older files may have nulls
+        ([REQUIRED, OPTIONAL], {}, False),
+        ([ABSENT, REQUIRED], {}, False),  # older files lack it, and read as null
+        ([ABSENT, DEFAULTED], {}, True),  # older files read as the default
+        ([REQUIRED, REQUIRED], {"ids": [0, 2]}, False),  # schema 1 is gone, and nobody knows what it was
+        ([REQUIRED], {"ids": [1]}, False),
+    ],
+)
+def test_required_counts_as_far_as_every_schema_says_so(history: list[str], how: Any, pruned: bool) -> None:
+    metadata = table_of(history, **how)
+    row = {"content_type": 0, "location": "/f", "record_count": 3, "partition_spec_id": 0}
+    batch = EntryBatch.of_rows([row], stats={1: column_stats("double", 1.0, 2.0, 3, None, None)})
+    wanted = Filter("", Predicate(1, "is-null", (), "x", type_of("double")))
+    may, _ = wanted.judge(batch, metadata)
+    assert may[0].as_py() is not pruned
+    assert not pruned or "never null" in explain_files(wanted, batch, metadata, [0])["why"][0].as_py()
+    counted = EntryBatch(batch.entries, {1: column_stats("double", 1.0, 2.0, 3, 1, 0)})
+    assert wanted.judge(counted, metadata)[0][0].as_py()  # a null that is counted is there
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_files_of_any_history_are_never_judged_against_their_rows(data: st.DataObject) -> None:
+    """Files written by any of a table's schemas, of whose true counts and bounds any may be missing."""
+    history = data.draw(st.lists(st.sampled_from([OPTIONAL, REQUIRED, DEFAULTED, ABSENT]), min_size=1, max_size=3))
+    if history[-1] == ABSENT:
+        history.append(data.draw(st.sampled_from([OPTIONAL, REQUIRED, DEFAULTED])))
+    metadata = table_of(history)
+    pool = POOLS["double"]
+    files, stats = [], []
+    for _ in range(data.draw(st.integers(1, 4))):
+        word = data.draw(st.sampled_from(history))
+        n = data.draw(st.integers(1, 4))
+        values = st.sampled_from([*pool, float("nan"), float("nan")] + [None] * (word == OPTIONAL))
+        rows = data.draw(st.lists(values, min_size=n, max_size=n))
+        rest = sorted(v for v in rows if v is not None and v == v)
+        told: list[Any] = [rest[0] if rest else None, rest[-1] if rest else None, n, rows.count(None),
+                           sum(v is not None and v != v for v in rows)]  # fmt: skip
+        if word == ABSENT:
+            rows, told = [1.0 if history[-1] == DEFAULTED else None] * n, [None] * 5
+        files.append(rows)
+        stats.append([v if data.draw(st.booleans()) else None for v in told])
+    parts = pa.concat_arrays([column_stats("double", *s) for s in stats])
+    entries = [
+        {"content_type": 0, "location": f"/{i}", "record_count": len(rows), "partition_spec_id": 0}
+        for i, rows in enumerate(files)
+    ]
+    batch = EntryBatch.of_rows(entries, stats={1: parts} if data.draw(st.booleans()) else {})
+    p = data.draw(predicates_of("double"))
+    may, must = Filter("", p).judge(batch, metadata)
+    for rows, some, every in zip(files, may.to_pylist(), must.to_pylist(), strict=True):
+        hits = [matches(p, v) for v in rows]
+        assert some or not any(hits), (history, p, rows)
+        assert not every or all(hits), (history, p, rows)
