@@ -91,6 +91,9 @@ class FsspecBackend:
     def __init__(self, file_system: Any, identity: str) -> None:
         self._fs = file_system
         self._whole = _one_request(file_system)
+        protocol = getattr(file_system, "protocol", ())
+        #: A server of HTTP may ignore a range and send the whole file.
+        self._may_ignore_ranges = bool({"http", "https"} & {*([protocol] if isinstance(protocol, str) else protocol)})
         self.identity = identity
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
@@ -103,9 +106,9 @@ class FsspecBackend:
             size = self.stat(real).size
             length = length if size is None else min(length, max(0, size - offset))
         data = bytes(self._fs.cat_file(real, start=offset, end=offset + length))
-        if len(data) == length or (not offset and len(data) < length):
+        if len(data) == length or not self._may_ignore_ranges or (not offset and len(data) < length):
             return data
-        # A server of HTTP may ignore the range and send the whole file.
+        # The whole file, or its end, which is shorter than asked for?
         if len(data) > length or len(data) == self.stat(real).size:
             return data[offset : offset + length]
         return data

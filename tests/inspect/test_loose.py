@@ -297,7 +297,9 @@ def test_every_real_file_is_shown(corpus: Path, half: int) -> None:
                 assert "bad_avro_snap" in str(path), path
                 continue
             if file.kind.startswith("manifest"):
-                assert file.content_entries().num_rows == rows, path
+                # in the draft of V4 a vector on a data file's entry is an entry of its own
+                vectors = file.content_entries().num_rows - rows
+                assert vectors == 0 or ("delta-amt" in str(path) and 0 < vectors <= rows), path
     assert counts["manifest"] > 125
     assert counts["manifest list"] > 125
     assert counts["puffin"] >= 20

@@ -135,7 +135,8 @@ def test_a_comparison_says_what_the_difference_says(opened: Callable[[ix.Table],
     for before, after in [(ids[0], ids[-1]), (ids[-1], ids[4]), *itertools.pairwise(ids[-4:])]:
         widget.select(snapshot=after, against=before)
         assert widget.settle(60)
-        oracle = diff(travel(table.state, snapshot=int(before)), travel(table.state, snapshot=int(after)))
+        old, new = sorted((before, after), key=ids.index)  # whichever is shown
+        oracle = diff(travel(table.state, snapshot=int(old)), travel(table.state, snapshot=int(new)))
         said = oracle.manifests_arrow.select(["location", "change"]).to_pylist()
         marked = marks_by_place(widget, "manifest:")
         shown = {place: marks & {"added", "removed", "carried"} for (place, _), marks in marked.items()}
