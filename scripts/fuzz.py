@@ -25,6 +25,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ def change_avro(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         for step in path[:-1]:
             holder = holder[step]
         longs = [n for n in NUMBERS if -(2**63) <= n < 2**63]
-        value = rng.choice([*longs, None, "", "a\0b", b"", b"\xff" * 40, [], 1e308])
+        value: Any = rng.choice([*longs, None, "", "a\0b", b"", b"\xff" * 40, [], 1e308])
         holder[path[-1]] = value
         said = f"record {at} {path} = {value!r}"
     out = io.BytesIO()
@@ -195,10 +196,14 @@ def ways(table: Path, file: Path, out: Path) -> dict[str, Callable[[Any], Any]]:
     }
     for style in ("tree", "seed"):
         for kind in ("text", "svg", "mermaid", "graphviz"):
-            found[f"tree {style} {kind}"] = lambda t, style=style, kind=kind: _tree(t, style, kind)
+            found[f"tree {style} {kind}"] = partial(_tree, style=style, kind=kind)
     for name in (n for n in dir(ix.sample("trips").inspect) if not n.startswith("_")):
-        found[f"inspect.{name}"] = lambda t, name=name: repr(getattr(t.inspect, name)())
+        found[f"inspect.{name}"] = partial(_inspect, name=name)
     return found
+
+
+def _inspect(table: Any, name: str) -> str:
+    return repr(getattr(table.inspect, name)())
 
 
 def _tree(table: Any, style: str, kind: str) -> Any:
