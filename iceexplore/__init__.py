@@ -20,6 +20,7 @@ from iceexplore.errors import (
     FileMissingError,
     FormatError,
     IceexploreError,
+    MemoryLimitError,
     MetadataNotFoundError,
     MissingDependencyError,
     OptionError,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from iceexplore.inspect import LooseFile, open_file
     from iceexplore.on_spark import spark
     from iceexplore.simulation import Simulation, empty
+    from iceexplore.storage import memory_limit
     from iceexplore.table import Table, open, sample
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "IceexploreError",
     "Lab",
     "LooseFile",
+    "MemoryLimitError",
     "MetadataNotFoundError",
     "MissingDependencyError",
     "OptionError",
@@ -68,6 +71,7 @@ __all__ = [
     "empty",
     "figures",
     "lab",
+    "memory_limit",
     "open",
     "open_file",
     "sample",
@@ -87,6 +91,7 @@ _LAZY = {
     "empty": "iceexplore.simulation",
     "figures": "iceexplore._figures",
     "lab": "iceexplore._lab",
+    "memory_limit": "iceexplore.storage",
     "open": "iceexplore.table",
     "open_file": "iceexplore.inspect",
     "sample": "iceexplore.table",

@@ -10,7 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, problem
-from iceexplore.formats import FIELD_ID, HEAD_BYTES, MAX_TABLE_BYTES, field_id, foreign, read_rows, sniff
+from iceexplore.formats import (
+    FIELD_ID,
+    HEAD_BYTES,
+    StreamLimit,
+    avro_batches,
+    field_id,
+    foreign,
+    index_blocks,
+    plain_field,
+    read_header,
+    read_rows,
+    sniff,
+)
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, StructType
@@ -19,6 +31,7 @@ from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, 
 from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
 from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, naming_of, no_ids_problem
 from iceexplore.reading._parquet import BATCH_ROWS, ParquetRows
+from iceexplore.storage import DATA_RATIO, Budget
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
 
@@ -51,7 +64,8 @@ def read_data_file(
     has it, else the column's initial default, else null (spec, "Column Projection"). Columns of a file without ids are
     found by the table's name mapping; without a mapping by the schema's names, with a problem of code
     ``data-no-field-ids`` (Java would take them by their order). Of Parquet only the columns needed are read, and never
-    more than a row group is in memory; ORC and Avro files are read as a whole, up to 4 GiB.
+    more than a row group is in memory; of Avro files no more is decoded than batches are taken; ORC files are read as a
+    whole, within the memory limit.
 
     Parameters
     ----------
@@ -112,6 +126,9 @@ def _batches(
                 leaves = rows.leaves(plain, made.fields)
                 yield from rows.batches(leaves, row_groups, batch_rows, entry["record_count"])
                 return
+            if found == "avro":
+                yield from _avro(state, entry, opened, batch_rows)
+                return
     except FileMissingError:
         if is_made_up(location):
             raise UnsupportedError(
@@ -119,12 +136,31 @@ def _batches(
                 "data that can be read"
             ) from None
         raise
-    table = read_rows(state.storage, location, kind=kind, limit=MAX_TABLE_BYTES, said=entry["file_format"])
+    table = read_rows(state.storage, location, kind=kind, said=entry["file_format"])
     _check_count(state, entry, table.num_rows)
     start = 0
     for batch in table.to_batches(max_chunksize=batch_rows):
         yield start, batch
         start += batch.num_rows
+
+
+def _avro(
+    state: TableState, entry: Mapping[str, Any], opened: Any, batch_rows: int | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of an Avro file in batches; no more is decoded than is taken."""
+    location = entry["location"]
+    data = opened.read()
+    limit = StreamLimit(Budget(location, len(data), ratio=DATA_RATIO))
+    with foreign("the Avro file", location):
+        _check_count(state, entry, index_blocks(data, read_header(data, location), location).rows)
+        found = avro_batches(data, location, batch_rows) if batch_rows else avro_batches(data, location)
+        schema = pa.schema([plain_field(f) for f in next(found)])
+        start = 0
+        for batch in found:
+            limit.take(batch.nbytes, "the rows")
+            columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
+            yield start, pa.RecordBatch.from_arrays(columns, schema=schema)
+            start += batch.num_rows
 
 
 def _check_count(state: TableState, entry: Mapping[str, Any], rows: int) -> None:

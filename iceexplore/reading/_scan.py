@@ -16,18 +16,17 @@ import pyarrow as pa
 from iceexplore.errors import (
     FormatError,
     IceexploreError,
+    MemoryLimitError,
     OptionError,
     OutsideRootsError,
     Problems,
-    UnsupportedError,
     whole_number,
 )
-from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState, to_frame
 from iceexplore.planning import FileTasks, plan_scan
 from iceexplore.reading._outside import outside_error
 from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
-from iceexplore.storage import progress
+from iceexplore.storage import DATA_RATIO, FLOOR, Budget, memory_limit, progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +40,7 @@ _SMALL_BYTES = 32 << 20
 _SMALL_ROWS = 1 << 20
 #: Parts of the result that have fewer rows are put together until they have so many: all at once would be there twice.
 _PART_ROWS = 1 << 16
+_LEAST_SHARE = 8 << 20
 _ADVICE = "on_error='skip' leaves out what cannot be read"
 
 
@@ -86,28 +86,34 @@ def to_arrow(
     limit: int | None = None,
     partition: Any = None,
     on_error: str = "raise",
-    max_bytes: int = MAX_TABLE_BYTES,
+    max_bytes: int | None = None,
 ) -> pa.Table:
     """The rows of a table as Arrow; see `iceexplore.Table.to_arrow`."""
     limit = None if limit is None else min(whole_number("limit", limit), sys.maxsize)
-    max_bytes = whole_number("max_bytes", max_bytes)
+    given = max_bytes is not None
+    max_bytes = memory_limit() if max_bytes is None else whole_number("max_bytes", max_bytes)
     skip = checked_on_error(on_error)
     outputs = outputs_of(state, columns)
     tasks = planned(state, where, partition, skip)
     reader = TaskReader(state, tasks, outputs)
     found: list[pa.Table] = [reader.schema.empty_table()]
     rows = size = 0
+    one, of_one = -1, 0
     order = range(len(tasks)) if limit != 0 else range(0)
     parts = file_rows(reader, order, parallel=limit is None, on_error=skip, batch_rows=few_rows(limit))
-    for _, part in parts:
+    for row, part in parts:
         table = part.table if limit is None else part.table.slice(0, limit - rows)
         rows += table.num_rows
         size += table.nbytes
         if size > max_bytes:
-            raise UnsupportedError(
+            more = "max_bytes=" if given else "max_bytes=, or iceexplore.memory_limit('8 GiB')"
+            raise MemoryLimitError(
                 f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
-                "(columns=, filter, limit=), or allow more (max_bytes=)"
+                f"(columns=, filter, limit=), or allow more ({more})"
             )
+        one, of_one = row, table.nbytes + (of_one if row == one else 0)
+        if of_one > FLOOR and not given:
+            _check_file(state, tasks, row, of_one)
         if table.num_rows:
             found.append(table)
         if rows == limit:
@@ -116,6 +122,13 @@ def to_arrow(
     if not outputs:
         return pa.table({"": pa.nulls(rows)}).select([])
     return _joined(found)
+
+
+def _check_file(state: TableState, tasks: FileTasks, row: int, size: int) -> None:
+    """Refuse what a small file has become, unless a limit was set that allows it. Raises `MemoryLimitError`."""
+    location = tasks.files.entries["location"][row].as_py()
+    budget = Budget(location, state.storage.stat(location).size, ratio=DATA_RATIO)
+    budget.reserve(size, "the rows")
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:
@@ -210,7 +223,9 @@ class _Ahead:
         self._left = deque(row for row in rows if small[row])
         self._width = min(16, 2 * (os.cpu_count() or 1) + 2)
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
-        self._asked: dict[int, Future[list[FileRows]]] = {}
+        self._asked: dict[int, Future[tuple[list[FileRows], Iterator[FileRows]]]] = {}
+        #: What is decoded before it is asked for: an eighth of the limit, by all files together.
+        self._share = max(_LEAST_SHARE, memory_limit() // 8 // (2 * self._width))
 
     def __enter__(self) -> _Ahead:
         return self
@@ -224,15 +239,29 @@ class _Ahead:
         if self._pool is not None:
             while self._left and len(self._asked) < 2 * self._width:
                 one = self._left.popleft()
-                self._asked[one] = self._pool.submit(self._whole, one)
+                self._asked[one] = self._pool.submit(self._begun, one)
         future = self._asked.pop(row, None)
         if future is None:
             yield from self._reader.read(row, batch_rows=self._batch_rows)
             return
-        yield from future.result()
+        ready, more = future.result()
+        ready.reverse()
+        while ready:
+            yield ready.pop()
+        yield from more
 
-    def _whole(self, row: int) -> list[FileRows]:
-        return list(self._reader.read(row))
+    def _begun(self, row: int) -> tuple[list[FileRows], Iterator[FileRows]]:
+        """The rows of a small file; of one that becomes large the first, and the rest for whoever takes them."""
+        more = self._reader.read(row)
+        ready: list[FileRows] = []
+        left = self._share
+        while left > 0:
+            part = next(more, None)
+            if part is None:
+                return ready, iter(())
+            ready.append(part)
+            left -= part.table.nbytes
+        return ready, more
 
 
 class _Lost:
