@@ -20,6 +20,7 @@ from iceexplore.errors import (
     FileMissingError,
     FormatError,
     IceexploreError,
+    MemoryLimitError,
     MetadataNotFoundError,
     MissingDependencyError,
     OptionError,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from iceexplore.inspect import LooseFile, open_file
     from iceexplore.on_spark import spark
     from iceexplore.simulation import Simulation, empty
+    from iceexplore.storage import memory_limit
     from iceexplore.table import Table, open, sample
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "IceexploreError",
     "Lab",
     "LooseFile",
+    "MemoryLimitError",
     "MetadataNotFoundError",
     "MissingDependencyError",
     "OptionError",
@@ -70,6 +73,7 @@ __all__ = [
     "empty",
     "figures",
     "lab",
+    "memory_limit",
     "open",
     "open_file",
     "sample",
@@ -89,6 +93,7 @@ _LAZY = {
     "empty": "iceexplore.simulation",
     "figures": "iceexplore._figures",
     "lab": "iceexplore._lab",
+    "memory_limit": "iceexplore.storage",
     "open": "iceexplore.table",
     "open_file": "iceexplore.inspect",
     "sample": "iceexplore.table",

@@ -156,7 +156,7 @@ class Scans:
         *,
         partition: Any = None,
         on_error: Literal["raise", "skip"] = "raise",
-        max_bytes: int = 4 << 30,
+        max_bytes: int | None = None,
     ) -> pa.Table:
         """The rows as an Arrow table, every delete applied: files in the order of the plan, positions ascending.
 
@@ -182,15 +182,16 @@ class Scans:
             or whose deletes are): each is a problem in ``.problems`` that says how many rows are missing, and there is
             a warning. Of a file that is damaged further on, the rows before are there.
         max_bytes
-            Memory that the rows may take.
+            Memory that the rows may take, in bytes; by default `iceexplore.memory_limit`.
 
         Raises
         ------
         OptionError
             The filter or a column makes no sense; the nearest names are listed.
         FormatError, UnsupportedError, FileMissingError
-            A file cannot be read: damaged, encrypted, a simulation's made-up file, not there; or more than
-            ``max_bytes``.
+            A file cannot be read: damaged, encrypted, a simulation's made-up file, not there.
+        MemoryLimitError
+            The rows take more than ``max_bytes``, or a small file expands without measure.
         """
         from iceexplore.reading import to_arrow
 
@@ -206,7 +207,7 @@ class Scans:
         *,
         partition: Any = None,
         on_error: Literal["raise", "skip"] = "raise",
-        max_bytes: int = 4 << 30,
+        max_bytes: int | None = None,
     ) -> pd.DataFrame:
         """The rows as a pandas data frame with Arrow-backed columns; parameters and errors as `to_arrow`."""
         return graph.to_frame(

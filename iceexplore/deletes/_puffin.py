@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iceexplore.deletes._codec import CODECS, decompress
 from iceexplore.deletes._vector import read_range
 from iceexplore.errors import FormatError, Problem, problem
+from iceexplore.storage import Budget, load_json
 
 if TYPE_CHECKING:
     from iceexplore.storage import Storage
@@ -33,6 +34,9 @@ THETA_SKETCH = "apache-datasketches-theta-v1"
 MAX_FOOTER_BYTES = 1 << 27
 #: A blob after decompression. A deletion vector is never compressed, a sketch takes some 100 kB.
 MAX_BLOB_BYTES = 1 << 28
+
+#: What the footer's JSON may take as objects, below the memory limit.
+_MOST_OBJECTS = 1 << 30
 
 _TRAILER = struct.Struct("<i4s4s")  # payload size, flags, magic
 _FRAME = len(PUFFIN_MAGIC) + _TRAILER.size
@@ -186,7 +190,8 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
         payload = decompress(payload, "lz4", limit=MAX_FOOTER_BYTES, location=location, offset=footer_at + 4)
     try:
         text = payload.decode("utf-8")
-        document = json.loads(text)
+        budget = Budget(location, size, most=_MOST_OBJECTS)
+        document = load_json(text, budget, "the footer's JSON")
         if "\\ud" in text.lower():
             # Escapes of lone surrogates, which neither Arrow nor a file can have.
             written = json.dumps(document, ensure_ascii=False)

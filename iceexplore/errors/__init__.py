@@ -23,6 +23,7 @@ __all__ = [
     "FileMissingError",
     "FormatError",
     "IceexploreError",
+    "MemoryLimitError",
     "MetadataNotFoundError",
     "MissingDependencyError",
     "OptionError",
@@ -176,6 +177,10 @@ class UnsupportedError(IceexploreError, NotImplementedError):
     """The file is fine, as far as one can tell, but asks for what is not supported."""
 
 
+class MemoryLimitError(UnsupportedError, MemoryError):
+    """What a file holds would take more memory, once decoded, than it may; `iceexplore.memory_limit` allows more."""
+
+
 class MissingDependencyError(IceexploreError, ImportError):
     """An optional package or program is not installed; the message says how to get it."""
 
@@ -301,6 +306,7 @@ _SHOWN = 50
 _ERRORS_BY_CODE: dict[str, type[IceexploreError]] = {
     "access-denied": AccessDeniedError,
     "file-missing": FileMissingError,
+    "memory-limit": MemoryLimitError,
     "outside-roots": OutsideRootsError,
     "storage-failed": StorageError,
     "unsupported": UnsupportedError,

@@ -55,6 +55,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("location-guessed", "warning", "A file was found by the end of its path alone", "Deletes that spell it otherwise do not apply; say where files are by moved=.", strict=True),
     ProblemKind("manifest-dv-invalid", "error", "A manifest deletion vector is wrong", "Readers may show entries that are removed, or refuse the table."),
     ProblemKind("manifest-salvaged", "warning", "Only part of a manifest could be read", "Entries past the damage are not shown."),
+    ProblemKind("memory-limit", "error", "A file would take more memory than it may", "If you trust it, allow more: iceexplore.memory_limit('8 GiB')."),
     ProblemKind("metadata-ambiguous", "warning", "Several metadata files could be the newest", "ix.open(..., version=...) picks one."),
     ProblemKind("metadata-invalid", "error", "Table metadata breaks the spec", "Compare with an older metadata file: t.at(version=...)."),
     ProblemKind("null-in-required", "error", "A required column has nulls", "Readers may fail; make the column optional, or rewrite the file."),

@@ -14,9 +14,10 @@ from iceexplore.formats._avro import (
     index_blocks,
     read_header,
 )
-from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, avro_batches
+from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
+from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes, whole_bytes
 from iceexplore.formats._row_groups import (
     ChunkBounds,
     ParquetLeaf,
@@ -26,6 +27,7 @@ from iceexplore.formats._row_groups import (
 )
 from iceexplore.formats._rows import FIELD_ID, MAX_TABLE_BYTES, field_id, plain_field, read_rows
 from iceexplore.formats._sniff import HEAD_BYTES, sniff, sniff_file
+from iceexplore.formats._thrift import ThriftStruct, read_struct
 
 __all__ = [
     "AVRO_LOGICAL_TYPES",
@@ -37,14 +39,20 @@ __all__ = [
     "FIELD_ID",
     "FooterColumn",
     "HEAD_BYTES",
+    "KeptChunks",
     "MAX_TABLE_BYTES",
     "OrcFooter",
     "ParquetFooter",
     "ParquetLeaf",
     "ParquetRowGroup",
+    "Records",
     "RowGroups",
+    "StreamLimit",
+    "ThriftStruct",
     "avro_batches",
+    "batch_rows",
     "block_bytes",
+    "chunk_sizes",
     "container",
     "decompress_block",
     "field_id",
@@ -57,6 +65,8 @@ __all__ = [
     "read_parquet_footer",
     "read_parquet_row_groups",
     "read_rows",
+    "read_struct",
     "sniff",
     "sniff_file",
+    "whole_bytes",
 ]

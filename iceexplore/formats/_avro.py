@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.storage import Budget, load_json
 
 __all__ = [
     "AVRO_MAGIC",
@@ -37,6 +38,11 @@ AVRO_MAGIC = b"Obj\x01"
 MAX_BLOCK_BYTES = 1 << 28
 #: Header entries that a file may have; real ones have about ten.
 MAX_HEADER_ENTRIES = 10_000
+#: The objects of a schema: some 300,000 fields.
+_MOST_SCHEMA = 1 << 28
+#: A writer that makes a block of each entry has a million of them in the largest manifests.
+_MOST_BLOCKS = 2_000_000
+_MOST_FAULTS = 100
 #: No deflate stream expands more (zlib's technical details), no raw snappy stream even nearly as much.
 _DEFLATE_RATIO = 1032
 #: Streams of these codecs expand without such a bound; what comes out of them is bounded by `MAX_BLOCK_BYTES` alone.
@@ -72,7 +78,7 @@ class AvroHeader:
     end: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Block:
     """One block: ``count`` records in the (compressed) bytes from ``start`` to ``stop``."""
 
@@ -178,7 +184,7 @@ def read_header(data: bytes, location: str) -> AvroHeader:
     texts = {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()}
     schema_text = texts.pop("avro.schema")
     try:
-        schema = json.loads(schema_text)
+        schema = load_json(schema_text, Budget(location, len(data), most=_MOST_SCHEMA), "the Avro schema")
     except (ValueError, RecursionError) as error:
         raise FormatError(f"the Avro schema is no JSON: {error}", location=location, field="avro.schema") from None
     codec = texts.pop("avro.codec", "null") or "null"
@@ -189,13 +195,18 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
     """Find the blocks, without decoding them; past damage go on behind the next sync marker.
 
     A block is listed if it is whole: its size fits the file and the sync marker follows. So the list never promises
-    more bytes than the file has, nor more records than its bytes can hold.
+    more bytes than the file has, nor more records than its bytes can hold. After 100 faults, or two million blocks, the
+    rest is left: damage every few bytes is none that somebody mends, and each fault and block is an object.
     """
     blocks: list[Block] = []
     faults: list[FormatError] = []
     at, end, sync = header.end, len(data), header.sync
     while at < end:
         begin = at
+        if len(faults) >= _MOST_FAULTS or len(blocks) >= _MOST_BLOCKS:
+            what = f"{len(faults)} damaged places" if faults else f"{len(blocks):,} blocks"
+            faults.append(FormatError(f"after {what} the rest is not read", location=location, offset=begin))
+            break
         try:
             count, at = _read_long(data, at)
             size, at = _read_long(data, at)
@@ -229,13 +240,15 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
     return BlockIndex(tuple(blocks), tuple(faults))
 
 
-def decompress_block(data: bytes, block: Block, codec: str, location: str) -> bytes:
-    """The plain bytes of a block.
+def decompress_block(
+    data: bytes, block: Block, codec: str, location: str, most: int = MAX_BLOCK_BYTES
+) -> bytes:
+    """The plain bytes of a block, ``most`` at most.
 
     Raises
     ------
     FormatError
-        The bytes do not decompress, fail their checksum, or inflate past 256 MiB.
+        The bytes do not decompress, fail their checksum, or inflate past ``most``.
     UnsupportedError
         A codec that Iceberg's writers do not use.
     """
@@ -244,30 +257,32 @@ def decompress_block(data: bytes, block: Block, codec: str, location: str) -> by
     body = data[block.start : block.stop]
     try:
         if codec == "null":
+            if len(body) > most:
+                raise ValueError(f"it has more than {most >> 20} MiB")
             return body
         if codec == "deflate":
             inflater = zlib.decompressobj(-15)
-            plain = inflater.decompress(body, MAX_BLOCK_BYTES)
+            plain = inflater.decompress(body, most)
             if not inflater.eof:
                 bomb = bool(inflater.unconsumed_tail)
-                raise ValueError("it inflates past 256 MiB" if bomb else "the deflate stream is cut")
+                raise ValueError(f"it inflates past {most >> 20} MiB" if bomb else "the deflate stream is cut")
             return plain
         if codec == "snappy":
-            return _snappy(body)
+            return _snappy(body, most)
         if codec in ("bzip2", "xz"):
             # lzma's own limit keeps a hostile dictionary size from being allocated.
             unpacker: Any = bz2.BZ2Decompressor() if codec == "bzip2" else lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
-            plain = unpacker.decompress(body, MAX_BLOCK_BYTES + 1)
-            if len(plain) > MAX_BLOCK_BYTES:
-                raise ValueError("it inflates past 256 MiB")
+            plain = unpacker.decompress(body, most + 1)
+            if len(plain) > most:
+                raise ValueError(f"it inflates past {most >> 20} MiB")
             if not unpacker.eof:
                 raise ValueError(f"the {codec} stream is cut")
             return bytes(plain)
         if codec == "zstandard":
             with pa.CompressedInputStream(pa.BufferReader(body), "zstd") as stream:
-                plain = stream.read(MAX_BLOCK_BYTES + 1)
-            if len(plain) > MAX_BLOCK_BYTES:
-                raise ValueError("it inflates past 256 MiB")
+                plain = stream.read(most + 1)
+            if len(plain) > most:
+                raise ValueError(f"it inflates past {most >> 20} MiB")
             return bytes(plain)
     except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, _TruncatedError, struct.error) as error:
         raise FormatError(
@@ -277,7 +292,7 @@ def decompress_block(data: bytes, block: Block, codec: str, location: str) -> by
     raise UnsupportedError(f"Avro codec {codec!r} in {location}; known are {known}")
 
 
-def _snappy(body: bytes) -> bytes:
+def _snappy(body: bytes, most: int) -> bytes:
     """Raw snappy and four bytes of big-endian CRC-32 of the plain bytes ("Required Codecs", snappy)."""
     import pyarrow as pa
 
@@ -293,7 +308,7 @@ def _snappy(body: bytes) -> bytes:
         shift += 7
         if shift > 28 or at >= len(body):
             raise ValueError("its length is damaged")
-    if size > MAX_BLOCK_BYTES or size > 64 * len(body):  # 64 bytes is the longest copy, which takes three
+    if size > most or size > 64 * len(body):  # 64 bytes is the longest copy, which takes three
         raise ValueError(f"{len(body)} bytes cannot hold {size}")
     plain: bytes = pa.decompress(body[:-4], size, codec="snappy", asbytes=True)
     if zlib.crc32(plain) != struct.unpack(">I", body[-4:])[0]:

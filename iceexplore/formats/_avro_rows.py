@@ -9,12 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
+from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, UnsupportedError
 from iceexplore.formats._avro import decompress_block, index_blocks, read_header
+from iceexplore.storage import DATA_RATIO, allowed
 
-__all__ = ["AVRO_LOGICAL_TYPES", "avro_batches"]
+__all__ = ["AVRO_LOGICAL_TYPES", "Records", "avro_batches"]
 
 _BATCH_ROWS = 10_000
+#: After so many bytes of records a batch ends: as Python objects they take many times as much.
+_BATCH_BYTES = 4 << 20
+#: A record is decoded into Python objects, of which a number of one or two bytes takes 40.
+_RECORD_SHARE = 32
 _MAX_DEPTH = 64
 _MAX_FIELDS = 50_000
 
@@ -53,7 +58,58 @@ class _Node:
     empty: bool = False  # values take no byte: a count of them costs nothing to claim
 
 
-def avro_batches(data: bytes, location: str) -> Iterator[Any]:
+class Records:
+    """The records of a block, one after the other, none longer than a limit.
+
+    fastavro takes an array's length as it comes, and makes its items until the bytes end; so it is given a window of
+    the block that ends where a record must have ended.
+
+    Attributes
+    ----------
+    at
+        Bytes of the block that have been read.
+    """
+
+    def __init__(self, plain: bytes, schema: Any, most: int, location: str) -> None:
+        import fastavro
+
+        self._read: Any = fastavro.schemaless_reader
+        self._plain = plain
+        self._schema = schema
+        self._most = most
+        self._location = location
+        self._begin = 0
+        self._stream = io.BytesIO(plain if len(plain) <= most else plain[:most])
+        self.at = 0
+
+    def read(self) -> Any:
+        """Return the next record.
+
+        Raises
+        ------
+        MemoryLimitError
+            It is too long. Whatever fastavro raises where there is none.
+        """
+        try:
+            record = self._read(self._stream, self._schema)
+        except Exception:
+            end = self._begin + self._most
+            if end >= len(self._plain):
+                raise
+            if self.at == self._begin:
+                text = (
+                    f"a record of more than {self._most >> 20} MiB is not decoded; iceexplore.memory_limit('8 GiB') "
+                    "allows longer ones"
+                )
+                raise MemoryLimitError(f"{text} · in {self._location}") from None
+            self._begin = self.at
+            self._stream = io.BytesIO(self._plain[self.at : self.at + self._most])
+            return self.read()
+        self.at = self._begin + self._stream.tell()
+        return record
+
+
+def avro_batches(data: bytes, location: str, batch_rows: int = _BATCH_ROWS) -> Iterator[Any]:
     """The Arrow schema of an Avro file, then its rows in batches.
 
     Field ids are under ``PARQUET:field_id``, where Arrow keeps Parquet's. Damage is not salvaged: half a delete file
@@ -78,17 +134,19 @@ def avro_batches(data: bytes, location: str) -> Iterator[Any]:
     schema = pa.schema([root.arrow.field(i) for i in range(root.arrow.num_fields)])
     yield schema
     parsed: Any = fastavro.parse_schema(root.avro)
-    read = fastavro.schemaless_reader
     for block in index.blocks:
         plain = decompress_block(data, block, header.codec, location)
         if block.count > len(plain):
             raise FormatError(f"{block.count} records in {len(plain)} bytes", location=location, offset=block.start)
-        stream = io.BytesIO(plain)
+        stream = Records(plain, parsed, allowed(len(data), DATA_RATIO) // _RECORD_SHARE, location)
         left = block.count
         while left:
-            now = min(left, _BATCH_ROWS)
+            records: list[Any] = []
+            begun = stream.at
             try:
-                records = [read(stream, parsed) for _ in range(now)]
+                while left and len(records) < batch_rows and stream.at - begun < _BATCH_BYTES:
+                    records.append(stream.read())
+                    left -= 1
                 if root.convert is not None:
                     records = [root.convert(r) for r in records]
                 columns = [pa.array([r[f"f{i}"] for r in records], f.type) for i, f in enumerate(schema)]
@@ -98,9 +156,8 @@ def avro_batches(data: bytes, location: str) -> Iterator[Any]:
             except Exception as error:  # fastavro raises EOFError, IndexError, ValueError, OverflowError, ...
                 text = f"a record does not decode: {type(error).__name__}: {error}"
                 raise FormatError(text, location=location, offset=block.start) from None
-            left -= now
             yield batch
-        if stream.tell() != len(plain):
+        if stream.at != len(plain):
             raise FormatError("bytes are left over in a block", location=location, offset=block.start)
 
 

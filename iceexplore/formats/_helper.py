@@ -8,6 +8,7 @@ a new one.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import subprocess
@@ -20,12 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.errors import FormatError, MemoryLimitError, UnsupportedError
 from iceexplore.formats._foreign import foreign
 from iceexplore.storage import TemporaryFolder, temporary_room
 
 if TYPE_CHECKING:
-    from iceexplore.storage import RangeFile, Storage
+    from iceexplore.storage import Budget, RangeFile, Storage
 
 __all__ = ["Questions", "orc_footer", "orc_rows", "parquet_footer", "parquet_questions"]
 
@@ -34,6 +35,11 @@ Questions: TypeAlias = Callable[..., tuple[dict[str, Any], pa.Schema]]
 #: A file that takes longer (seconds) is taken for one that makes the library spin.
 _PATIENCE = 300.0
 _MAX_FOOTER = 1 << 28
+#: The memory that the process may take: for itself, and for a footer with its objects.
+_MEMORY = 1 << 28
+_FOOTER_MEMORY = 1 << 30
+#: As in `_worker`: it ended itself, for it had taken too much.
+_TOO_MUCH = 77
 #: Most footers fit into the first read.
 _NEAR = 64 * 1024
 _SMALLEST = 12
@@ -47,7 +53,10 @@ class _Helper:
         self.process: subprocess.Popen[bytes] | None = None
         self.owner = 0
 
-    def ask(self, request: dict[str, Any], location: str) -> tuple[dict[str, Any], bytes]:
+    def ask(
+        self, request: dict[str, Any], location: str, memory: int = _FOOTER_MEMORY
+    ) -> tuple[dict[str, Any], bytes]:
+        request["memory"] = memory
         with self.lock:
             process = self._running()
             timer = threading.Timer(_PATIENCE, process.kill)
@@ -63,12 +72,21 @@ class _Helper:
                 body = process.stdout.read(length)
                 if len(body) != length:
                     raise EOFError
+                if head.get("memory"):
+                    self.stop()  # the next file gets a process that has nothing in memory
             except (OSError, ValueError, EOFError):
-                self.stop()
-                raise FormatError("the file makes its reader crash or run for ever", location=location) from None
+                if self.stop(1.0) == _TOO_MUCH:
+                    raise MemoryLimitError(f"{location} makes its reader take too much memory") from None
+                text = (
+                    f"the file makes its reader crash, run for ever or take more than {memory >> 20:,} MiB of memory "
+                    "(iceexplore.memory_limit('8 GiB') allows more)"
+                )
+                raise FormatError(text, location=location) from None
             finally:
                 timer.cancel()
         if "error" in head:
+            if head.get("memory"):
+                raise MemoryLimitError(f"{location}: {head['error']}")
             if head["unsupported"]:
                 raise UnsupportedError(f"{location}: {head['error']}")
             raise FormatError(f"the file does not read: {head['error']}", location=location)
@@ -86,14 +104,19 @@ class _Helper:
             )
         return self.process
 
-    def stop(self) -> None:
+    def stop(self, patience: float = 0.0) -> int | None:
+        """End the process; return how it has ended itself, if it has."""
         process, self.process = self.process, None
-        if process is not None and self.owner == os.getpid():
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+        if process is None or self.owner != os.getpid():
+            return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)  # its pipes end a moment before it does
+        process.kill()
+        code = process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        return code
 
 
 _HELPER = _Helper()
@@ -101,11 +124,17 @@ atexit.register(_HELPER.stop)
 
 
 def orc_rows(
-    storage: Storage, location: str, *, kind: str, limit: int, file: RangeFile | None = None
+    storage: Storage, location: str, *, kind: str, budget: Budget, file: RangeFile | None = None
 ) -> pa.Table:
     """Every row of an ORC file, as Arrow's ORC reader gives it. Raises as `read_rows`."""
+    limit = budget.limit
     with storage.local_path(location, kind=kind, file=file) as path:
-        _, body = _HELPER.ask({"op": "orc-rows", "path": str(path), "limit": limit}, location)
+        try:
+            # ORC's reader has a stripe twice, in its own vectors and in Arrow's.
+            request = {"op": "orc-rows", "path": str(path), "limit": limit}
+            _, body = _HELPER.ask(request, location, _MEMORY + 2 * limit)
+        except MemoryLimitError:
+            raise budget.refusal("the rows") from None
     with foreign("the ORC file", location), pa.ipc.open_stream(body) as stream:
         return stream.read_all()
 

@@ -11,6 +11,8 @@ import io
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,48 @@ class _TooLargeError(Exception):
     """More rows than the limit allows."""
 
 
+#: The exit code of a process that has taken more memory than it may.
+_TOO_MUCH = 77
+_LOOK_SECONDS = 0.02
+_most = 0
+
+
+def _confine(memory: int) -> None:
+    """Let this process take so many bytes of memory and no more.
+
+    Linux refuses what is asked for beyond them, which Arrow reports as an error. Elsewhere (macOS does not enforce such
+    a limit, Windows has none) a thread looks at what was taken, and ends the process.
+    """
+    global _most
+    first, _most = _most == 0, memory
+    if sys.platform.startswith("linux"):
+        import resource
+
+        # RLIMIT_DATA, not RLIMIT_AS: allocators reserve address space that they never use.
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
+    elif first:
+        threading.Thread(target=_watch, daemon=True).start()
+
+
+def _watch() -> None:
+    while True:
+        time.sleep(_LOOK_SECONDS)
+        if _taken() > _most:
+            os._exit(_TOO_MUCH)
+
+
+def _taken() -> int:
+    """The memory of this process: what Arrow has, which holds everywhere, or more where more is known."""
+    arrow = sys.modules.get("pyarrow")
+    known = int(arrow.total_allocated_bytes()) if arrow is not None else 0
+    if sys.platform == "darwin":
+        import resource
+
+        known = max(known, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # the highest so far
+    return known
+
+
 def serve() -> None:
     """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -29,8 +73,10 @@ def serve() -> None:
     os.dup2(quiet, 2)
     for line in sys.stdin:
         request = json.loads(line)
-        body = b""
+        body: bytes | memoryview = b""
         try:
+            if "memory" in request:
+                _confine(request["memory"])
             operation = _OPERATIONS[request["op"]]
             info, body = operation(request["path"], request["limit"], **request.get("more", {}))
             head: dict[str, Any] = {"length": len(body), "info": info}
@@ -38,12 +84,15 @@ def serve() -> None:
             # Arrow has ORC's timestamps in nanoseconds: they reach from 1677 to 2262, those of the file farther.
             far = "nanosecond resolution" in str(error)
             unsupported = far or isinstance(error, (NotImplementedError, _TooLargeError))
-            head = {"error": str(error)[:500] or type(error).__name__, "unsupported": unsupported}
-        answers.write(json.dumps(head).encode() + b"\n" + body)
+            memory = isinstance(error, (MemoryError, _TooLargeError))  # Arrow's is a MemoryError as well
+            text = str(error)[:500] or type(error).__name__
+            head = {"error": text, "unsupported": unsupported, "memory": memory}
+        answers.write(json.dumps(head).encode() + b"\n")
+        answers.write(body)
         answers.flush()
 
 
-def _orc_rows(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
+def _orc_rows(path: str, limit: int) -> tuple[dict[str, Any], bytes | memoryview]:
     import pyarrow as pa
     from pyarrow import orc
 
@@ -63,7 +112,7 @@ def _orc_rows(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
             stream.write_batch(batch)
     if rows != file.nrows:
         raise ValueError(f"the stripes have {rows} rows, the footer says {file.nrows}")
-    return {}, sink.getvalue()
+    return {}, sink.getbuffer()
 
 
 def _orc_footer(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
@@ -210,7 +259,7 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-_OPERATIONS: dict[str, Callable[..., tuple[dict[str, Any], bytes]]] = {
+_OPERATIONS: dict[str, Callable[..., tuple[dict[str, Any], bytes | memoryview]]] = {
     "orc-rows": _orc_rows,
     "orc-footer": _orc_footer,
     "parquet-footer": _parquet_footer,

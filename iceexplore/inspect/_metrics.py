@@ -26,12 +26,16 @@ class Metric:
 def metrics_of(schema: Schema) -> list[Metric]:
     """The primitive columns at every depth, sorted by full name as Java sorts strings (by UTF-16 unit)."""
     out = []
+    kinds: dict[PrimitiveType, pa.StructType] = {}  # a hundred thousand columns have few types
     for name, field in schema.walk():
         # a variant is no primitive type
-        if isinstance(field.type, PrimitiveType) and field.type.base != "variant":
+        if not isinstance(field.type, PrimitiveType) or field.type.base == "variant":
+            continue
+        kind = kinds.get(field.type)
+        if kind is None:
             bound = shown_type(field.type)
             count = pa.int64()
-            kind = pa.struct(
+            kind = kinds[field.type] = pa.struct(
                 [
                     pa.field("column_size", count),
                     pa.field("value_count", count),
@@ -41,7 +45,7 @@ def metrics_of(schema: Schema) -> list[Metric]:
                     pa.field("upper_bound", bound),
                 ]
             )
-            out.append(Metric(field.field_id, name, kind))
+        out.append(Metric(field.field_id, name, kind))
     return sorted(out, key=lambda m: m.name.encode("utf-16-be", "surrogatepass"))
 
 
@@ -56,6 +60,8 @@ def metrics_struct(leaf: Manifest, metrics: list[Metric], problems: Problems) ->
     for place, metric in enumerate(metrics):
         places.setdefault(metric.field_id, []).append(place)
     made = {}
+    kinds = {id(m.type): m.type for m in metrics}
+    parts = {number: (list(kind), kind.field("lower_bound").type) for number, kind in kinds.items()}
     for s in leaf.stats_of(places):
         damaged = s.lower_damaged.true_count + s.upper_damaged.true_count
         counts = [s.column_size, s.value_count, s.null_count, s.nan_count]
@@ -65,9 +71,9 @@ def metrics_struct(leaf: Manifest, metrics: list[Metric], problems: Problems) ->
                 text = f"{damaged} bounds of column {metric.name!r} do not fit its type {s.type}."
                 found = problem("value-undecodable", leaf.location, text, field=str(metric.field_id), found=damaged)
                 problems.add(found)
-            bound = metric.type.field("lower_bound").type
+            fields, bound = parts[id(metric.type)]
             children = [*counts, conform(s.lower, bound), conform(s.upper, bound)]
-            made[place] = pa.StructArray.from_arrays(children, fields=list(metric.type))
+            made[place] = pa.StructArray.from_arrays(children, fields=fields)
     arrays = [made[place] for place in range(len(metrics))]
     if not arrays:  # a struct without fields still has a length
         return pa.Array.from_buffers(pa.struct([]), len(leaf), [None], children=[])

@@ -21,8 +21,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
-from iceexplore.formats import AvroHeader, BlockIndex, container, decompress_block, index_blocks
+from iceexplore.formats import AvroHeader, BlockIndex, Records, container, decompress_block, index_blocks
 from iceexplore.manifests._layout import Layout
+from iceexplore.storage import Budget
 
 __all__ = [
     "DECODERS",
@@ -43,10 +44,21 @@ BULK_BYTES = 64_000
 #: ... and its import is worth it for this many bytes in all (fastavro takes about 0.1 s per MB of deflated manifest).
 IMPORT_BYTES = 2_000_000
 #: Plain bytes that are handed to datafusion at a time: what bounds memory, and the temporary file.
-GROUP_BYTES = 1 << 26
+GROUP_BYTES = 1 << 25
+#: The plain bytes of a block: it holds some 64 kB, of the widest tables (a single entry) some 20 MB.
+BLOCK_BYTES = 1 << 26
+#: A longer record is not decoded on the slow way: numbers of one or two bytes become Python objects of 40.
+RECORD_BYTES = 1 << 25
+#: After so many plain bytes the rows become Arrow's, however few they are.
+BATCH_BYTES = 1 << 22
 #: Rows that are Python objects at a time on the slow way: 2,000 with statistics take megabytes that Python keeps.
 BATCH_ROWS = 250
 
+#: Blocks that are too large once decompressed, each of which takes a tenth of a second to find out.
+_MOST_BOMBS = 8
+_SLOW_BYTES = 16 << 20
+_SLOW_RATIO = 32
+_WHAT = "the entries"
 _MEMORY = "/dev/shm"  # noqa: S108 - mkstemp makes the file, with a name of its own
 _slow_bytes = 0
 
@@ -200,11 +212,17 @@ def decode_bulk(
     wanted = pa.schema([layout.arrow.field(name) for name in columns])
     mark = _sentinel(layout.avro)
     tables = []
-    for rows, plain in _groups(data, header, index, layout, location):
-        table = _decode_group(layout, columns, wanted, rows, plain, mark)
-        if table is None:
-            return None
-        tables.append(table)
+    with Budget(location, len(data)) as budget:
+        for rows, plain in _groups(data, header, index, layout, location):
+            # Eight bytes for each that is stored is the most that a number becomes: of more, one file at a time.
+            if plain is not None:
+                budget.reserve(sum(map(len, plain)), _WHAT)
+            table = _decode_group(layout, columns, wanted, rows, plain, mark)
+            if table is None:
+                return None
+            budget.used -= sum(map(len, plain or ()))
+            budget.reserve(table.nbytes, _WHAT)
+            tables.append(table)
     if len(tables) == 1:  # the usual case: not copied once more
         return tables[0]
     return pa.concat_tables([wanted.empty_table(), *tables]).combine_chunks()
@@ -214,21 +232,22 @@ def _groups(
     data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, location: str
 ) -> Iterator[tuple[int, list[bytes] | None]]:
     """Blocks by the plain `GROUP_BYTES`: how many records, and their bytes; None where a block is damaged."""
-    rows, size, plain = 0, 0, []
+    rows, size = 0, 0
+    plain: list[bytes] = []
     for block in index.blocks:
         try:
-            body = decompress_block(data, block, header.codec, location)
+            body = decompress_block(data, block, header.codec, location, BLOCK_BYTES)
         except FormatError:
             yield block.count, None
             return
         if block.count * len(layout.arrow) > len(body):  # every field takes a byte at least
             yield block.count, None
             return
-        rows, size = rows + block.count, size + len(body)
-        plain.append(body)
-        if size > GROUP_BYTES:
+        if rows and size + len(body) > GROUP_BYTES:
             yield rows, plain
             rows, size, plain = 0, 0, []
+        rows, size = rows + block.count, size + len(body)
+        plain.append(body)
     if rows:
         yield rows, plain
 
@@ -322,39 +341,54 @@ def decode_blocks(
     chunks: list[pa.RecordBatch] = []
     rows: list[Any] = []
     lost = 0
+    budget = Budget(location, len(data))
+    # Python takes a second for three million items: what is decompressed is limited too. Manifests shrink by 10 to 30.
+    work = Budget(location, len(data), ratio=_SLOW_RATIO, most=max(_SLOW_BYTES, _SLOW_RATIO * len(data)))
+    bombs = 0
 
     def flush() -> None:
         if rows:
             chunks.append(_to_batch(rows, wanted))
+            budget.reserve(chunks[-1].nbytes, _WHAT)
             rows.clear()
 
     for block in index.blocks:
         kept = 0
+        if bombs >= _MOST_BOMBS:
+            text = f"after {bombs} blocks of more than {BLOCK_BYTES >> 20} MiB the rest is not read"
+            faults.append(FormatError(text, location=location, offset=block.start))
+            break
         try:
-            plain = decompress_block(data, block, header.codec, location)
+            plain = decompress_block(data, block, header.codec, location, BLOCK_BYTES)
             if block.count * len(layout.arrow) > len(plain):  # every field takes a byte at least
                 raise FormatError(f"{block.count} records in {len(plain)} bytes", location=location, offset=block.start)
-            stream = io.BytesIO(plain)
+            work.reserve(len(plain), "the entries, decompressed,")
+            records = Records(plain, schema, RECORD_BYTES, location)
+            flushed = 0
             while kept < block.count:
-                rows.append(_read_one(fastavro, stream, schema, block.start, location))
+                rows.append(_read_one(records, block.start, location))
                 kept += 1
-                if len(rows) >= BATCH_ROWS:
+                if len(rows) >= BATCH_ROWS or records.at - flushed > BATCH_BYTES:
                     flush()
-            if stream.tell() != len(plain):
-                left = len(plain) - stream.tell()
+                    flushed = records.at
+            if records.at != len(plain):
+                left = len(plain) - records.at
                 raise FormatError(f"{left} bytes are left over in a block", location=location, offset=block.start)
         except UnsupportedError:
             raise
         except FormatError as error:
+            # Its traceback, and that of the error behind it, would keep the block's bytes.
+            error.__context__ = error.__traceback__ = None
+            bombs += "MiB" in error.reason
             faults.append(error)
             lost += block.count - kept
     flush()
     return Decoded(pa.Table.from_batches(chunks, schema=wanted).combine_chunks(), tuple(faults), lost)
 
 
-def _read_one(fastavro: Any, stream: io.BytesIO, schema: Any, offset: int, location: str) -> Any:
+def _read_one(records: Records, offset: int, location: str) -> Any:
     try:
-        return fastavro.schemaless_reader(stream, schema)
+        return records.read()
     except Exception as error:  # fastavro raises EOFError, IndexError, ValueError, OverflowError, MemoryError, ...
         raise FormatError(f"a record does not decode: {error}", location=location, offset=offset) from None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from iceexplore.errors import MemoryLimitError
+from iceexplore.storage import Budget, load_json
 
 __all__ = ["ManifestHeader"]
 
@@ -53,8 +55,8 @@ class ManifestHeader:
         if text is None:
             return None
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
+            return load_json(text, Budget("", len(text)), key)
+        except (ValueError, RecursionError, MemoryLimitError):
             return None
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
+from iceexplore.formats import KeptChunks, chunk_sizes, whole_bytes
 from iceexplore.manifests._columns import HAS_TUPLE, whole
 from iceexplore.manifests._layout import Layout, PartitionColumn, StatsColumn
 from iceexplore.manifests._shape import PARTITION, TOP, Peek, shape_of
+from iceexplore.storage import Budget
 
 __all__ = ["PARQUET_MAGIC", "ParquetManifest"]
 
@@ -33,7 +36,9 @@ class ParquetManifest:
 
         self.location = location
         try:
-            self.file: Any = pq.ParquetFile(pa.BufferReader(data))
+            self._kept = KeptChunks(io.BytesIO(data))
+            self.file: Any = pq.ParquetFile(self._kept)
+            self._kept.opened()
             self.schema: pa.Schema = self.file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
             raise FormatError(f"not a Parquet file that can be read: {error}", location=location) from None
@@ -83,7 +88,14 @@ class ParquetManifest:
         """Decode the named columns of the layout, in file order."""
         wanted = {".".join(self.paths[c]) for c in columns}
         try:
-            table = self.file.read(columns=sorted(wanted), use_threads=False)
+            with Budget(self.location, self._kept.size) as budget:  # Arrow's error would come when the memory is gone
+                about = self.file.metadata
+                sizes = [(g, int(about.row_group(g).total_byte_size)) for g in range(about.num_row_groups)]
+                paths = [self.file.schema.column(i).path for i in range(len(self.file.schema))]
+                leaves = [i for i, path in enumerate(paths) if _among(path, wanted)]
+                found = chunk_sizes(self._kept, sizes, leaves, max(0, about.num_rows), self.location, nested=True)
+                budget.reserve(whole_bytes(found or ()), "the entries")
+                table = self.file.read(columns=sorted(wanted), use_threads=False)
             opened: dict[tuple[str, ...], Any] = {}
             arrays = [self._column(table, self.paths[c], opened, c == HAS_TUPLE) for c in columns]
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -146,6 +158,15 @@ class ParquetManifest:
         if isinstance(array.type, pa.ExtensionType):
             array = array.storage  # a uuid
         return array.cast(pa.binary()) if pa.types.is_string(array.type) else array
+
+
+def _among(path: str, wanted: set[str]) -> bool:
+    """Return whether a leaf is one of the wanted columns, or inside one."""
+    while path not in wanted:
+        path, dot, _ = path.rpartition(".")
+        if not dot:
+            return False
+    return True
 
 
 def _carries_ids(schema: pa.Schema) -> bool:

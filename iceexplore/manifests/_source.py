@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.errors import IceexploreError, Problem, Problems, UnsupportedError, problem
+from iceexplore.errors import IceexploreError, MemoryLimitError, Problem, Problems, UnsupportedError, problem
 from iceexplore.formats import AvroHeader, read_header
 from iceexplore.manifests._adapters import leaf_entries, root_entries
 from iceexplore.manifests._checks_entries import twice_problems
@@ -29,7 +29,7 @@ from iceexplore.manifests._layout import Layout, layout_of
 from iceexplore.manifests._parquet import PARQUET_MAGIC, ParquetManifest
 from iceexplore.manifests._proposal import proposal_entries
 from iceexplore.manifests._stats import pairs_of
-from iceexplore.storage import CACHE
+from iceexplore.storage import CACHE, allowed
 
 __all__ = ["Head", "Loader", "PARTS", "Part", "Source"]
 
@@ -107,8 +107,17 @@ class Source:
             return CACHE.get_or_load((*self._key, name), lambda: load(name), lambda part: part.nbytes)
 
         out: dict[str, Part] = {}
-        for name in wanted:
-            out[name] = kept(name)
+        refused = (*self._key, "refused", allowed(None), *wanted)
+        why = CACHE.get_or_load(refused, str, len) if refused in CACHE else ""
+        if why:  # to find it out once more would take as long again
+            raise MemoryLimitError(why)
+        try:
+            for name in wanted:
+                out[name] = kept(name)
+        except MemoryLimitError as error:
+            text = str(error)
+            CACHE.get_or_load(refused, lambda: text, len)
+            raise
         for name in fresh.keys() - out.keys():  # what came along is kept too
             kept(name)
         return out
@@ -124,6 +133,10 @@ class Source:
     def _all_of(self, data: bytes, names: set[str], least: str) -> dict[str, Part]:
         try:
             together = self._decoded(data, names)
+        except MemoryLimitError:
+            if names == {least} or len(data) < BULK_BYTES:
+                raise
+            return {least: self._decoded(data, {least})[least]}  # the others may be what is too large
         except IceexploreError:
             together = {}
         if together and all(part.head.whole for part in together.values()):

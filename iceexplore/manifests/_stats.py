@@ -124,19 +124,23 @@ class _Keyed:
 
     def many(self, field_ids: Sequence[int]) -> pa.Array:
         """The values under some keys in each row's list: all rows of the first key, then of the next."""
-        found = [self._places(field_id) for field_id in field_ids]
-        if not found:
+        if not field_ids:
             return self._values[:0]
-        places = found[0] if len(found) == 1 else np.concatenate(found)
+        if len(field_ids) > 1 and not len(self._numbers):  # no row has any, as of NaN counts
+            places = np.full(len(field_ids) * len(self._pairs), -1, dtype=np.int64)
+        elif self._width is not None:  # all of them at once
+            first = np.array([self._at.get(field_id, -1) for field_id in field_ids], dtype=np.int64)
+            steps = np.arange(len(self._pairs), dtype=np.int64) * self._width
+            places = np.where(first[:, None] < 0, -1, first[:, None] + steps).reshape(-1)
+        else:
+            found = [self._places(field_id) for field_id in field_ids]
+            places = found[0] if len(found) == 1 else np.concatenate(found)
         missing = places < 0
         return self._values.take(pa.array(places, mask=missing if bool(missing.any()) else None))
 
     def _places(self, field_id: int) -> _Numbers:
         """Where the value under a key is, for each row; -1 where its list lacks the key."""
         rows = len(self._pairs)
-        if self._width is not None:
-            at = self._at.get(field_id)
-            return np.full(rows, -1) if at is None else np.arange(at, len(self._numbers), self._width)
         hits = self._hits(field_id)
         offsets = self._offsets
         # One value in every row, whatever else is there: it is worth not searching which row a value is in.

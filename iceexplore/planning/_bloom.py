@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.planning._thrift import read_struct
+from iceexplore.formats import read_struct
 from iceexplore.storage import Storage
 
 __all__ = ["BloomFilter", "read_bloom_filter"]
@@ -71,7 +71,7 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
     if near <= 0 or offset < 0:
         raise _bad("a Bloom filter outside the file", location, offset)
     data = storage.read(location, kind="data-footer", offset=offset, length=near)
-    header, taken = read_struct(data[:_HEADER], location=location, offset=offset)
+    header, taken = read_struct(data[:_HEADER], what="BloomFilterHeader", location=location, offset=offset)
     count = _checked(header, location, offset)
     if length is None and len(data) < taken + count:
         data = storage.read(location, kind="data-footer", offset=offset, length=taken + count)

@@ -10,7 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, problem
-from iceexplore.formats import FIELD_ID, MAX_TABLE_BYTES, field_id, foreign, read_rows, sniff_file
+from iceexplore.formats import (
+    FIELD_ID,
+    StreamLimit,
+    avro_batches,
+    field_id,
+    foreign,
+    index_blocks,
+    plain_field,
+    read_header,
+    read_rows,
+    sniff_file,
+)
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, StructType
@@ -19,6 +30,7 @@ from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, 
 from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
 from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, is_by_name, naming_of, no_ids_problem
 from iceexplore.reading._parquet import BATCH_ROWS, ParquetRows
+from iceexplore.storage import DATA_RATIO, Budget
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
 
@@ -53,8 +65,8 @@ def read_data_file(
     field has it, else the column's initial default, else null (spec, "Column Projection"). Columns of a file
     without ids are found by the table's name mapping, unless the partition gives their values; without a mapping by
     the schema's names, with a problem of code ``data-no-field-ids`` (Java would take them by their order). Of
-    Parquet only the columns needed are read, and never more than a row group is in memory; ORC and Avro files are
-    read as a whole, up to 4 GiB.
+    Parquet only the columns needed are read, and never more than a row group is in memory; of Avro files no more is
+    decoded than batches are taken; ORC files are read as a whole, within the memory limit.
 
     Parameters
     ----------
@@ -105,7 +117,8 @@ def _batches(
     location = entry["location"]
     try:
         with state.storage.open(location, kind=kind, size=entry["file_size_in_bytes"]) as opened:
-            if sniff_file(opened) == "parquet":
+            found = sniff_file(opened)
+            if found == "parquet":
                 sparing = batch_rows is not None and batch_rows < BATCH_ROWS
                 rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds, sparing=sparing, checksums=checksums)
                 _check_count(state, entry, rows.rows)
@@ -113,8 +126,10 @@ def _batches(
                 leaves = rows.leaves(plain, made.fields)
                 yield from rows.batches(leaves, row_groups, batch_rows, entry["record_count"])
                 return
-            said = entry["file_format"]
-            table = read_rows(state.storage, location, kind=kind, limit=MAX_TABLE_BYTES, said=said, file=opened)
+            if found == "avro":
+                yield from _avro(state, entry, opened, batch_rows)
+                return
+            table = read_rows(state.storage, location, kind=kind, said=entry["file_format"], file=opened)
     except FileMissingError:
         if is_made_up(location):
             raise UnsupportedError(
@@ -127,6 +142,25 @@ def _batches(
     for batch in table.to_batches(max_chunksize=batch_rows):
         yield start, batch
         start += batch.num_rows
+
+
+def _avro(
+    state: TableState, entry: Mapping[str, Any], opened: Any, batch_rows: int | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of an Avro file in batches; no more is decoded than is taken."""
+    location = entry["location"]
+    data = opened.read()
+    limit = StreamLimit(Budget(location, len(data), ratio=DATA_RATIO))
+    with foreign("the Avro file", location):
+        _check_count(state, entry, index_blocks(data, read_header(data, location), location).rows)
+        found = avro_batches(data, location, batch_rows) if batch_rows else avro_batches(data, location)
+        schema = pa.schema([plain_field(f) for f in next(found)])
+        start = 0
+        for batch in found:
+            limit.take(batch.nbytes, "the rows")
+            columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
+            yield start, pa.RecordBatch.from_arrays(columns, schema=schema)
+            start += batch.num_rows
 
 
 def _check_count(state: TableState, entry: Mapping[str, Any], rows: int) -> None:

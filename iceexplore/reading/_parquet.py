@@ -11,16 +11,17 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
-from iceexplore.formats import FIELD_ID, field_id, foreign
+from iceexplore.formats import FIELD_ID, KeptChunks, StreamLimit, batch_rows, chunk_sizes, field_id, foreign
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.reading._columns_ids import children_of
-from iceexplore.storage import RangeFile
+from iceexplore.storage import DATA_RATIO, Budget, RangeFile
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]
 
 #: Rows of a batch, unless fewer are asked for.
 BATCH_ROWS = 1 << 17
 _SPAN_BYTES = 32 << 20
+_WHAT = "the rows"
 #: Where few rows are wanted, more than so many bytes are fetched in pieces, no further than needed.
 _SPARED_BYTES = 8 << 20
 _PIECE_BYTES = 1 << 18
@@ -59,8 +60,12 @@ class ParquetRows:
             # INT96 has nanoseconds, whose range ends in 2262; Iceberg's timestamps of microseconds go further.
             unit = None if nanoseconds else "us"
             how = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
-            self._reader = pq.ParquetFile(file, **how)
-            self._file, self._how, self._sparing = file, how, sparing
+            self._file = KeptChunks(file)
+            self._reader = pq.ParquetFile(self._file, **how)
+            self._file.opened()
+            self._how, self._sparing = how, sparing
+            self._budget = Budget(location, self._file.size, ratio=DATA_RATIO)
+            self._limit = StreamLimit(self._budget)
             self.rows = int(self._reader.metadata.num_rows)
             self._groups = self._reader.metadata.num_row_groups
             self.schema = plain(self._reader.schema_arrow)
@@ -144,18 +149,27 @@ class ParquetRows:
         self, start: int, rows: int, groups: list[int], leaves: list[str] | None, most: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         threads = rows >= _THREADS_FROM
-        reader = self._reader
+        reader, near = self._reader, None
         if self._sparing and self._fetched(groups, leaves) > _SPARED_BYTES:
-            reader, threads = self._in_pieces, False
-        elif isinstance(self._file, RangeFile) and self._file.far:
-            self._file.prefetch(self._ranges(groups, leaves))
+            reader, threads, near = self._in_pieces, False, _PIECE_BYTES
+        elif isinstance(self._file.file, RangeFile) and self._file.file.far:
+            self._file.file.prefetch(self._ranges(groups, leaves))
         at = start
+        numbers = [i for i, path in enumerate(self._paths) if leaves is None or path in leaves]
+        nested = any(self._reader.schema.column(i).max_repetition_level for i in numbers)
+        for g in groups:
+            about = [(g, int(self._reader.metadata.row_group(g).total_byte_size))]
+            few = min(most, rows)
+            sizes = chunk_sizes(self._file, about, numbers, few, self.location, nested=nested, near=near)
+            most = batch_rows(sizes, most, self._budget, _WHAT)
         found: Any = reader.iter_batches(most, row_groups=groups, columns=leaves, use_threads=threads)
         for batch in found:
             schema = plain(batch.schema)
             columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
+            self._limit.take(batch.nbytes, _WHAT)
             yield at, pa.RecordBatch.from_arrays(columns, schema=schema)
             at += batch.num_rows
+        self._file.forget()
         if at != start + rows:
             raise FormatError(f"{at - start:,} rows where the footer says {rows:,}", location=self.location)
 

@@ -17,19 +17,18 @@ import pyarrow as pa
 from iceexplore.errors import (
     FormatError,
     IceexploreError,
+    MemoryLimitError,
     OptionError,
     OutsideRootsError,
     Problems,
-    UnsupportedError,
     whole_number,
 )
-from iceexplore.formats import MAX_TABLE_BYTES
 from iceexplore.graph import TableState, live_manifests, to_frame
 from iceexplore.manifests import ContentType
 from iceexplore.planning import FileTasks, plan_scan
 from iceexplore.reading._outside import outside_error
 from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
-from iceexplore.storage import is_local, progress
+from iceexplore.storage import DATA_RATIO, FLOOR, Budget, is_local, memory_limit, progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +61,7 @@ LISTS = frozenset({"v1", "v2", "v3"})
 DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
 _DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
 _ROW_COUNTS = ("added_rows_count", "existing_rows_count")
+_LEAST_SHARE = 8 << 20
 _ADVICE = "on_error='skip' leaves out what cannot be read"
 
 
@@ -114,11 +114,12 @@ def to_arrow(
     limit: int | None = None,
     partition: Any = None,
     on_error: str = "raise",
-    max_bytes: int = MAX_TABLE_BYTES,
+    max_bytes: int | None = None,
 ) -> pa.Table:
     """The rows of a table as Arrow; see `iceexplore.Table.to_arrow`."""
     limit = None if limit is None else min(whole_number("limit", limit), sys.maxsize)
-    max_bytes = whole_number("max_bytes", max_bytes)
+    given = max_bytes is not None
+    max_bytes = memory_limit() if max_bytes is None else whole_number("max_bytes", max_bytes)
     skip = checked_on_error(on_error)
     outputs = outputs_of(state, columns)
     found: list[pa.Table] = []
@@ -128,17 +129,22 @@ def to_arrow(
         reader = TaskReader(state, tasks, outputs)
         if not found:
             found.append(reader.schema.empty_table())
+        one, of_one = -1, 0
         for order, parallel in _orders(reader, limit, rows):
             parts = file_rows(reader, order, parallel=parallel, on_error=skip, batch_rows=few_rows(limit))
-            for _, part in parts:
+            for row, part in parts:
                 table = part.table if limit is None else part.table.slice(0, limit - rows)
                 rows += table.num_rows
                 size += table.nbytes
                 if size > max_bytes:
-                    raise UnsupportedError(
+                    more = "max_bytes=" if given else "max_bytes=, or iceexplore.memory_limit('8 GiB')"
+                    raise MemoryLimitError(
                         f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
-                        "(columns=, filter, limit=), or allow more (max_bytes=)"
+                        f"(columns=, filter, limit=), or allow more ({more})"
                     )
+                one, of_one = row, table.nbytes + (of_one if row == one else 0)
+                if of_one > FLOOR and not given:
+                    _check_file(state, tasks, row, of_one)
                 if table.num_rows:
                     found.append(table)
                 if rows == limit:
@@ -216,6 +222,11 @@ def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> I
         yield order[at : at + width]
         at += width
         width *= 2
+def _check_file(state: TableState, tasks: FileTasks, row: int, size: int) -> None:
+    """Refuse what a small file has become, unless a limit was set that allows it. Raises `MemoryLimitError`."""
+    location = tasks.files.entries["location"][row].as_py()
+    budget = Budget(location, state.storage.stat(location).size, ratio=DATA_RATIO)
+    budget.reserve(size, "the rows")
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:
@@ -311,8 +322,10 @@ class _Ahead:
         self._sizes = sizes.fill_null(0).to_pylist()
         self._width = max(min(16, 2 * (os.cpu_count() or 1) + 2), reader.state.storage.readers)
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
-        self._asked: dict[int, Future[list[FileRows]]] = {}
+        self._asked: dict[int, Future[tuple[list[FileRows], Iterator[FileRows]]]] = {}
         self._bytes = 0
+        #: What is decoded before it is asked for: an eighth of the limit, by all files together.
+        self._share = max(_LEAST_SHARE, memory_limit() // 8 // (2 * self._width))
 
     def __enter__(self) -> _Ahead:
         return self
@@ -326,7 +339,7 @@ class _Ahead:
         if self._pool is not None:
             while self._left and len(self._asked) < 2 * self._width and self._fits(self._left[0]):
                 one = self._left.popleft()
-                self._asked[one] = self._pool.submit(self._whole, one)
+                self._asked[one] = self._pool.submit(self._begun, one)
                 self._bytes += self._sizes[one]
         future = self._asked.pop(row, None)
         if future is not None:
@@ -334,14 +347,28 @@ class _Ahead:
         if future is None:
             yield from self._reader.read(row, batch_rows=self._batch_rows)
             return
-        yield from future.result()
+        ready, more = future.result()
+        ready.reverse()
+        while ready:
+            yield ready.pop()
+        yield from more
 
     def _fits(self, row: int) -> bool:
         """Whether a file may be read ahead now: a few always, more while they are small."""
         return len(self._asked) < _ALWAYS_AHEAD or self._bytes + self._sizes[row] <= _AHEAD_BYTES
 
-    def _whole(self, row: int) -> list[FileRows]:
-        return list(self._reader.read(row))
+    def _begun(self, row: int) -> tuple[list[FileRows], Iterator[FileRows]]:
+        """The rows of a small file; of one that becomes large the first, and the rest for whoever takes them."""
+        more = self._reader.read(row)
+        ready: list[FileRows] = []
+        left = self._share
+        while left > 0:
+            part = next(more, None)
+            if part is None:
+                return ready, iter(())
+            ready.append(part)
+            left -= part.table.nbytes
+        return ready, more
 
 
 class _Lost:

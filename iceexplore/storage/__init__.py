@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from iceexplore.storage._budget import BIG, DATA_RATIO, FLOOR, VARIABLE, Budget, allowed, memory_limit
 from iceexplore.storage._cache import CACHE, Cache
 from iceexplore.storage._document import parse_document
 from iceexplore.storage._faults import not_written
 from iceexplore.storage._folder import FolderStorage, replace_file, write_new
 from iceexplore.storage._history import list_versions, open_version
+from iceexplore.storage._json import load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
 from iceexplore.storage._open import open_source
 from iceexplore.storage._opened import Opened, Source
@@ -25,11 +27,15 @@ from iceexplore.storage._writes import Write, WriteLog
 from iceexplore.storage._zip import member_name, write_zip
 
 __all__ = [
+    "BIG",
+    "Budget",
     "CACHE",
     "Cache",
     "CommitFiles",
     "CommitStorage",
+    "DATA_RATIO",
     "ExistsError",
+    "FLOOR",
     "FileInfo",
     "FolderStorage",
     "MetadataVersion",
@@ -41,14 +47,18 @@ __all__ = [
     "Source",
     "Storage",
     "TemporaryFolder",
+    "VARIABLE",
     "Write",
     "WriteLog",
+    "allowed",
     "canonical",
     "check_host",
     "in_order",
     "is_local",
     "list_versions",
+    "load_json",
     "member_name",
+    "memory_limit",
     "not_written",
     "open_source",
     "open_version",

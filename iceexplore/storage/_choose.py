@@ -11,6 +11,7 @@ from iceexplore.errors import (
     FileMissingError,
     FormatError,
     IceexploreError,
+    MemoryLimitError,
     MetadataNotFoundError,
     Problems,
     SnapshotNotFoundError,
@@ -18,7 +19,7 @@ from iceexplore.errors import (
     UnsupportedError,
     problem,
 )
-from iceexplore.storage._document import parse_document
+from iceexplore.storage._document import parse_document, too_large
 from iceexplore.storage._location import basename, is_local, join, same_location
 from iceexplore.storage._storage import Storage
 from iceexplore.storage._versions import (
@@ -35,6 +36,8 @@ from iceexplore.storage._versions import (
 __all__ = ["Pick", "Picker", "nearest_versions"]
 
 _MOST_TIED = 64
+#: A hint is a number or a name.
+_HINT_BYTES = 64 << 10
 _MOST_STEPS = 100_000
 
 
@@ -57,7 +60,10 @@ class Picker:
 
     def load(self, real: str, *notes: str) -> Pick:
         """Read one metadata file. Raises as `Storage.read` and `parse_document`."""
-        data = self._storage.read_real(real, kind="metadata")
+        try:
+            data = self._storage.read_real(real, kind="metadata", most=self._max_bytes)
+        except MemoryLimitError:
+            raise too_large(self._max_bytes, self._storage.unresolve(real)) from None
         document, more = parse_document(data, self._storage.unresolve(real), self._max_bytes)
         return Pick(real, document, (*notes, *more))
 
@@ -168,7 +174,10 @@ class Picker:
 
     def _by_hint(self, folder: str) -> tuple[Pick | None, tuple[str, ...]]:
         try:
-            text = self._storage.read_real(join(folder, HINT), kind="metadata")[:4096].decode("utf-8", "replace")
+            data = self._storage.read_real(join(folder, HINT), kind="metadata", most=_HINT_BYTES)
+            text = data[:4096].decode("utf-8", "replace")
+        except MemoryLimitError:
+            return None, (f"{HINT} has more than {_HINT_BYTES:,} bytes: the newest by name was taken.",)
         except (FileMissingError, AccessDeniedError):
             return None, ()  # object stores refuse what is missing to those who may not list
         except StorageError:

@@ -7,11 +7,15 @@ import zlib
 from typing import Any
 
 from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.storage._budget import Budget
+from iceexplore.storage._json import load_json
 
-__all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document"]
+__all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document", "too_large"]
 
 #: A metadata file may not be larger than this after decompression (property ``iceexplore.max-metadata-bytes``).
-MAX_METADATA_BYTES = 1 << 30
+MAX_METADATA_BYTES = 1 << 28
+#: What its objects may take in memory, below the memory limit: 2 kB for each of 500,000 snapshots.
+_MOST_OBJECTS = 1 << 30
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -33,21 +37,26 @@ def parse_document(
         or no table metadata.
     UnsupportedError
         The metadata of a view.
+    MemoryLimitError
+        The objects of its JSON would take more memory than they may.
     """
     notes: list[str] = []
+    # An explicit size may be far above what the default expects.
+    budget = Budget(location, len(data), most=max(_MOST_OBJECTS, 4 * max_bytes))
     is_gzip, name = data[:2] == _GZIP, location.rpartition("/")[2]
     if ".metadata.json" in name and is_gzip != (".gz" in name):
         notes.append(
             f"{name} is {'gzip, which its name does not say' if is_gzip else 'no gzip, though its name says so'}: "
             "Iceberg's Java reader goes by the name, and cannot read it."
         )
+    plain: bytes | bytearray = data
     if is_gzip:
-        data = _gunzip(data, location, max_bytes)
+        plain = _gunzip(data, location, max_bytes)
     elif data[:4] == _ZSTD:
-        data = _unzstd(data, location, max_bytes)
-    if len(data) > max_bytes:
-        raise _too_large(max_bytes, location)
-    document, clean = _json(data, location)
+        plain = _unzstd(data, location, max_bytes)
+    if len(plain) > max_bytes:
+        raise too_large(max_bytes, location)
+    document, clean = _json(plain, location, budget)
     if not clean:
         notes.append("The metadata file has escapes that are no Unicode (lone surrogates): they are shown as \ufffd.")
     if not isinstance(document, dict):
@@ -78,10 +87,9 @@ def _not_metadata(why: str, location: str) -> FormatError:
     return FormatError(f"this is no Iceberg table metadata: {why}", location=location, code="metadata-invalid")
 
 
-def _gunzip(data: bytes, location: str, max_bytes: int) -> bytes:
+def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
     """All members of a gzip file; zlib verifies each one's CRC and length."""
-    parts: list[bytes] = []
-    total = 0
+    plain = bytearray()
     rest = data
     while rest[:2] == _GZIP:
         decoder = zlib.decompressobj(wbits=31)
@@ -90,10 +98,9 @@ def _gunzip(data: bytes, location: str, max_bytes: int) -> bytes:
                 part = decoder.decompress(rest, _STEP)
             except zlib.error as e:
                 raise FormatError(f"the gzip stream is damaged: {e}", location=location) from e
-            total += len(part)
-            parts.append(part)
-            if total > max_bytes:
-                raise _too_large(max_bytes, location)
+            plain += part
+            if len(plain) > max_bytes:
+                raise too_large(max_bytes, location)
             if decoder.eof:
                 rest = decoder.unused_data
                 break
@@ -102,7 +109,7 @@ def _gunzip(data: bytes, location: str, max_bytes: int) -> bytes:
                 raise FormatError(
                     "the gzip stream ends too early", location=location, offset=len(data), code="file-truncated"
                 )
-    return b"".join(parts)
+    return plain
 
 
 def _unzstd(data: bytes, location: str, max_bytes: int) -> bytes:
@@ -116,31 +123,33 @@ def _unzstd(data: bytes, location: str, max_bytes: int) -> bytes:
             while part := stream.read(_STEP):
                 total += len(part)
                 if total > max_bytes:
-                    raise _too_large(max_bytes, location)
+                    raise too_large(max_bytes, location)
                 parts.append(part)
     except OSError as e:
         raise FormatError(f"the zstd stream is damaged: {e}", location=location) from e
     return b"".join(parts)
 
 
-def _too_large(max_bytes: int, location: str) -> FormatError:
+def too_large(max_bytes: int, location: str) -> FormatError:
+    """Return the error for a metadata file of more than ``max_bytes``."""
     return FormatError(
-        f"the metadata file has more than {max_bytes:,} bytes after decompression; "
+        f"the metadata file has more than {max_bytes:,} bytes, after decompression if it is compressed; "
         "properties={'iceexplore.max-metadata-bytes': …} raises the limit",
         location=location,
     )
 
 
-def _json(data: bytes, location: str) -> tuple[Any, bool]:
+def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, bool]:
     """The document, and whether its texts are Unicode: neither Arrow nor a file can have a lone surrogate."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         raise FormatError(f"the metadata file is not UTF-8: {e.reason}", location=location, offset=e.start) from e
     try:
-        document = json.loads(text)
+        document = load_json(text, budget, "the table metadata")
         if "\\ud" not in text and "\\uD" not in text:
             return document, True
+        budget.reserve(8 * len(text), "the table metadata")  # twice as UTF-16, twice as text
         written = json.dumps(document, ensure_ascii=False)
         shown = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return (document, True) if shown == written else (json.loads(shown), False)

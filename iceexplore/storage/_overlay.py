@@ -274,10 +274,10 @@ class OverlayStorage(CommitStorage):
         file = self._files.at(real)
         return self.base.find(real) if file is None else super().find(file.real)
 
-    def read_real(self, real: str, *, kind: str) -> bytes:
+    def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
         """A whole file by its real location. Raises as `read`."""
         file = self._files.at(real)
-        return super().read_real(real if file is None else file.real, kind=kind)
+        return super().read_real(real if file is None else file.real, kind=kind, most=most)
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
         """What is in a folder: the base's files and folders, and the overlay's. Raises as `read`."""

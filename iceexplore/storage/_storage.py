@@ -34,8 +34,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OutsideRootsError, StorageError
+from iceexplore.errors import (
+    AccessDeniedError,
+    FileMissingError,
+    FormatError,
+    IceexploreError,
+    MemoryLimitError,
+    OutsideRootsError,
+    StorageError,
+)
 from iceexplore.storage._backend import Backend, Entry, LocalBackend, Ranges
+from iceexplore.storage._budget import allowed, shown_bytes
 from iceexplore.storage._faults import short_message, translate
 from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, join, within
 from iceexplore.storage._moved import FolderIndex, Moves
@@ -53,6 +62,8 @@ T = TypeVar("T")
 _COPIED_AT_ONCE = 32 << 20
 #: A stated size above this is not believed (a file of S3 has at most 5 TiB).
 _LARGEST_FILE = 1 << 50
+#: What is asked for of a far file first, whose size is not known.
+_FIRST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +209,16 @@ class Storage:
         """The real folder that a file stands in, to be listed. Raises as `resolve`."""
         return dirname(self.resolve(location))
 
-    def read(self, location: str, *, kind: str, offset: int = 0, length: int | None = None) -> bytes:
+    def read(
+        self, location: str, *, kind: str, offset: int = 0, length: int | None = None, most: int | None = None
+    ) -> bytes:
         """Bytes of a file: all of it, or ``length`` bytes from ``offset``.
+
+        Parameters
+        ----------
+        most
+            How large a file may be to be read as a whole; by default 512 MiB, or the memory limit where one is set. The
+            size is looked at before anything is read: a file may have gigabytes of nothing.
 
         Raises
         ------
@@ -209,8 +228,12 @@ class Storage:
             The location is outside what may be read.
         FormatError
             ``file-truncated``: the file has fewer bytes than asked for.
+        MemoryLimitError
+            The whole file was to be read, and is larger than ``most``.
         """
         real = self.resolve(location)
+        if offset == 0 and length is None:
+            return self._whole(location, real, kind, most)
         if offset < 0 or (length is not None and length < 0):
             raise FormatError(f"{length} bytes at {offset} were to be read: neither may be negative", location=location)
         data = self._fetch(location, real, kind, offset, length)
@@ -338,10 +361,10 @@ class Storage:
         found = self.entries(self.resolve(location), recursive=recursive)
         return [FileInfo(self.unresolve(e.real), e.size, e.etag, e.modified_ms) for e in found if not e.is_folder]
 
-    def read_real(self, real: str, *, kind: str) -> bytes:
+    def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
         """A whole file by its real location: for files found by listing. Raises as `read`."""
         self._check(real, real)
-        return self._fetch(self.unresolve(real), real, kind, 0, None)
+        return self._whole(self.unresolve(real), real, kind, most)
 
     def find(self, real: str) -> Entry | None:
         """What is at a real location, None if nothing is. Raises as `read` otherwise."""
@@ -396,6 +419,42 @@ class Storage:
         if not self._inside(folder) or self._moves.inside(canonical(written)):
             return False
         return not is_local(folder) or any(within(os.path.realpath(folder), root) for root in self._real_roots)
+
+    def _whole(self, location: str, real: str, kind: str, most: int | None) -> bytes:
+        most = allowed(0) if most is None else most
+        if is_local(real):
+            self._small_enough(location, real, most)
+            return self._fetch(location, real, kind, 0, None)
+        # Of a far file the size would cost a request: nearly every one is read whole by asking for its beginning.
+        try:
+            first = self._fetch(location, real, kind, 0, _FIRST_BYTES)
+        except (FileMissingError, AccessDeniedError):
+            raise
+        except StorageError:  # an empty file has no beginning (HTTP 416), and some servers have no ranges
+            return self._fetch(location, real, kind, 0, None)
+        if len(first) < _FIRST_BYTES:
+            return first
+        size = self._small_enough(location, real, most)
+        if size is None or len(first) >= size:
+            return first if size is not None else self._fetch(location, real, kind, 0, None)
+        return first + self._fetch(location, real, kind, len(first), size - len(first))
+
+    def _small_enough(self, location: str, real: str, most: int) -> int | None:
+        """The size of a file that is to be read whole."""
+        size = self._size(real)
+        if size is not None and size > most:
+            raise MemoryLimitError(
+                f"{location} has {shown_bytes(size)}; a file of its kind is read up to {shown_bytes(most)}. If that is "
+                "what it should have, set a limit that holds it: iceexplore.memory_limit('8 GiB')"
+            )
+        return size
+
+    def _size(self, real: str) -> int | None:
+        """Bytes of a file, None where it is not known; that it cannot be found out is left to the read to say."""
+        try:
+            return self._backend(real).stat(real).size
+        except Exception:
+            return None
 
     def _fetch(self, location: str, real: str, kind: str, offset: int, length: int | None) -> bytes:
         return self._ask(location, real, kind, lambda: self._backend(real).read(real, offset, length), offset)

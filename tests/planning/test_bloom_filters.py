@@ -19,11 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
-from iceexplore.formats import ParquetLeaf, read_parquet_row_groups
+from iceexplore.formats import ParquetLeaf, read_parquet_row_groups, read_struct
 from iceexplore.metadata import PrimitiveType
 from iceexplore.planning._bloom import BloomFilter, read_bloom_filter
 from iceexplore.planning._chunk_values import hash_inputs
-from iceexplore.planning._thrift import read_struct
 from tests.planning.parquet_files import storage_of
 
 FALSE_POSITIVES = 0.01

@@ -176,7 +176,7 @@ def test_nested_fields_by_their_names() -> None:
         ({"limit": -1}, "limit=-1: give a whole number from 0"),
         ({"limit": True}, "limit=True: give a whole"),
         ({"limit": 1.5}, "limit=1.5: give a whole"),
-        ({"max_bytes": None}, "max_bytes=None: give a whole"),
+        ({"max_bytes": "4 GiB"}, "max_bytes='4 GiB': give a whole"),
         ({"columns": 3}, "columns=3: give names"),
         ({"on_error": "ignore"}, "'raise' or 'skip'"),
     ],

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as far as a Bloom filter's header needs it: one struct, within limits.
+"""Thrift's compact protocol, as far as headers of Parquet pages and Bloom filters need it: one struct, within limits.
 
 Source: Apache Thrift, "Thrift Compact protocol encoding".
 """
@@ -11,18 +11,22 @@ from iceexplore.errors import FormatError
 
 __all__ = ["ThriftStruct", "read_struct"]
 
-#: Values by field number: int, bool or a struct; what is of another type is skipped.
+#: Values by field number: int, bool, a struct or a list of structs; what is of another type is skipped (None).
 ThriftStruct: TypeAlias = dict[int, Any]
 
 _MAX_DEPTH = 8
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 
 
-def read_struct(data: bytes, *, location: str | None = None, offset: int = 0) -> tuple[ThriftStruct, int]:
+def read_struct(
+    data: bytes | memoryview, *, what: str = "a struct", location: str | None = None, offset: int = 0
+) -> tuple[ThriftStruct, int]:
     """The struct at the start of some bytes, and how many bytes it takes.
 
     Parameters
     ----------
+    what
+        The struct's name, for errors.
     location, offset
         Where the bytes are from, for errors.
 
@@ -31,16 +35,16 @@ def read_struct(data: bytes, *, location: str | None = None, offset: int = 0) ->
     FormatError
         It is cut, nested too deeply, or no such struct.
     """
-    reader = _Reader(data, location, offset)
+    reader = _Reader(data, what, location, offset)
     return reader.struct(0), reader.at
 
 
 class _Reader:
-    def __init__(self, data: bytes, location: str | None, offset: int) -> None:
-        self.data, self.location, self.offset, self.at = data, location, offset, 0
+    def __init__(self, data: bytes | memoryview, what: str, location: str | None, offset: int) -> None:
+        self.data, self.what, self.location, self.offset, self.at = data, what, location, offset, 0
 
     def fail(self, what: str) -> FormatError:
-        return FormatError(what, location=self.location, offset=self.offset + self.at, field="BloomFilterHeader")
+        return FormatError(what, location=self.location, offset=self.offset + self.at, field=self.what)
 
     def skip(self, count: int) -> None:
         if not 0 <= count <= len(self.data) - self.at:
@@ -92,13 +96,16 @@ class _Reader:
                 return self.struct(depth + 1)
         raise self.fail(f"a Thrift value of type {kind}")
 
-    def elements(self, depth: int) -> None:
+    def elements(self, depth: int) -> list[ThriftStruct] | None:
         head = self.byte()
         count = self.varint() if head >> 4 == 15 else head >> 4
         if count > len(self.data) - self.at or depth > _MAX_DEPTH:
             raise self.fail(f"a Thrift list of {count:,} elements where {len(self.data) - self.at:,} bytes are left")
+        if head & 15 == _STRUCT:
+            return [self.struct(depth) for _ in range(count)]
         for _ in range(count):
             if head & 15 in (_TRUE, _FALSE):
                 self.skip(1)
             else:
                 self.value(head & 15, depth)
+        return None
