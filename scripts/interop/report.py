@@ -55,13 +55,16 @@ def write_report(
     lines.append("\n## Known faults and limits of readers\n")
     lines.append("“Other rows” means that the reader returns wrong rows without an error.\n")
     for reader in readers:
-        mine = [(fault, of) for fault, of in explained.items() if fault.reader == reader]
-        if not mine:
+        by_text: dict[tuple[bool, str], list[Case]] = {}
+        for fault, of in explained.items():
+            if fault.reader == reader:
+                by_text.setdefault((fault.kind != "rows", fault.text), []).extend(of)
+        if not by_text:
             continue
         lines.append(f"### {_TITLES[reader]}\n")
-        for fault, of in sorted(mine, key=lambda one: (one[0].kind != "rows", one[0].text)):
-            kind = "**Other rows.** " if fault.kind == "rows" else ""
-            lines.append(f"- {kind}{fault.text} ({len(of)} of the tables, such as `{of[0].name}`)")
+        for (refused, text), cases_of in sorted(by_text.items(), key=lambda one: one[0]):
+            kind = "" if refused else "**Other rows.** "
+            lines.append(f"- {kind}{text} ({len(cases_of)} of the tables, such as `{cases_of[0].name}`)")
         lines.append("")
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
