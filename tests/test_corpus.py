@@ -90,6 +90,7 @@ _METADATA_IS_WHOLE = ("file_size_in_bytes wrong", "pos-delete path", "referenced
 _BREACHES = {
     "altinity/iceberg_table": {"avro-no-field-ids"},  # made by hand
     "altinity/iceberg_table_traversal": {"avro-no-field-ids"},  # made by hand
+    "apache-iceberg/hist_mr_test-table": {"location-guessed"},  # its files are named under a folder that it never had
     "duckdb/big_query_error": {"count-mismatch", "metadata-invalid"},  # the list gives manifests another length
     "duckdb/equality_delete_cross_partition": {"count-mismatch", "metadata-invalid"},  # a snapshot id past 2⁶³
     "duckdb/equality_delete_extra_column": {"count-mismatch", "metadata-invalid"},  # the same
