@@ -173,7 +173,7 @@ _STORED: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "float": (pa.types.is_float16, pa.types.is_float32),
     "double": (pa.types.is_floating,),
     "date": (pa.types.is_date,),
-    "time": (pa.types.is_time,),
+    "time": (pa.types.is_time, pa.types.is_int64),  # ORC has no time: Iceberg stores its microseconds as a long
     "timestamp": (pa.types.is_timestamp, pa.types.is_date),
     "timestamptz": (pa.types.is_timestamp,),
     "timestamp_ns": (pa.types.is_timestamp, pa.types.is_date),

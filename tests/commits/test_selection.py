@@ -219,13 +219,18 @@ def test_unknown_counts_never_delete() -> None:
         "location": "/a",
         "record_count": 5,
         "file_size_in_bytes": 9,
-        "lower_bounds": {"id": 1},
-        "upper_bounds": {"id": 3},
+        "lower_bounds": {"kind": "a"},
+        "upper_bounds": {"kind": "c"},
     }
-    batch = new_files(state, [record, {**record, "location": "/b", "null_value_counts": {"id": 0}}], writer=writer)
-    may, must = make_filter(state.metadata, state.schema, "id < 9").judge(batch, state.metadata)
+    batch = new_files(state, [record, {**record, "location": "/b", "null_value_counts": {"kind": 0}}], writer=writer)
+    may, must = make_filter(state.metadata, state.schema, "kind < 'm'").judge(batch, state.metadata)
     assert may.to_pylist() == [True, True]
     assert must.to_pylist() == [False, True]
+    required = {**record, "lower_bounds": {"id": 1}, "upper_bounds": {"id": 3}}
+    _, must = make_filter(state.metadata, state.schema, "id < 9").judge(
+        new_files(state, [required], writer=writer), state.metadata
+    )
+    assert must.to_pylist() == [True]  # a required column has no nulls to be counted
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])

@@ -29,6 +29,8 @@ STALE_CRC = {
                      "decimal_smallint", "double", "float", "integer", "timestamp_ns")
     ),
 }  # fmt: skip
+#: Their metadata has numbers that contradict each other (test_corpus.py names them): a scan warns of it.
+CONTRADICTORY = {"duckdb/large_partitioned_table", "duckdb/unknown_puffin", "impala/iceberg_v2_null_delete_record"}
 
 
 def _tables() -> dict[str, dict[str, Any]]:
@@ -57,12 +59,15 @@ def test_newest_snapshots(warehouse: Warehouse, corpus: Path, tmp_path: Path, gr
         if name in STALE_CRC:
             shutil.copytree(corpus / name, tmp_path / name, ignore=shutil.ignore_patterns("*.crc"))
             t = _open(tmp_path, name, expected["metadata"])
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
             frame = t.scan(warehouse.session, engine="spark")
             # PySpark gives no Arrow of variants that are null.
             variants = [x.name for x in frame.schema if x.dataType.typeName() == "variant"]
             found = arrow(frame.drop(*variants))
+        told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+        if bool(told) != (name in CONTRADICTORY):
+            wrong.append(f"{name}: warnings {told}")
         if found.num_rows != rows:
             wrong.append(f"{name}: {found.num_rows} rows, not {rows}")
         wrong += [f"{name}: {line}" for line in differences(found, own(t).drop_columns(variants))[:2]]

@@ -185,7 +185,7 @@ def test_spark_reads_what_is_simulated_on_it(java4: Warehouse, tmp_path: Path, n
     assert s.options.dialect == "v4-java" and s.options.manifest_format == "avro"
     gone, deleted, came = simulated(s, view(t, t.snapshot))
     assert check_rules(s.state) == [] and not list(s.problems)
-    saved = s.save(tmp_path / "saved")
+    saved = s.save(tmp_path / "saved", data="refer")
     found = rows_at(java4.session, saved.metadata_location)
     old = {file for _, file, _ in before}
     kept = [(file, pos) for _, file, pos in before if file not in gone and pos not in deleted.get(file, [])]
@@ -194,7 +194,7 @@ def test_spark_reads_what_is_simulated_on_it(java4: Warehouse, tmp_path: Path, n
     merged = ix.open(saved.metadata_location, allow=[str(java4.path(name))]).simulate(seed=2)
     everything = sorted(merged.inspect.data_files.arrow()["file_path"].to_pylist())
     merged.compact(everything)
-    again = merged.save(tmp_path / "again")
+    again = merged.save(tmp_path / "again", data="refer")
     assert sorted(text for text, _, _ in rows_at(java4.session, again.metadata_location)) == sorted(
         text for text, _, _ in found
     )
@@ -226,7 +226,7 @@ def test_the_proposal_on_it(java4: Warehouse, tmp_path: Path, name: str, flush: 
     root = s.state.root()
     assert root is not None and root.dialect == "v4-proposal"
     assert check_rules(s.state) == [] and not list(s.problems)
-    saved = ix.open(s.save(tmp_path / "saved").metadata_location, allow=[str(java4.path(name))])
+    saved = ix.open(s.save(tmp_path / "saved", data="refer").metadata_location, allow=[str(java4.path(name))])
     seen = view(saved, saved.snapshot)
     want = {n: (r["place"], r["record_count"]) for n, r in before.data.items() if n not in gone}
     assert {n: (r["place"], r["record_count"]) for n, r in seen.data.items() if n in before.data} == want
