@@ -195,15 +195,15 @@ def _folder(path: str) -> str:
 
 
 def _spelled(path: str, folder: str) -> str:
-    """Return a local folder as the table spells it: with the scheme that was given, or as a plain path.
+    """Return a local folder as the table spells it: a URI, as the spec asks for, with the scheme as it was given.
 
     Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and iceberg-rust take the characters of a location as they
     are. PyIceberg's ``parse_location`` would cut a URI at ``#`` and ``?``, though, so that a folder with one of these
     stays a plain path, which every reader takes for a local one.
     """
-    if path[:5].lower() != "file:" or "#" in folder or "?" in folder:
+    if "#" in folder or "?" in folder:
         return folder
-    return ("file://" if path[5:7] == "//" else "file:") + folder
+    return ("file:" if path[:5].lower() == "file:" and path[5:7] != "//" else "file://") + folder
 
 
 def _place(row: CatalogRow, location: str | None) -> str:

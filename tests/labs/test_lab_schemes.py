@@ -1,4 +1,4 @@
-"""Labs spell their files with the scheme that was given, and read tables that spell them in several ways."""
+"""Labs spell their files as URIs, with the scheme that was given, and read tables that spell them in several ways."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def places(lab: ix.Lab, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("given", "spelled", "version", "name"),
     [
-        ("", "", 2, "plain"),
+        ("", "file://", 2, "plain"),
         ("file://", "file://", 2, "with space"),
         ("file:", "file:", 3, "zäh"),
         ("file://", "file://", 4, "a%2Fb"),
-        ("file:", "file:", 1, "a%20b"),
-        ("file://", "", 3, "a#b"),  # PyIceberg would cut a URI there
-        ("file://", "", 2, "a?b"),
+        ("", "file://", 1, "a%20b"),
+        ("", "", 3, "a#b"),  # PyIceberg would cut a URI there
+        ("", "", 2, "a?b"),
     ],
 )
 def test_every_location_is_spelled_alike(tmp_path: Path, given: str, spelled: str, version: int, name: str) -> None:
@@ -77,7 +77,7 @@ def test_every_location_is_spelled_alike(tmp_path: Path, given: str, spelled: st
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_lab_that_was_spelled_without_a_scheme_goes_on_so(tmp_path: Path, version: int) -> None:
     folder = tmp_path / "lab"
-    lab = ix.create(f"file://{folder}", {"id": "long"}, format_version=version, properties=MERGE_ON_READ)
+    lab = ix.create(folder, {"id": "long"}, format_version=version, properties=MERGE_ON_READ)
     lab.append({"id": list(range(6))})
     lab.delete("id = 0")
     newest = documents(folder)[-1]
@@ -101,7 +101,7 @@ def test_a_lab_that_was_spelled_without_a_scheme_goes_on_so(tmp_path: Path, vers
 @pytest.mark.parametrize("spelling", ["", "file:", "file://"])
 def test_deletes_apply_however_they_spell_their_data_files(tmp_path: Path, spelling: str) -> None:
     folder = tmp_path / "lab"
-    lab = ix.create(f"file://{folder}", {"id": "long"}, format_version=2, properties=MERGE_ON_READ)
+    lab = ix.create(folder, {"id": "long"}, format_version=2, properties=MERGE_ON_READ)
     lab.append({"id": [1, 2, 3]})
     lab.delete("id = 2")
     [path] = lab.inspect.delete_files.arrow()["file_path"].to_pylist()
@@ -114,3 +114,15 @@ def test_deletes_apply_however_they_spell_their_data_files(tmp_path: Path, spell
     assert sorted(opened.to_arrow()["id"].to_pylist()) == [1, 3]
     assert opened.count() == 2
     assert opened.plan().tasks["deletes"].tolist() == [1]
+
+
+def test_a_lab_in_a_catalog_is_spelled_as_a_uri(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("mine", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "warehouse"))
+    catalog.create_namespace("db")
+    lab = ix.create("db.t", {"id": "long"}, catalog=catalog)
+    lab.append({"id": [1, 2]})
+    assert lab.metadata.location.startswith(f"file://{tmp_path}/warehouse/")
+    assert catalog.load_table("db.t").scan().to_arrow()["id"].to_pylist() == [1, 2]
+    assert ix.open("db.t", catalog=catalog).count() == 2
