@@ -17,7 +17,7 @@ from iceexplore.errors import (
     OutsideRootsError,
     StorageError,
 )
-from iceexplore.storage._location import is_local
+from iceexplore.storage._location import canonical, is_local
 
 __all__ = ["not_written", "short_message", "translate"]
 
@@ -103,7 +103,8 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
 
 def not_written(error: OSError, location: str, real: str) -> IceexploreError:
     """Our error for a local file that could not be written: what is in its way, or what the system says."""
-    what = f"{location} could not be written" if location == real else f"{location} could not be written to {real}"
+    elsewhere = "" if canonical(location) == canonical(real) else f" to {real}"
+    what = f"{location} could not be written{elsewhere}"
     folder = os.path.dirname(real)
     while not os.path.lexists(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
