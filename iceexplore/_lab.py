@@ -36,7 +36,8 @@ def create(
     Parameters
     ----------
     path
-        A local folder, empty or not there yet; with ``catalog`` the table's name, ``"db.table"``.
+        A local folder, empty or not there yet; with ``catalog`` the table's name, ``"db.table"``. A plain path is
+        written into the table as a ``file:///`` URI, which the spec asks for; ``file:/x`` stays as it is given.
     schema
         Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``. Or a schema: of a table
         (``t.schema``), of PyIceberg, of PyArrow, or of what has one: a data frame, an Arrow table. Columns get new ids;
