@@ -1,4 +1,4 @@
-"""Folders for tests that cannot use ``tmp_path``: a property test needs a new one for each example."""
+"""Folders and files of tests: new folders for examples of a property test, and local files by their location."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import tempfile
 from itertools import count
 from pathlib import Path
 
-__all__ = ["fresh"]
+from iceexplore.storage import canonical
+
+__all__ = ["fresh", "local"]
 
 _HOME = tempfile.TemporaryDirectory(prefix="iceexplore-tests-")  # removed when the run ends
 _NUMBERS = count()
@@ -17,3 +19,8 @@ def fresh() -> Path:
     folder = Path(_HOME.name, str(next(_NUMBERS)))
     folder.mkdir()
     return folder
+
+
+def local(location: str) -> Path:
+    """Return the path of a file that a table spells as a path or as a ``file:`` URI."""
+    return Path(canonical(location))

@@ -13,6 +13,7 @@ import iceexplore as ix
 from iceexplore.commits import check_rules
 from iceexplore.labs import _lost
 from iceexplore.storage import CACHE
+from tests.folders import local
 from tests.labs.test_lab_rows import in_between
 from tests.labs.writers import append as appends
 from tests.labs.writers import context, go_on, new_lab, sql_catalog
@@ -185,7 +186,7 @@ def test_what_is_gone_for_good_is_damage(tmp_path: Path) -> None:
     lab, place = new_lab(tmp_path, "rename")
     append(lab, 1)
     append(lab, 2)
-    Path(lab.inspect.data_files()["file_path"][0]).unlink()
+    local(lab.inspect.data_files()["file_path"][0]).unlink()
     in_between(lab, lambda: append(go_on(place), 3))
     with pytest.raises(ix.FileMissingError):
         lab.compact()

@@ -18,6 +18,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.commits import check_rules
 from iceexplore.labs import LAB_PROPERTY
+from tests.folders import local
 from tests.labs.writers import sql_catalog
 
 SCHEMA = {"id": "long", "city": "string", "x": "double", "day": "date"}
@@ -225,7 +226,7 @@ def test_a_lab_keeps_its_layout(tmp_path: Path, given: dict[str, Any], dialect: 
     assert root is not None and (root.dialect == "v4-proposal") == (dialect == "v4-proposal")
     made = new(tmp_path / "u", 4, leaf_entries=7, relaxed=(), **given)
     assert ix.lab(tmp_path / "u").options == made.options
-    newest = Path(again.metadata_location)  # as another engine can write it
+    newest = local(again.metadata_location)  # as another engine can write it
     document = json.loads(newest.read_text())
     document["properties"][LAB_PROPERTY] = "[1"
     newest.write_text(json.dumps(document))
@@ -246,7 +247,7 @@ def test_only_labs_are_written(tmp_path: Path) -> None:
     with pytest.raises(ix.OptionError, match=r"iceexplore.lab stays"):
         lab.set_properties(remove=[LAB_PROPERTY])
     # Another writer took the mark away.
-    old = Path(lab.metadata_location)
+    old = local(lab.metadata_location)
     document = json.loads(old.read_text())
     del document["properties"][LAB_PROPERTY]
     (old.parent / "v2.metadata.json").write_text(json.dumps(document))
@@ -485,7 +486,7 @@ def test_compressed_metadata(tmp_path: Path) -> None:
     lab = new(tmp_path / "t")
     lab.set_properties({"write.metadata.compression-codec": "gzip"})
     lab.append(some(0, 1))
-    assert Path(lab.metadata_location).name == "v3.gz.metadata.json"
+    assert local(lab.metadata_location).name == "v3.gz.metadata.json"
     assert ix.lab(tmp_path / "t").count() == 1
 
 
@@ -498,7 +499,7 @@ def test_a_file_that_is_gone_costs_no_other_rows(tmp_path: Path) -> None:
     for i in range(3):
         lab.append(some(i, 1))
     rows, before = rows_of(lab), lab.metadata_location
-    gone = Path(lab.inspect.data_files()["file_path"][0])
+    gone = local(lab.inspect.data_files()["file_path"][0])
     gone.rename(tmp_path / "aside")
     with pytest.raises(ix.FileMissingError, match=gone.name):
         lab.compact(paths=lab.inspect.data_files()["file_path"].tolist())
@@ -512,7 +513,7 @@ def test_damage_is_not_written_anew(tmp_path: Path, mode: str) -> None:
     lab = new(tmp_path / "t", 3, mode)
     lab.append(some(0, 50))
     lab.append(some(50, 50))
-    file = Path(lab.inspect.data_files()["file_path"][0])
+    file = local(lab.inspect.data_files()["file_path"][0])
     whole, rows = file.read_bytes(), pq.read_table(file).to_pylist()
     for at in range(4, len(whole)):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
@@ -575,10 +576,10 @@ def test_leftovers_of_damaged_tables_are_not_guessed(tmp_path: Path) -> None:
     lab.append(some(0, 1))
     lab.append(some(1, 1))
     path = lab.inspect.manifests()["path"][0]
-    Path(path).write_bytes(b"nothing of the kind")
+    local(path).write_bytes(b"nothing of the kind")
     with pytest.raises(ix.FormatError):
         ix.lab(tmp_path / "t").remove_leftovers(0)
-    Path(path).unlink()
+    local(path).unlink()
     with pytest.raises((ix.FormatError, ix.FileMissingError)):
         ix.lab(tmp_path / "t").expire(older_than=time.time_ns() // 1_000_000)
     assert (tmp_path / "t" / "data").exists()
@@ -606,8 +607,8 @@ def test_a_lab_in_a_catalog(tmp_path: Path, version: int) -> None:
     in_between(lab, lambda: two.append(some(20, 2)))
     lab.delete("id < 3")
     assert lab.count() == 9
-    assert Path(lab.metadata_location).name.startswith("00003-")
-    assert not (Path(lab.location) / "metadata" / "version-hint.text").exists()
+    assert local(lab.metadata_location).name.startswith("00003-")
+    assert not (local(lab.location) / "metadata" / "version-hint.text").exists()
     assert not len(lab.leftovers())
     if version < 4:
         table = catalog.load_table("db.t")

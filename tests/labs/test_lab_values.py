@@ -17,6 +17,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
+from tests.folders import local
 
 NOON = dt.datetime(2024, 1, 1, 12)
 MIDNIGHT = dt.datetime(2024, 1, 1)
@@ -329,7 +330,7 @@ def test_partition_values_that_no_folder_can_be_named_for(tmp_path: Path, versio
     lab.compact()
     lab.update({"id": 6}, "id = 3")
     assert sorted(lab.to_arrow()["c"].to_pylist()) == sorted([*values, values[0]]) and not check_rules(lab.state)
-    paths = [Path(path) for path in lab.inspect.data_files()["file_path"]]
+    paths = [local(path) for path in lab.inspect.data_files()["file_path"]]
     folders = {path.parent.name for path in paths}
     assert len(folders) == 4 and sum(name == "c=" + "b" * 253 for name in folders) == 1
     long = next(path for path in paths if path.parent.name.startswith("c-aaa"))

@@ -26,6 +26,7 @@ from iceexplore.errors import PROBLEM_KINDS, OptionError
 from iceexplore.inspect import ROOT
 from iceexplore.manifests import EntryBatch, write_manifest, write_manifest_list
 from iceexplore.on_spark._verify import _joined, slices_of
+from tests.folders import local
 
 SCHEMA = {"id": "long", "kind": "string", "price": "double", "at": "timestamp"}
 ROWS = 40
@@ -393,7 +394,7 @@ def test_a_required_column_with_nulls(tmp_path: Path) -> None:
     s = ix.empty({"id": "long", "at": "timestamp"}, location="/warehouse/t")
     s.append(pa.table({"id": [1, 2, 3], "at": pa.array([None, None, 4], pa.timestamp("us"))}))
     s.save(tmp_path / "t", data="copy")
-    path = Path(ix.open(tmp_path / "t").metadata_location)
+    path = local(ix.open(tmp_path / "t").metadata_location)
     path = tmp_path / "t" / "metadata" / path.name
     document = json.loads(path.read_text())
     for schema in document["schemas"]:

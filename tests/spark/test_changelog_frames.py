@@ -14,6 +14,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.on_spark import SparkColumns
 from iceexplore.reading import Output, outputs_of
+from tests.folders import local
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.session import MERGE_ON_READ, Spark
@@ -126,7 +127,7 @@ def test_damage_shows_when_the_frame_runs(warehouse: Warehouse, tmp_path: Path) 
     start = lab.append({"id": [1]}).snapshot_id
     end = lab.append({"id": list(range(100, 200))}).snapshot_id
     for path in lab.inspect.data_files()["file_path"]:
-        Path(path).write_bytes(b"PAR1 nothing of the kind PAR1")
+        local(path).write_bytes(b"PAR1 nothing of the kind PAR1")
     frame = lab.changes(start, end, rows=True, spark=warehouse.session)  # no data file is read here
     with pytest.raises(PySparkException, match=r"iceexplore\.errors\.FormatError: .*\.parquet"):
         frame.collect()

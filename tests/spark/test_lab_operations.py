@@ -17,6 +17,7 @@ import iceexplore as ix
 from iceexplore.commits import check_rules
 from iceexplore.labs._spark_rows import write_moved
 from iceexplore.storage import FolderStorage
+from tests.folders import local
 from tests.spark.conftest import Warehouse
 from tests.spark.session import arrow
 from tests.spark.test_lab_writes import frame_of
@@ -247,7 +248,7 @@ def test_damage_is_not_written_anew(warehouse: Warehouse, tmp_path: Path) -> Non
     lab = ix.create(tmp_path / "t", schema, format_version=3, properties=modes("copy-on-write"))
     for first in (0, 50):
         lab.append({"id": list(range(first, first + 50)), "x": [i * 1.5 for i in range(50)]})
-    file = Path(lab.inspect.data_files()["file_path"][0])
+    file = local(lab.inspect.data_files()["file_path"][0])
     whole, rows = file.read_bytes(), pq.read_table(file)
     for at in range(4, len(whole)):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])

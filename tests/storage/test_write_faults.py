@@ -92,7 +92,7 @@ def test_a_link_is_named_with_its_target(lab: ix.Lab, tmp_path: Path) -> None:
     with pytest.raises(OutsideRootsError) as caught:
         lab.append(ROWS)
     written, _, rest = str(caught.value).partition(" leads to ")
-    assert written.startswith(f"{data}/") and rest.startswith(f"{tmp_path}/outside/")
+    assert written.startswith(f"file://{data}/") and rest.startswith(f"{tmp_path}/outside/")
     assert rest.endswith(f": a lab writes in its own folder alone, {tmp_path}/t")
 
 
@@ -146,4 +146,4 @@ def test_files_of_other_machines_are_refused(
 def test_files_of_this_machine_are_not(lab: ix.Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for uri in (f"file:{tmp_path}/t", f"file://{tmp_path}/t", f"file://localhost{tmp_path}/t", "file://./t"):
-        assert ix.open(uri).metadata.location == str(tmp_path / "t")
+        assert ix.open(uri).metadata.location == f"file://{tmp_path}/t"
