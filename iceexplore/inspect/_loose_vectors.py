@@ -38,8 +38,8 @@ VECTORS = pa.schema(
 def manifest_vectors(root: Manifest) -> pa.Table:
     """Decode the manifest DVs of a root, a row each.
 
-    An inline one (field 522 of the draft, ``inline_content`` of the proposal) is decoded; of one in a Puffin file, which
-    is another file, the place is given. Positions are null beyond the first `MAX_LISTED` of the root.
+    An inline one (field 522 of the draft, ``inline_content`` of the proposal) is decoded; of one in a Puffin file,
+    which is another file, the place is given. Positions are null where more than `MAX_LISTED` would be listed.
     """
     has_vector = bool_array(whole(root.entries["deletion_vector"]).is_valid())
     at = np.flatnonzero(has_vector & bool_array(pc.is_in(root.entries["content_type"], _BEARERS)))

@@ -24,8 +24,8 @@ from iceexplore.manifests._manifest_dv import (
     read_manifest_dv,
 )
 from iceexplore.manifests._reader import ManifestReader, open_manifest
-from iceexplore.manifests._role import role_of
 from iceexplore.manifests._redact import Redactor
+from iceexplore.manifests._role import role_of
 from iceexplore.manifests._stats import ColumnStats
 from iceexplore.manifests._upgrade import upgrade_entries
 from iceexplore.manifests._write import write_manifest, write_manifest_list
