@@ -17,7 +17,7 @@ from iceexplore.commits._trial import CommitRecord
 from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.metadata import Snapshot, ancestry, in_order
-from iceexplore.planning import make_filter, scan_root
+from iceexplore.planning import make_filter, manifests_read
 from iceexplore.render import shown_frame
 from iceexplore.storage import Read, Write
 
@@ -40,9 +40,9 @@ class PlanCost:
     Attributes
     ----------
     cold
-        Every file: the metadata file, the list or root, each live manifest that has a live entry left (one that is
-        affiliated to a data manifest: if that has one), and of their manifest DVs in Puffin files the bytes alone.
-        (DVs and delete files of data are read by the scan, not by the planner.)
+        Every file: the metadata file, the list or root, the manifests that `plan_scan` reads (not those without a live
+        entry, nor delete manifests of which no delete can apply), and of their manifest DVs in Puffin files the bytes
+        alone. (DVs and delete files of data are read by the scan, not by the planner.)
     warm
         Those of them that the planner of the cached snapshot has not read. The metadata file is always new.
     """
@@ -77,7 +77,8 @@ class PlanCost:
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
     """What planning a scan of the state's snapshot reads, cold and with another state's snapshot read before.
 
-    Sizes of manifests are those in the list or root; nothing but roots is read here.
+    Sizes of manifests are those in the list or root. Nothing but roots is read here, except that data manifests are
+    read where they decide which delete manifests are.
 
     Parameters
     ----------
@@ -199,9 +200,7 @@ def _plan_files(state: TableState) -> tuple[MetadataFile, ...]:
     root = state.root()
     if root is None or state.snapshot is None:
         return (first,)
-    every = make_filter(state.metadata, state.schema, None)
-    scan = scan_root(state, state.snapshot, root, every)
-    read = {*scan.kept.tolist(), *scan.delete_rows(state, every, scan.kept)}
+    read = manifests_read(state, make_filter(state.metadata, state.schema, None))
     return (first, *tree_files(state, state.snapshot, read=read))
 
 

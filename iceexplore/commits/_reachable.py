@@ -59,7 +59,9 @@ def tree_files(
     root = state.root(snapshot)
     if root is None:
         return ()
-    out = [MetadataFile(root.location, "manifest-list", root.length)] if root.location else []
+    # The list of a v1 snapshot that names its manifests itself is no file.
+    own = root.location and root.dialect != "inline"
+    out = [MetadataFile(root.location, "manifest-list", root.length)] if own else []
     names = None if read is None else _named(root, read)
     for entry in _listed(root):
         mine = entry["location"] if entry["content_type"] != ContentType.MANIFEST_DV else entry["referenced_file"]

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from iceexplore.graph._root import ROOT_DIALECTS, Removals, live_manifests, root_words
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
-from iceexplore.manifests import ContentType, Manifest, live, whole
+from iceexplore.manifests import VECTORS_BY_FILE, ContentType, Manifest, live, whole
 from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec, in_order
 from iceexplore.render import Card, CardTable
 
@@ -80,13 +80,17 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
     for row, record in zip(picked, records.to_pylist(), strict=True):
         is_data = record["content_type"] == ContentType.DATA_MANIFEST
         gone = removed.of(record["location"])
-        files = _live_count(record["manifest_stats"], "files")
-        left = None if files is None or gone.entries is None else files - gone.entries
+        files, rows = (_live_count(record["manifest_stats"], unit) for unit in ("files", "rows"))
+        if root.dialect in VECTORS_BY_FILE:  # Delta Lake 4.4 writes 0 for what it does not count
+            files, rows = files or None, rows or None
+            if is_data:  # nor does the root count the vectors on entries of data files
+                add("delete_files", None)
+        left = None if files is None or gone.entries is None or gone.entries > files else files - gone.entries
         add("data_files" if is_data else "delete_files", left)
         if is_data and gone.rows:
             to_read.append(row)
         elif is_data:
-            add("records", _live_count(record["manifest_stats"], "rows"))
+            add("records", rows)
     if to_read and not read_leaves:
         out["records"] = None
     elif to_read and out["records"] is not None:

@@ -46,7 +46,9 @@ class LooseFile:
         Where it is.
     kind
         ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``puffin``, ``deletion vector``,
-        ``parquet``, ``orc``, ``avro`` or ``json``: by its content, never by its name.
+        ``parquet``, ``orc``, ``avro`` or ``json``: by its content, not by its name. A V4 root that holds data files
+        alone is like a leaf; where its key-value metadata do not tell, its name does, and ``manifest`` is either where
+        that does not, too. Of manifests ``header["known by"]`` says which it was.
     size
         Bytes of the file; of a deletion vector that was cut out, of the vector.
     header
@@ -66,6 +68,7 @@ class LooseFile:
     reads: Any = field(repr=False)
     _records: Callable[[], pa.Table] = field(repr=False)
     _entries: Callable[[], pa.Table] | None = field(repr=False)
+    _vectors: Callable[[], pa.Table] | None = field(repr=False)
     _place: _Place = field(repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., LooseFile], _Place]:
@@ -103,6 +106,20 @@ class LooseFile:
         if self._entries is None:
             raise OptionError(f"a file of kind {self.kind!r} has no content entries: {self.location}")
         return self._entries()
+
+    def manifest_deletion_vectors(self) -> pa.Table:
+        """Decode the manifest DVs of a V4 root: which positions of which leaf each removes, and in which form it is.
+
+        `arrow` has them as written. A vector that cannot be decoded has its ``fault``, one in a Puffin file its place.
+
+        Raises
+        ------
+        OptionError
+            The file is no V4 root.
+        """
+        if self._vectors is None:
+            raise OptionError(f"a file of kind {self.kind!r} has no manifest deletion vectors: {self.location}")
+        return self._vectors()
 
     def __repr__(self) -> str:
         return card_text(loose_card(self))
@@ -216,6 +233,7 @@ def _loose(place: _Place, size: int | None, content: Content) -> LooseFile:
         reads=place[0].reads,
         _records=content.records,
         _entries=content.entries,
+        _vectors=content.vectors,
         _place=place,
     )
 

@@ -29,7 +29,7 @@ def loose_card(file: LooseFile) -> Card:
     scalars = [(k, v) for k, v in file.header.items() if not isinstance(v, (Mapping, list))]
     facts = [("size", human_bytes(file.size)) if file.size is not None else ("size", "unknown")]
     facts += [(k, _text(v, 80)) for k, v in scalars if v not in (None, "")]
-    tables = [t for t in (_records(file), _schema(file.schema), _pairs(file.header)) if t is not None]
+    tables = [t for t in (_records(file), _vectors(file), _schema(file.schema), _pairs(file.header)) if t is not None]
     return Card(
         title=file.location.rstrip("/").rpartition("/")[2] or file.location,
         badges=(file.kind,),
@@ -59,6 +59,28 @@ def _records(file: LooseFile) -> CardTable | None:
         parts.append(f"+{table.num_columns - _COLUMNS} more columns")
     right = frozenset(i for i in range(len(names)) if pa.types.is_integer(shown.schema.field(i).type))
     return CardTable("Records", tuple(names), rows, note=", ".join(parts), right=right)
+
+
+def _vectors(file: LooseFile) -> CardTable | None:
+    """The manifest DVs, whose bytes say nothing to a person."""
+    if file.kind != "root manifest":
+        return None
+    try:
+        found = file.manifest_deletion_vectors()
+    except IceexploreError:
+        return None
+    if not len(found):
+        return None
+    rows = []
+    for row in found.slice(0, _ROWS).to_pylist():
+        count = row["stated_cardinality"] if row["cardinality"] is None else row["cardinality"]
+        place = row["fault"] or row["form"] or f"{row['file_path']} at {row['offset']}"
+        listed = "" if row["positions"] is None else ", ".join(map(str, row["positions"][:_CELL]))
+        values = (row["manifest"] or "", "" if count is None else count, listed)
+        rows.append((*(_text(v, _CELL) for v in values), _text(place, _VALUE)))
+    note = f"{len(found):,} vectors" + (f", the first {_ROWS} are shown" if len(found) > _ROWS else "")
+    names = ("manifest", "removes", "positions", "form, place or fault")
+    return CardTable("Manifest deletion vectors", names, tuple(rows), note=note, right=frozenset({1}))
 
 
 def _cell(value: pa.Scalar) -> str:

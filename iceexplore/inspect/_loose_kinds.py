@@ -22,7 +22,8 @@ from iceexplore.formats import (
     read_rows,
 )
 from iceexplore.graph import ROOT_DIALECTS
-from iceexplore.manifests import Manifest, open_manifest
+from iceexplore.inspect._loose_vectors import manifest_vectors
+from iceexplore.manifests import Manifest, open_manifest, role_of
 from iceexplore.metadata import TableMetadata, parse_table_metadata
 from iceexplore.storage import Storage, parse_document
 
@@ -71,7 +72,10 @@ SNAPSHOTS = pa.schema(
 
 @dataclass(frozen=True)
 class Content:
-    """What is shown of a file; ``records`` reads them, ``entries`` too where they are content entries."""
+    """What is shown of a file; ``records`` reads them, ``entries`` too where they are content entries.
+
+    ``vectors`` decodes the manifest DVs of a V4 root; None for other files.
+    """
 
     kind: str
     header: Mapping[str, Any]
@@ -79,6 +83,7 @@ class Content:
     problems: tuple[Problem, ...]
     records: Callable[[], pa.Table]
     entries: Callable[[], pa.Table] | None = None
+    vectors: Callable[[], pa.Table] | None = None
 
 
 def vector_content(bitmap: Any, offset: int, size: int, problems: Iterable[Problem]) -> Content:
@@ -209,8 +214,13 @@ def _manifest(storage: Storage, location: str, schema: Any) -> Content:
         problems = Problems()
         problems.add_error(error, location)
         return Content("manifest", {}, schema, tuple(problems), lambda: read_rows(storage, location, kind="manifest"))
+    tree = found.dialect in ROOT_DIALECTS
+    known_by = "field 500 manifest_path" if found.is_root else "field 2 data_file"
+    if tree:
+        known_by = role_of(found.entries, found.dialect, found.header.content, location).known_by
     header = {
         "dialect": found.dialect,
+        "known by": known_by,
         "format": found.header.format,
         "codec": found.header.codec,
         "entries": found.entries.num_rows,
@@ -218,8 +228,11 @@ def _manifest(storage: Storage, location: str, schema: Any) -> Content:
     }
     kind = "manifest"
     if found.is_root:
-        kind = "root manifest" if found.dialect in ROOT_DIALECTS else "manifest list"
-    return Content(kind, header, schema, found.problems, lambda: _as_written(storage, found), lambda: found.entries)
+        kind = "root manifest" if tree else "manifest list"
+    vectors = (lambda: manifest_vectors(found)) if tree and found.is_root else None
+    return Content(
+        kind, header, schema, found.problems, lambda: _as_written(storage, found), lambda: found.entries, vectors
+    )
 
 
 def _as_written(storage: Storage, found: Manifest) -> pa.Table:

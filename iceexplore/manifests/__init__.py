@@ -17,9 +17,15 @@ from iceexplore.manifests._content_entry import (
 from iceexplore.manifests._dialects import VECTORS_BY_FILE
 from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._manifest import Manifest
-from iceexplore.manifests._manifest_dv import decode_manifest_dv, encode_manifest_dv, read_manifest_dv
+from iceexplore.manifests._manifest_dv import (
+    decode_manifest_dv,
+    encode_manifest_dv,
+    manifest_dv_form,
+    read_manifest_dv,
+)
 from iceexplore.manifests._reader import ManifestReader, open_manifest
 from iceexplore.manifests._redact import Redactor
+from iceexplore.manifests._role import role_of
 from iceexplore.manifests._stats import ColumnStats
 from iceexplore.manifests._upgrade import upgrade_entries
 from iceexplore.manifests._write import write_manifest, write_manifest_list
@@ -43,9 +49,11 @@ __all__ = [
     "decode_manifest_dv",
     "encode_manifest_dv",
     "live",
+    "manifest_dv_form",
     "manifest_entry",
     "open_manifest",
     "read_manifest_dv",
+    "role_of",
     "stats_type",
     "upgrade_entries",
     "whole",

@@ -29,7 +29,14 @@ from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ContentType, Status, live
 from iceexplore.storage import canonical
 
-__all__ = ["apply_manifest_dvs", "encode_manifest_dv", "manifest_dvs", "read_manifest_dv", "stray_problems"]
+__all__ = [
+    "apply_manifest_dvs",
+    "encode_manifest_dv",
+    "manifest_dv_form",
+    "manifest_dvs",
+    "read_manifest_dv",
+    "stray_problems",
+]
 
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
 
@@ -91,6 +98,15 @@ def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int 
     if data[:1] == b"\x01":
         return decode_mumbling(data, location=location, offset=offset)
     return read_bitmap32(data, location=location, offset=offset)
+
+
+def manifest_dv_form(data: bytes) -> str:
+    """Name the form of a manifest DV that decodes, as `decode_manifest_dv` tells them apart."""
+    if data[:4] == DV_MAGIC:
+        return "deletion-vector-v1 without length and checksum"
+    if data[4:8] == DV_MAGIC:
+        return "deletion-vector-v1"
+    return "Mumbling" if data[:1] == b"\x01" else "portable roaring"
 
 
 def encode_manifest_dv(bitmap: Any) -> bytes:

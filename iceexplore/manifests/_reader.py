@@ -31,6 +31,7 @@ from iceexplore.manifests._locations import absolute_entries, joined
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import apply_manifest_dvs
 from iceexplore.manifests._meaning import Meaning
+from iceexplore.manifests._role import role_of
 from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
 from iceexplore.manifests._source import Loader, Part, Source
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
@@ -385,7 +386,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
     head = part.head
     loader = _loader(source, {"entries": part})
     if head.dialect in V4_DIALECTS:
-        if head.is_root or pc.any(is_manifest(part.table)).as_py():
+        if role_of(part.table, head.dialect, head.header.content, location).is_root:
             return v4_root(location, part, None, Meaning(), loader, Problems())
         return Manifest(
             location,

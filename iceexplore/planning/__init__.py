@@ -38,10 +38,9 @@ from iceexplore.planning._partition_values import (
     tuples_of,
     typed_values,
 )
-from iceexplore.planning._plan import plan_scan
+from iceexplore.planning._plan import manifests_read, plan_scan
 from iceexplore.planning._plan_evidence import DeleteOf, NodeEvidence, Term, node_evidence
 from iceexplore.planning._plan_nodes import Group, PlanNodes
-from iceexplore.planning._plan_roots import scan_root
 from iceexplore.planning._plan_tree import PlanTree
 from iceexplore.planning._prune import may_hold
 from iceexplore.planning._residual import residuals
@@ -98,6 +97,7 @@ __all__ = [
     "expression_sql",
     "live_places",
     "make_filter",
+    "manifests_read",
     "match_deletes",
     "may_hold",
     "may_match",
@@ -113,7 +113,6 @@ __all__ = [
     "residuals",
     "row_groups_of",
     "satisfied",
-    "scan_root",
     "split_table",
     "stands_for",
     "tuples_of",

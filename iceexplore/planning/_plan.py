@@ -15,6 +15,7 @@ from iceexplore.errors import problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.planning._delete_lists import no_lists
+from iceexplore.planning._delete_manifests import concerned
 from iceexplore.planning._delete_match import equality_columns, match_deletes
 from iceexplore.planning._filter import Filter, make_filter
 from iceexplore.planning._incremental import Appends, appends_between
@@ -27,7 +28,7 @@ from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning._splits import SplitOptions
 from iceexplore.planning._tasks import FileTasks, MatchedDeletes
 
-__all__ = ["plan_scan"]
+__all__ = ["manifests_read", "plan_scan"]
 
 #: Files of a plan that are looked through for one that stands in several manifests.
 _MOST_COMPARED = 100_000
@@ -101,8 +102,7 @@ def plan_scan(
     if appends is None and sum(p.leaf.kept_files > 0 for each in picked for p in each) > 1:
         _note_twice(state, scans[0], files, root_row)
     if appends is None and len(files):
-        held = np.array([e.root_row for e in leaves if e.kept_files and e.root_row is not None], dtype=np.int64)
-        places = _delete_rows(state, scans[0], wanted, held)
+        places = _delete_rows(state, scans[0], wanted, _holding(picked[0]))
         matched = match_deletes(state, files, filter=wanted, manifests=places)
     numbers, left = residuals(wanted, files, state.metadata)
     tasks = FileTasks(files, root_row, whole, numbers, left, matched)
@@ -123,6 +123,34 @@ def plan_scan(
         seconds=time.perf_counter() - start,
         log=tuple(state.storage.reads)[before:],
     )
+
+
+def manifests_read(state: TableState, wanted: Filter) -> list[int]:
+    """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
+
+    Which delete manifests those are may depend on the data files: only then are data manifests read here. Otherwise
+    nothing but the root is.
+    """
+    scans = _scans(state, wanted, None)
+    if not scans:
+        return []
+    scan, read = scans[0], set(scans[0].kept.tolist())
+    places = _delete_rows(state, scan, wanted, scan.kept)
+    if read.issuperset(places):
+        return sorted(read)
+    if _may_have_equality(state, places):
+        return sorted(read.union(places))
+    picked = _picked(state, scan, 0, wanted, wanted.field_ids)
+    files, _, _ = united(picked)
+    if len(files):
+        read.update(concerned(state, scan.root, _delete_rows(state, scan, wanted, _holding(picked)), files))
+    return sorted(read)
+
+
+def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
+    """The rows of the root whose manifests hold a file of the plan."""
+    rows = [p.leaf.root_row for p in picked if p.leaf.kept_files and p.leaf.root_row is not None]
+    return np.array(rows, dtype=np.int64)
 
 
 def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[RootScan]:
@@ -153,8 +181,12 @@ def _equality_columns(state: TableState, places: list[int]) -> list[int]:
     The manifests of deletes are read for it, unless the summary says that there are no such deletes: if it is wrong,
     more deletes apply than need be, and none is lost.
     """
+    return equality_columns(state, places) if _may_have_equality(state, places) else []
+
+
+def _may_have_equality(state: TableState, places: list[int]) -> bool:
     summary = (state.snapshot.summary if state.snapshot is not None else None) or {}
-    return [] if not places or summary.get("total-equality-deletes") == "0" else equality_columns(state, places)
+    return bool(places) and summary.get("total-equality-deletes") != "0"
 
 
 def _damage(

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState
+from iceexplore.graph import ROOT_DIALECTS, TableState
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import (
+    PartitionField,
     PartitionSpec,
     TableMetadata,
     arrow_type,
@@ -46,7 +47,8 @@ def may_hold(
     files
         ``deletes``: manifests of delete files, of which the partitions alone are judged: whether one may hold a delete
         of a row that matches. Their other statistics are of the deletes: of paths and positions, or of columns in which
-        an equality delete may hold what a row was, not what it is. Unpartitioned equality deletes are always kept.
+        an equality delete may hold what a row was, not what it is. Unpartitioned equality deletes are always kept. A
+        manifest of a V4 root, which may hold deletes of any spec, is judged by those fields alone that all specs have.
 
     Returns
     -------
@@ -75,6 +77,8 @@ class ManifestWitnesses:
         self._root = root
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
+        # A V4 manifest may hold deletes of any spec: those of a spec without the field are not bounded by it.
+        self._mixed = not statistics and root.dialect in ROOT_DIALECTS
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, Evidence | None] = {}
         self._fields: dict[int, dict[str, Evidence]] = {}
@@ -87,7 +91,7 @@ class ManifestWitnesses:
         out = []
         for spec, mine in self.specs:
             for column, may, _ in partition_questions(p, spec, self._metadata):
-                found = self.fields(spec, mine).get(column.key)
+                found = self.fields(spec, mine).get(column.key) if self._bounds(column.field) else None
                 if found is not None:
                     field = column.field
                     where = believed(found, mine, field.transform, p.field_id, self._metadata)
@@ -118,12 +122,18 @@ class ManifestWitnesses:
         for spec, mine in self.specs if wanted.partition else ():
             for column in partition_columns(self._metadata, spec):
                 found = None
-                if column.field.name in wanted.partition:
+                if column.field.name in wanted.partition and self._bounds(column.field):
                     found = self.fields(spec, mine).get(column.key)
                 if found is not None:
                     p = tuple_predicate(column, wanted.partition[column.field.name])
                     may &= ~mine | may_match(p, found)
         return may
+
+    def _bounds(self, field: PartitionField) -> bool:
+        """Return whether what the root says of a partition field holds for every file that a manifest may have."""
+        same = (field.source_ids, field.transform)
+        specs = self._metadata.partition_specs
+        return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
 
     def _column(self, number: int) -> Evidence | None:
         """A V4 root's statistics of a column or an expression."""

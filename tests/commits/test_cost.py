@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 import iceexplore as ix
@@ -106,6 +110,100 @@ def test_a_leaf_that_is_removed_wholly_is_not_planned(inline: int) -> None:
     cold = plan_cost(state).cold
     assert (len(reads), sum(r.length for r in reads)) == (len(cold), sum(f.size for f in cold))
     assert [f.kind for f in cold] == ["metadata", "manifest-list", "manifest"]
+
+
+# What a planner opens -------------------------------------------------------------------------------------------------
+
+V4_LEAVES: dict[str, Any] = {"format_version": 4, "flush_data_files": 0, "flush_delete_files": 0, "inline_dv_bytes": 0}
+OPENED: dict[str, dict[str, Any]] = {
+    "v2": {"format_version": 2}, "v3": {"format_version": 3},
+    "v4 in leaves": V4_LEAVES, "v4 not affine": V4_LEAVES | {"affinity": "none", "leaf_entries": 2},
+    "v4 affine": V4_LEAVES | {"affinity": "all", "inline_dv_bytes": 4096},
+}  # fmt: skip
+
+
+def opened(state: TableState) -> Counter[tuple[str, int, int]]:
+    """What planning a scan of a table that was never read opens: location, offset, bytes."""
+    CACHE.clear()
+    state.storage.reads.clear()
+    open_version(state.opened, state.metadata_location)
+    plan_scan(state)
+    return Counter(
+        (r.location, r.offset, r.length) for r in state.storage.reads if r.kind not in ("stat", "list") and not r.cached
+    )
+
+
+def paths(s: Any) -> list[str]:
+    return [str(n) for n in s.inspect.data_files()["file_path"]]
+
+
+def rows(first: int, kind: str) -> pd.DataFrame:
+    return pd.DataFrame({"id": list(range(first, first + 4)), "kind": [kind] * 4})
+
+
+def history(s: Any, name: str) -> None:
+    """Commits that leave deletes in each of the ways in which they may apply, or no longer."""
+    files: list[str] = []
+    for n, kind in enumerate("abc"):
+        s.append(rows(4 * n, kind))
+        files += [p for p in paths(s) if p not in files]
+        s.row_delta(deletes={files[-1]: [0]})
+    match name:
+        case "some files go":
+            s.delete_files(files[:2])
+        case "all files go":
+            s.delete_files(files)
+        case "all are replaced":
+            s.delete_files(files)
+            s.append(rows(20, "d"))
+        case "a partition goes, and a newer file comes":
+            s.delete_files(files[0])
+            s.append(rows(20, "b"))
+        case "equality deletes":
+            s.row_delta(equality={"id": [1], "kind": ["a"]})
+            s.append(rows(20, "d"))
+        case "equality deletes, then all are replaced":
+            s.row_delta(equality={"id": [1], "kind": ["a"]})
+            s.delete_files(files)
+            s.append(rows(20, "d"))
+        case "another spec":
+            s.evolve_spec(add=["bucket(4, id)"])
+            s.append(rows(20, "d"))
+            s.delete_files(files[1:])
+
+
+@pytest.mark.parametrize("name", [
+    "deletes alone", "some files go", "all files go", "all are replaced", "a partition goes, and a newer file comes",
+    "equality deletes", "equality deletes, then all are replaced", "another spec",
+])  # fmt: skip
+@pytest.mark.parametrize("layout", OPENED, ids=str)
+def test_a_plan_costs_what_the_planner_opens(layout: str, name: str) -> None:
+    """Each file once, none that is not opened, and none that is forgotten."""
+    s = ix.empty({"id": "long", "kind": "string"}, partition_by=["kind"], seed=5, **OPENED[layout])
+    history(s, name)
+    found = opened(s.state)
+    assert found == Counter((f.location, f.offset, f.size) for f in plan_cost(s.state).cold)
+    assert max(found.values()) == 1
+
+
+@pytest.mark.corpus
+def test_real_tables_cost_what_the_planner_opens(corpus: Path) -> None:
+    """But for tables whose root, and manifests, cannot be read."""
+    seen = 0
+    for name, expected in sorted(json.loads((corpus / "expected.json").read_text()).items()):
+        try:
+            state = ix.open(corpus / name / expected["metadata"])._state
+        except ix.IceexploreError:
+            continue
+        root = state.root()
+        if root is None or not (root.length or root.dialect == "inline"):
+            continue
+        found = {(where, at) for where, at, _ in opened(state)}
+        lost = {leaf.location for leaf in plan_scan(state).leaves if not leaf.length}
+        cost = {(f.location, f.offset) for f in plan_cost(state).cold if f.location not in lost}
+        assert {where for where, _ in cost ^ found} <= {state.metadata_location}, name
+        seen += 1
+    assert seen > 130
 
 
 def test_plan_warm_leaves_out_what_the_parent_has(simulation: Simulation) -> None:

@@ -12,6 +12,7 @@ from pyroaring import BitMap
 
 import iceexplore as ix
 from iceexplore.deletes import encode_mumbling
+from iceexplore.graph import table_card
 from iceexplore.manifests import encode_manifest_dv, live, open_manifest
 from tests.manifests import v4_files as v4
 from tests.manifests.test_v4_proposal import Table, root_of
@@ -170,3 +171,17 @@ def test_vectors_of_data_entries_are_listed_as_deletes(table: Table) -> None:
     assert sorted(t.inspect.all_delete_files()["record_count"].tolist()) == [2, 4, 9]
     assert set(t.inspect.all_data_files()["content"]) == {0}
     assert len(t.inspect.files()) == 7
+
+
+@pytest.mark.parametrize("removed", [0, 2])
+def test_a_count_of_0_leaves_no_manifest_out(table: Table, removed: int) -> None:
+    """Delta Lake 4.4: all counts of leaves of a full rewrite are 0, and 506 is the manifest DV's cardinality."""
+    location, length = table.write("leaf", v4.draft(), [tracked(n) for n in range(4)], "data")
+    row = manifest(location, length, dv=encode_manifest_dv(BitMap(range(removed))) if removed else None)
+    zeros = {k: 0 for k in row["manifest_info"] if k.endswith("_count")} | {"min_sequence_number": 0}
+    row["manifest_info"] |= zeros | {"deleted_files_count": removed}
+    table.root([row | {"record_count": 0}], v4.draft())
+    t = ix.open(table.folder)
+    assert dict(table_card(t.state).facts)["Data files"] == "unknown"
+    assert len(t.plan().files.files) == len(t.inspect.data_files.arrow()) == 4 - removed
+    assert {p.code for p in t.problems} == {"count-mismatch", "totals-differ"}
