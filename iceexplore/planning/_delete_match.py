@@ -21,6 +21,7 @@ from iceexplore.planning._delete_lists import lists_of, no_lists
 from iceexplore.planning._delete_paths import named_files, path_intervals
 from iceexplore.planning._filter import Filter
 from iceexplore.planning._tasks import MatchedDeletes
+from iceexplore.storage import path_only
 
 __all__ = ["Matching", "equality_columns", "match_deletes"]
 
@@ -47,7 +48,7 @@ def match_deletes(
 
     What is wrong is noted in ``state.problems``: several vectors for one data file (the newest counts), deletes that
     name a data file of another partition or a newer one (they do not apply), and deletes whose spelling of the data
-    file differs in scheme or authority (they do).
+    file differs in scheme or authority, or leads to the same file of a moved table (they do).
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ class Matching:
 
     @cached_property
     def named(self) -> tuple[Ints, Ints, Mask]:
-        """Pairs of a data file and a delete that names it, and which are told by the path alone."""
+        """Pairs of a data file and a delete that names it, and which deletes spell it otherwise."""
         return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
 
     @cached_property
@@ -183,7 +184,8 @@ class Matching:
         low, high = (pc.if_else(pa.array(mine), b, pa.scalar(None, pa.string())) for b in (low, high))
         if not (bool_array(low.is_valid()) & bool_array(high.is_valid())).any():
             return []
-        return [path_intervals(whole(self.files.entries["location"]), low, high, self._cut)]
+        locations = whole(self.files.entries["location"])
+        return [path_intervals(locations, low, high, self._cut, self.state.storage.prefixes)]
 
     def _cut(self, values: pa.Array) -> Mask:
         return cut_off(self.state.metadata, None, values)
@@ -243,11 +245,11 @@ class Matching:
             where = self.found.batch.entries["location"][at].as_py()
             text = "A deletion vector does not say of which data file it is; it is not applied."
             self.state.problems.add(problem("delete-scope", where, text, field="143 referenced_data_file"))
-        files, deletes, stripped = self.named
+        files, deletes, otherwise = self.named
         applies = self.in_scope
         taken = self.vector[files]
         double = applies & self.found.vector[deletes] & (taken != deletes)
-        for kind, mask in (("stripped", stripped & applies), ("apart", ~applies), ("double", double)):
+        for kind, mask in (("otherwise", otherwise & applies), ("apart", ~applies), ("double", double)):
             for at in np.flatnonzero(mask)[:_MOST_NOTES].tolist():
                 self._say(kind, int(files[at]), int(deletes[at]), int(mask.sum()))
 
@@ -256,8 +258,11 @@ class Matching:
         where = self.found.batch.entries["location"][delete].as_py()
         said = self.found.referenced[delete].as_py()
         more = f" ({count} such pairs)" if count > _MOST_NOTES else ""
-        if kind == "stripped":
-            text = f"A delete spells its data file with another scheme or authority; it is applied by its path{more}."
+        if kind == "otherwise":
+            how = "with another scheme or authority; it is applied by its path"
+            if path_only(said) != path_only(name):
+                how = "otherwise; it is applied because both lead to one file"
+            text = f"A delete spells its data file {how}{more}."
             item = problem("delete-path", where, text, field="143 referenced_data_file", found=said, expected=name)
         elif kind == "double":
             text = f"Data file {name} has several deletion vectors; the newest counts{more}."

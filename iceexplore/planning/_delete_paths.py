@@ -1,9 +1,14 @@
-"""Which data file a delete names: by the location as written, by what it means, or by its path alone."""
+"""Which data file a delete names: by the location as written, by what it means, by where it leads, or by its path.
+
+Of a table that has moved, several spellings may lead to one file: two prefixes are the same folder now, or a damaged
+path was followed by its end (`iceexplore.storage.Storage.place`). A delete applies wherever its file is found, or rows
+that it removed would come back.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -36,9 +41,10 @@ def named_files(
     -------
     files, deletes
         Places in the two arrays.
-    stripped
-        Whether a pair is told by the path alone: scheme or authority differ. That counts if no live data file of the
-        state has the location as the delete spells it, and only one has the path.
+    otherwise
+        Whether the delete spells its data file otherwise: both lead to one file of a moved table, or have one path,
+        and scheme or authority differ. A path counts if no live data file of the state has the location as the delete
+        spells it, and only one has the path.
     """
     locations = pc.fill_null(locations, "")
     coded = referenced.dictionary_encode()  # the deletes' names are hashed, usually the fewer and shorter list
@@ -51,13 +57,13 @@ def named_files(
     # A data file that no delete spells has a number of its own.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
-    stripped = np.zeros(len(referenced), dtype=bool)
+    otherwise = np.zeros(len(referenced), dtype=bool)
     if len(lost):
-        _by_meaning(state, locations, referenced, lost, ours, theirs, stripped)
+        _by_meaning(state, locations, referenced, lost, ours, theirs, otherwise)
     order = np.argsort(theirs, kind="stable")
     ordered = theirs[order]
     files, places = expand(np.searchsorted(ordered, ours, "left"), np.searchsorted(ordered, ours, "right"))
-    return files, order[places], stripped[order[places]]
+    return files, order[places], otherwise[order[places]]
 
 
 def _by_meaning(
@@ -67,11 +73,11 @@ def _by_meaning(
     lost: Ints,
     ours: Ints,
     theirs: Ints,
-    stripped: Mask,
+    otherwise: Mask,
 ) -> None:
     """Give deletes whose spelling no data file has the code of the file they mean; equal file names are compared."""
     names = referenced.take(pa.array(lost))
-    near, lost = _alike(locations, names, lost)
+    near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
     first: dict[str, int] = {}
     if not len(near) or not len(lost):
         return
@@ -79,9 +85,15 @@ def _by_meaning(
     for text, row in zip(texts, near.tolist(), strict=True):  # a file that stands twice has one code
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
+    by_file: dict[str, int] = {}
+    if state.storage.moved:
+        by_file = {state.storage.place(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
     bare: list[tuple[int, str]] = []
     for row, text in zip(lost.tolist(), referenced.take(pa.array(lost)).to_pylist(), strict=True):
         code = by_place.get(canonical(text))
+        if code is None and by_file:
+            code = by_file.get(state.storage.place(text))
+            otherwise[row] = code is not None
         if code is None:
             bare.append((row, text))
         else:
@@ -95,17 +107,20 @@ def _by_meaning(
     for row, text in bare:
         path = path_only(text)
         if canonical(text) not in places and counts[path] <= 1:
-            theirs[row], stripped[row] = by_path[path], True
+            theirs[row], otherwise[row] = by_path[path], True
 
 
-def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints) -> tuple[Ints, Ints]:
-    """Data files, and those of some deletes (`lost`), that may mean one place: the same file name, and path."""
+def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
+    """Return data files, and those of some deletes (`lost`), that may mean one file.
+
+    They have one file name, and one path, but in a table that has ``moved``.
+    """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
     far = np.flatnonzero(bool_array(pc.is_in(theirs, value_set=pc.unique(ours.take(pa.array(near))))))
     spelled, said = locations.take(pa.array(near)), names.take(pa.array(far))
     mine, other = _tail(spelled), _tail(said)
-    mixed = _odd(spelled).any() or _odd(said).any()
+    mixed = moved or _odd(spelled).any() or _odd(said).any()
     if not mixed:
         near = near[bool_array(pc.is_in(mine, value_set=pc.unique(other)))]
         far = far[bool_array(pc.is_in(other, value_set=pc.unique(mine)))]
@@ -138,7 +153,11 @@ def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
 
 
 def path_intervals(
-    locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray, cut: Callable[[pa.Array], Mask]
+    locations: pa.StringArray,
+    low: pa.StringArray,
+    high: pa.StringArray,
+    cut: Callable[[pa.Array], Mask],
+    prefixes: Sequence[str] = (),
 ) -> Intervals:
     """Data files and bounds of ``file_path`` in the order of their paths, without scheme and authority.
 
@@ -151,14 +170,31 @@ def path_intervals(
         Of the delete files.
     cut
         Which texts may be cut off.
+    prefixes
+        Of a moved table those that lead somewhere, the longest first (`Storage.prefixes`). Bounds under one exclude
+        data files under the same one alone: a path that is spelled otherwise may lead to a file between them.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
     known = bool_array(pc.equal(_head(low), _head(high))) & (lowest >= 0) & (highest >= lowest)
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
+    if prefixes:
+        mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # that of most files
+        free |= mine != usual
+        known &= (lows == usual) & (highs == usual)
     return Intervals(
         np.where(free, 0, place), np.where(free, END, place), np.where(known, lowest, 0), np.where(known, highest, END)
     )
+
+
+def _prefix_of(values: pa.StringArray, prefixes: Sequence[str]) -> Ints:
+    """Return which of some prefixes each location is under, by its path; -1 for none."""
+    tails = _tail(values)
+    out = np.full(len(values), -1, dtype=np.int64)
+    for i, prefix in enumerate(prefixes):
+        out[(out < 0) & bool_array(pc.starts_with(tails, path_only(prefix).rstrip("/") + "/"))] = i
+    return out
 
 
 def _places(locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray) -> list[Ints]:

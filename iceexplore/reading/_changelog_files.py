@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.graph import ROOT_DIALECTS
+from iceexplore.graph import ROOT_DIALECTS, TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, Status, bool_array, concat_batches, whole
 from iceexplore.planning import Filter, equality_columns, match_deletes
 from iceexplore.reading._deletes import position_index
@@ -146,7 +146,7 @@ def _kept(before: Step, after: Step, added: EntryBatch, wanted: Filter) -> Entry
         locations = whole(batch.entries["location"])
         mask = ~bool_array(pc.is_in(locations, value_set=fresh))
         if names is not None:
-            mask &= bool_array(pc.is_in(_bare(locations), value_set=names))
+            mask &= bool_array(pc.is_in(_bare(locations, after.state), value_set=names))
         candidates = _matching(batch.filter(pa.array(mask)), after, wanted)
         if len(candidates):
             hit = _hit(after, candidates, rows) | _hit(before, candidates, old_rows)
@@ -163,7 +163,7 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
 
 
 def _concerned(step: Step, batches: Iterable[EntryBatch]) -> pa.Array | None:
-    """The data files that deletes by position name, without scheme and authority; None: any file may be concerned."""
+    """Return the data files that deletes by position name, as `_bare` has them; None: any file may be concerned."""
     names: list[pa.Array] = []
     for batch in batches:
         entries = batch.entries
@@ -174,10 +174,13 @@ def _concerned(step: Step, batches: Iterable[EntryBatch]) -> pa.Array | None:
         for row in entries.filter(said.is_null()).select(["location", "file_format"]).to_pylist():
             paths = position_index(step.state, row["location"], row["file_format"]).paths
             names.append(pa.array(list(paths), pa.string()))
-    return _bare(pa.concat_arrays(names)) if names else pa.array([], pa.string())
+    return _bare(pa.concat_arrays(names), step.state) if names else pa.array([], pa.string())
 
 
-def _bare(locations: pa.Array) -> pa.Array:
+def _bare(locations: pa.Array, state: TableState) -> pa.Array:
+    """Return locations without scheme and authority; of a moved table, where paths may differ, the files' names."""
+    if state.storage.moved:
+        return pc.replace_substring_regex(locations, "^.*/", "")
     return pc.replace_substring_regex(locations, _AUTHORITY, "")
 
 

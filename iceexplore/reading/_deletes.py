@@ -162,6 +162,8 @@ class PositionDeletes:
         self._state = state
         self._files = files
         self._matched = matched
+        self._moved = bool(state.storage.moved)
+        self._places: dict[str, dict[str, list[int]]] = {}
 
     @cached_property
     def _live(self) -> dict[str, list[str]]:
@@ -263,22 +265,43 @@ class PositionDeletes:
         return row
 
     def _find(self, index: PositionIndex, location: str, where: str) -> Positions:
-        """Positions of a data file: by the path as written, by what it means, or by the path alone, for tables that
-        were moved by editing their metadata (delete files keep the old paths). That counts as in `match_deletes`: if no
-        live data file is spelled as the delete has it, and only one has the path."""
+        """Return the positions of a data file, found by its path as `match_deletes` finds it.
+
+        That is by the path as written, by what it means, by where it leads in a table that has moved, or by the path
+        alone, for tables that were moved by editing their metadata (delete files keep the old paths): if no live data
+        file is spelled as the delete has it, and only one has the path.
+        """
         place = canonical(location)
         at = index.places.get(place)
         if at is not None:
             return _united([p for path, p in zip(index.paths, index.positions, strict=True) if canonical(path) == place]
                            if len(index.places) < len(index.paths) else [index.positions[at]])  # fmt: skip
+        rows = self._led_to(index, where).get(self._state.storage.place(location), []) if self._moved else []
+        if rows:
+            text = "Its deletes spell data files otherwise; they are applied because both lead to one file."
+            self._spelled(where, text, index.paths[rows[0]], location)
+            return _united([index.positions[i] for i in rows])
         rows = index.bare.get(path_only(location), [])
         if not rows or len(self._live.get(path_only(location), ())) > 1:
             return _NONE
         text = "Its deletes spell data files with other schemes or authorities; they are applied by their paths."
-        self._state.problems.add(
-            problem("delete-path", where, text, field="file_path", found=index.paths[rows[0]], expected=location)
-        )
+        self._spelled(where, text, index.paths[rows[0]], location)
         return _united([index.positions[i] for i in rows])
+
+    def _led_to(self, index: PositionIndex, where: str) -> dict[str, list[int]]:
+        """Return which paths of a delete file lead to which file."""
+        found = self._places.get(where)
+        if found is None:
+            found = {}
+            for i, path in enumerate(index.paths):
+                found.setdefault(self._state.storage.place(path), []).append(i)
+            self._places[where] = found
+        return found
+
+    def _spelled(self, where: str, text: str, found: str, expected: str) -> None:
+        self._state.problems.add(
+            problem("delete-path", where, text, field="file_path", found=found, expected=expected)
+        )
 
 
 def _united(parts: list[Positions]) -> Positions:

@@ -118,6 +118,11 @@ class Moves:
         return None
 
     @property
+    def prefixes(self) -> tuple[str, ...]:
+        """Every prefix, canonical, the longest first."""
+        return tuple(m.prefix for m in self._by_written)
+
+    @property
     def shown(self) -> dict[str, str]:
         """The prefixes that are elsewhere now."""
         return {m.written: m.real for m in self._by_written if m.shown}

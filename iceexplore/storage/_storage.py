@@ -193,6 +193,22 @@ class Storage:
             self._folders[head] = dirname(real)
         return real
 
+    def place(self, location: str) -> str:
+        """Return where the file of a location is, to compare which file two locations mean: their places are equal.
+
+        Of a table that has moved several spellings may lead to one file (two prefixes that are the same folder now; a
+        path that only its end leads to a file). A location that leads nowhere, or out of the roots, is its own place.
+        """
+        try:
+            return self.resolve(location) if self.moved else canonical(location)
+        except (OutsideRootsError, FileMissingError):
+            return canonical(location)
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """Canonical prefixes whose files are known to be elsewhere, longest first; none of a table that has not moved."""
+        return self._moves.prefixes if self.moved else ()
+
     def unresolve(self, real: str) -> str:
         """How the table spells a real location; also one as an engine spells it (``file:/…``). Unknown ones stay."""
         place = canonical(real)
@@ -557,21 +573,11 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        prefix, folder = found
-        known = self._moves.unapply(folder)
-        if known is not None and _one_name_apart(canonical(known), prefix):
-            # Deletes name the file by its true path: under another one it would be read without them.
-            return None
-        self.moves.add(prefix, folder)
+        # Its deletes may spell it otherwise: they are found by `place`. Who refuses guesses is asked first, each time.
         if self.on_rescue is not None:
             self.on_rescue(location, *found)
+        self.moves.add(*found)
         return self._moves.apply(place)
-
-
-def _one_name_apart(known: str, prefix: str) -> bool:
-    """Whether two prefixes differ in a single folder's name, as one whose bytes were damaged does from the true one."""
-    ours, theirs = known.split("/"), prefix.split("/")
-    return len(ours) == len(theirs) and sum(a != b for a, b in zip(ours, theirs, strict=True)) == 1
 
 
 def _absolute(place: str) -> str:

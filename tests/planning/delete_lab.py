@@ -84,7 +84,9 @@ def metadata(properties: dict[str, str] | None = None, required: bool = False) -
 def state(**how: Any) -> Any:
     """A state without a snapshot: as much of it as matching asks for."""
     made = metadata(**how)
-    return SimpleNamespace(metadata=made, schema=made.schema(), problems=Problems(), root=lambda: None, reader=None)
+    storage = SimpleNamespace(moved={}, prefixes=())
+    how = {"problems": Problems(), "root": lambda: None, "reader": None, "storage": storage}
+    return SimpleNamespace(metadata=made, schema=made.schema(), **how)
 
 
 def batch(entries: Sequence[Entry]) -> EntryBatch:
