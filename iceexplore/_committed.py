@@ -252,8 +252,8 @@ class CommittedTable(Table):
         """What an upgrade changes besides."""
         return None
 
-    def _files(self, make: commits.MakeChange, ref: str) -> Snapshot:
-        made = self._sandbox.commit(make, ref=commits.text_of("ref", ref, "the name of a branch"))
+    def _files(self, make: commits.MakeChange, ref: str, **how: Any) -> Snapshot:
+        made = self._sandbox.commit(make, ref=commits.text_of("ref", ref, "the name of a branch"), **how)
         self._state = self._sandbox.state
         assert made is not None
         return made

@@ -86,6 +86,7 @@ def lab(
     *,
     catalog: Any = None,
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    on_error: Literal["raise", "skip"] = "raise",
 ) -> Lab:
     """Go on with a lab that `create` made.
 
@@ -95,15 +96,23 @@ def lab(
         Its folder; with ``catalog`` its name.
     allow
         Further places that may be read, as for `iceexplore.open`. Nothing is written there.
+    on_error
+        Where counts in the table's metadata contradict each other, so that rows may be missing, operations that write
+        rows or manifests anew raise `FormatError`: they would make the loss final. ``"skip"`` lets them go on with
+        what is there, and warn. `append` adds rows either way.
 
     Raises
     ------
     OptionError
-        The table there is no lab: only tables that iceexplore has made are ever written.
+        The table there is no lab: only tables that iceexplore has made are ever written. Or another ``on_error``.
     MetadataNotFoundError, CatalogError
         There is no table.
     """
-    return Lab(labs.open_lab(source, catalog=catalog, allow=allow))
+    if on_error not in ("raise", "skip"):
+        raise OptionError(f"on_error={on_error!r}: 'raise' or 'skip'")
+    made = labs.open_lab(source, catalog=catalog, allow=allow)
+    made.on_error = on_error
+    return Lab(made)
 
 
 class Lab(CommittedTable):
@@ -112,7 +121,8 @@ class Lab(CommittedTable):
     Made by `iceexplore.create` and `iceexplore.lab`. It is a Table of its present state: scans, plans, tree, inspect
     show what is there. Each commit starts from the newest state, whoever made it. If another writer comes first all
     the same, it is validated and tried again (``commit.retry.*``), or refused by `CommitConflictError`. It returns its
-    snapshot; operations on rows return None, and make no commit, where no row matches.
+    snapshot; operations on rows return None, and make no commit, where no row matches. Where rows may be missing, since
+    counts in the metadata contradict each other, all but `append` are refused (`iceexplore.lab`: ``on_error``).
 
     Rows are read and written in this process, 4 GiB of them a commit, or by Spark's workers, any number: with
     ``spark=``, a session, or where rows are given as a Spark data frame (3.5 or later, Connect too). They must have
@@ -153,7 +163,8 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             Spark's workers cannot reach the folder, or it is another one there.
         """
-        return self._files(lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows)), ref)
+        make = lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows))  # noqa: E731
+        return self._files(make, ref, adds_only=True)
 
     def delete(self, where: Any, *, spark: Any = None, ref: str = "main") -> Snapshot | None:
         """Delete the rows that match a filter; ``"true"`` is all. Files that match by metadata go unread.

@@ -20,7 +20,7 @@ __all__ = ["check_rules", "checked_rules"]
 _CHECKED = (
     "content-fields", "duplicate-file", "dv-in-range", "dv-struct", "leaf-data-content", "leaf-delete-content",
     "manifest-stats", "no-inline-data-dv", "one-dv", "one-root", "row-ids", "sequence-order", "size-with-location",
-    "two-levels",
+    "summaries-cover", "two-levels",
 )  # fmt: skip
 _CHECKED_OF_ROOTS = (
     "added-is-change", "affinity", "compaction-existing", "deleted-entries", "leaf-change-by-dv", "manifest-sequence",
@@ -83,6 +83,8 @@ def check_rules(
         out.extend(count_breaks(root, view, leaf))
         if tree_is_v4:
             out.extend(cover_breaks(root, view, leaf, metadata))
+        else:
+            out.extend(RuleBreak("summaries-cover", item.where, item.text) for item in leaf.untrue_claims())
         if not view.old:
             out.extend(partition_breaks(leaf, metadata))
 

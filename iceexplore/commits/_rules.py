@@ -58,6 +58,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("content-fields", "sort_order_id, equality_ids and first_row_id are set only for the content types that have them.", f"{_PROPOSAL}, V4 content entry structure"),
     Rule("affinity", "A delete manifest affiliated to a leaf holds deletes of that leaf's files only.", f"{_PROPOSAL}, Optional Affinity"),
     Rule("stats-cover", "The statistics of a manifest's entry cover those of its entries.", f"{_PROPOSAL}, Goals: Aggregate Metrics"),
+    Rule("summaries-cover", "The partition summaries of a manifest list cover the tuples of its manifests' live entries.", f"{_SPEC}, Manifest Lists"),
     Rule("partition-rebuilds", "The partition tuple of every file can be rebuilt from its statistics.", f"{_PROPOSAL}, How do we remove partition tuple"),
     Rule("sequence-order", "No sequence number is above the snapshot's; a file's data sequence number is not above its file sequence number's snapshot.", f"{_SPEC}, Sequence Numbers"),
     Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Row Lineage"),

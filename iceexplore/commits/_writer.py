@@ -44,6 +44,8 @@ class CommitWriter:
         Makes the names of files: seeded, so that a simulation can be repeated.
     made
         What `once` has made, from attempt to attempt.
+    doubts
+        Why rows may be missing in the plan that an operation went by (`ScanPlan.doubts`); who commits decides.
     """
 
     storage: WritableStorage
@@ -56,6 +58,7 @@ class CommitWriter:
     attempt: int
     names: Random
     made: dict[str, object] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
 
     def new_location(self, kind: str, suffix: str, *, folder: str = "metadata") -> str:
         """A location for a new file: ``<table>/metadata/<uuid>-<kind><suffix>``."""

@@ -14,6 +14,7 @@ from typing import Any, Self
 from iceexplore.commits import CommitRecord, Committer, DocumentChange, LayoutOptions, MakeChange, Pointer, options_for
 from iceexplore.errors import CommitConflictError, OptionError, TableChangedError
 from iceexplore.graph import TableState, state_of
+from iceexplore.labs._doubts import OnError, careful, refuse, warn
 from iceexplore.labs._lost import remove_lost, remove_refused
 from iceexplore.labs._running import Turn, running
 from iceexplore.metadata import Snapshot
@@ -38,6 +39,8 @@ class LabCommitter(Committer):
     """
 
     storage: FolderStorage
+    #: Where rows may be missing: refuse to write anew what is left, or warn and go on.
+    on_error: OnError = "raise"
 
     def __init__(
         self, state: TableState, options: LayoutOptions, pointer: Pointer, storage: FolderStorage, **how: Any
@@ -52,7 +55,7 @@ class LabCommitter(Committer):
     def fork(self) -> Self:
         """As `Committer.fork`."""
         other = super().fork()
-        other._turn = Turn()
+        other._turn, other.on_error = Turn(), self.on_error
         return other
 
     @property
@@ -97,17 +100,27 @@ class LabCommitter(Committer):
         make_change: MakeChange | None = None,
         *,
         document_change: DocumentChange | None = None,
+        adds_only: bool = False,
         **how: Any,
     ) -> Snapshot | None:
         """As `Committer.commit`, on the newest state; while it lasts `leftovers` leaves its files alone.
 
+        Parameters
+        ----------
+        adds_only
+            The change does not go by what is in the table, so that rows which may be missing are no reason to refuse.
+
         Raises
         ------
+        FormatError
+            Counts contradict each other, so that rows may be missing (`careful`).
         OptionError
             The commit would take the lab's mark away, or put another in its place.
         """
         with self._lock:
             self.refresh()
+            if make_change is not None and not adds_only:
+                make_change = careful(make_change, refuse if self.on_error == "raise" else warn)
             change = None if document_change is None else _keeping_mark(document_change, self.options)
             with running(self.metadata_folder):
                 try:

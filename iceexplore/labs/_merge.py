@@ -60,7 +60,7 @@ def merge_rows(
     merge_on_read, isolation = mode_of(state, "merge")
     source = source_rows(state, rows, complete=False)
     keys = _keys(state, source.column_names, on)
-    conflicts, tasks = planned(state, _narrowed(state, keys, where, lambda key: _values(source[key])))
+    conflicts, tasks = planned(state, writer, _narrowed(state, keys, where, lambda key: _values(source[key])))
     hits, of = _matches(state, tasks, source, keys)
     rewrite = Rewrite()
     if hits and matched is not None:
@@ -108,7 +108,7 @@ def _merge_on_spark(
     merge_on_read, isolation = mode_of(state, "merge")
     with merge_source(session, state, frame) as source:
         keys = _keys(state, source.names, on)
-        conflicts, tasks = planned(state, _narrowed(state, keys, where, lambda key: source.key_values(key, _FEW)))
+        conflicts, tasks = planned(state, writer, _narrowed(state, keys, where, lambda key: source.key_values(key, _FEW)))
         hits = source.matches(tasks, keys)
         rewrite = Rewrite()
         updates = matched == "update" and len(source.names) > len(keys)

@@ -62,7 +62,7 @@ def delete_rows(
     if where is None:  # a filter that got lost on its way here must not empty the table
         raise OptionError("where=None: say which rows go by a filter; 'true' is all of them")
     merge_on_read, isolation = mode_of(state, "delete")
-    conflicts, tasks = planned(state, where)
+    conflicts, tasks = planned(state, writer, where)
     rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
     if not rewrite.gone and not rewrite.positions:
         raise NothingToDo("no row matches: there is nothing to commit")
@@ -81,7 +81,7 @@ def overwrite_rows(
 ) -> Change:
     """Delete the rows that match (by default all), and add others, in one commit."""
     merge_on_read, isolation = mode_of(state, "delete")
-    conflicts, tasks = planned(state, where)
+    conflicts, tasks = planned(state, writer, where)
     rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
     added = write(state, writer, rows)
     if rewrite.rows is not None:
@@ -122,7 +122,7 @@ def update_rows(
             )
         if engine is HERE and is_spark_column(value):
             raise OptionError(f"set: {name!r} is given as a Spark Column: give spark=, the session that computes it")
-    conflicts, tasks = planned(state, where)
+    conflicts, tasks = planned(state, writer, where)
     hits = engine.find(state, tasks)
     if not hits:
         raise NothingToDo("no row matches: there is nothing to commit")

@@ -106,8 +106,8 @@ def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) 
     return merge_on_read, "serializable" if level == "serializable" else "snapshot"
 
 
-def planned(state: TableState, where: Any) -> tuple[Filter, FileTasks]:
-    """The files that may have matching rows.
+def planned(state: TableState, writer: CommitWriter, where: Any) -> tuple[Filter, FileTasks]:
+    """Return the files that may have matching rows; ``writer`` is told why some may be missing.
 
     Raises
     ------
@@ -120,6 +120,7 @@ def planned(state: TableState, where: Any) -> tuple[Filter, FileTasks]:
     plan = plan_scan(state, where)
     if plan.notes:
         raise FormatError(" ".join(plan.notes), location=state.metadata_location)
+    writer.doubts += plan.doubts
     return plan.filter, plan.files
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import IceexploreError, Problem, Problems, problem
+from iceexplore.manifests._checks_claims import RootClaims
 from iceexplore.manifests._columns import whole
 from iceexplore.manifests._content_entry import ENTRY_SCHEMA, ContentType
 from iceexplore.manifests._content_stats import TypedStats
@@ -30,6 +31,10 @@ from iceexplore.manifests._stats import (
 )
 
 __all__ = ["Manifest"]
+
+#: Columns of a manifest whose statistics are compared with the root's when they are decoded: a filter has few, and
+#: a table of files may have all of many thousands.
+_MOST_COMPARED = 64
 
 
 class Manifest:
@@ -74,6 +79,7 @@ class Manifest:
         report: Problems | None = None,
         root_row: int | None = None,
         stored: int | None = None,
+        claims: RootClaims | None = None,
     ) -> None:
         self.location = location
         self.entries = entries
@@ -90,6 +96,10 @@ class Manifest:
         self.root_row = root_row
         self._stored = len(entries) if stored is None else stored  # rows of the file
         self._contradicted: set[tuple[int, str]] = set()
+        #: Of a root, what it claims of its manifests; of a leaf, what its root does.
+        self.claims = claims
+        self._compared: set[int] = set()
+        self._tuples_compared = False
 
     @classmethod
     def empty(
@@ -107,8 +117,40 @@ class Manifest:
         V4 has no tuples: they are rebuilt from derived columns and identity bounds, united over the specs of the
         entries; null for manifests (of a V4 root) and for entries of unpartitioned specs.
         """
-        if self._is_v4:
-            return self._rebuilt()
+        made = self._rebuilt() if self._is_v4 else self._stored_tuples()
+        if not self._tuples_compared and made is not None:
+            for item in self._untrue_tuples(made):
+                self._report.add(item)
+            self._tuples_compared = True  # last: strict problems raise each time
+        return made
+
+    def untrue_claims(self) -> list[Problem]:
+        """Return what the root claims too narrowly of this manifest: its tuples and, of V4, all of its statistics."""
+        if self.claims is None or self.root_row is None:
+            return []
+        made = self._rebuilt() if self._is_v4 else self._stored_tuples()
+        out = self._untrue_tuples(made)
+        if self._typed is not None:
+            found = (self.claims.against_stats(self, s) for s in map(self._typed.column, self.stat_field_ids()))
+            out += [item for item in found if item is not None]
+        return out
+
+    def _untrue_tuples(self, tuples: pa.StructArray | None) -> list[Problem]:
+        if self.claims is None or self.root_row is None:
+            return []
+        return self.claims.against_tuples(self, tuples)
+
+    def _compare_stats(self, stats: ColumnStats) -> None:
+        if self.claims is None or self.root_row is None or stats.field_id in self._compared:
+            return
+        if len(self._compared) >= _MOST_COMPARED:
+            return
+        item = self.claims.against_stats(self, stats)
+        if item is not None:
+            self._report.add(item)
+        self._compared.add(stats.field_id)
+
+    def _stored_tuples(self) -> pa.StructArray | None:
         spec = None if self._spec_id is None else self._meaning.specs.get(self._spec_id)
         if self.is_root or self._layout is None or (spec is not None and not spec.fields):
             return None
@@ -134,6 +176,7 @@ class Manifest:
             for s in map(self._typed.column, field_ids):
                 for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
                     self._told(s.field_id, what, int(mask.argmax()))
+                self._compare_stats(s)
                 yield s
         else:
             yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})

@@ -19,6 +19,7 @@ from iceexplore.manifests._checks import (
     length_problems,
     repeated_problems,
 )
+from iceexplore.manifests._checks_claims import RootClaims
 from iceexplore.manifests._checks_entries import entry_problems, snapshot_problems
 from iceexplore.manifests._checks_known import leaf_number_problems, list_number_problems, spec_problems
 from iceexplore.manifests._checks_summaries import summary_problems
@@ -229,6 +230,7 @@ class ManifestReader:
         """A root with what contradicts its snapshot's summary among its problems."""
         found = total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
+        root.claims = RootClaims(root, self._meaning)
         return root
 
     def _noted(self, manifest: Manifest) -> Manifest:
@@ -311,6 +313,7 @@ class ManifestReader:
             report=self.problems,
             root_row=index,
             stored=head.rows,
+            claims=root.claims,
         )
         return self._kept.put(key, part, made, root)
 

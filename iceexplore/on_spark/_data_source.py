@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -250,12 +251,14 @@ class IceexploreReader(DataSourceReader):
         Raises
         ------
         FormatError
-            Manifests cannot be read, so that rows would be missing.
+            Manifests cannot be read, so that rows would be missing. Counts that contradict each other are a warning.
         """
         state = self._state or self._shipped.open()
         plan = plan_scan(state, self._filter, split_size=self._split_size)
         if plan.notes:
             raise FormatError(" ".join(plan.notes), location=state.metadata_location)
+        for doubt in plan.doubts:  # in a process that Spark starts: it is in the driver's log
+            warnings.warn(doubt, stacklevel=2)
         given = self._split_size is not None
         options = plan.options if given else fitted(plan.files, plan.options, os.cpu_count() or 1)
         return [SharePartition(share) for share in shares(plan.files, options)]

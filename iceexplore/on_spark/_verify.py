@@ -114,6 +114,8 @@ def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
         return out.table()
     if piece.start == 0 and piece.row != DIRECT:
         _add_problems(leaf, out)
+        for item in leaf.untrue_claims():
+            out.add(Place(item.where, None, leaf.location), item)
     mask = np.asarray(live(leaf.entries))
     mask[: piece.start] = False
     if piece.stop is not None:

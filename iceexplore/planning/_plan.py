@@ -212,8 +212,12 @@ def _damage(
 def _doubts(
     state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
 ) -> tuple[str, ...]:
-    """The counts that contradict each other in what the plan read, for people."""
-    met = [p for p in state.problems if p.code == "totals-differ"]
+    """Return why rows may be missing, for people: contradictions in what the plan read.
+
+    That is counts; and, where manifests were left out by what a root claims of them, claims that are untrue.
+    """
+    codes = {"totals-differ", "summary-untrue"} if any((~s.may).any() for s in scans) else {"totals-differ"}
+    met = [p for p in state.problems if p.code in codes]
     if not met:
         return ()
     places = {s.root.location for s in scans} | {leaf.location for leaf in leaves}

@@ -57,7 +57,8 @@ class ScanPlan:
         What a reader of the plan should know: manifests that could not be read, snapshots that were passed over.
     doubts
         Counts that contradict each other, of the snapshot's summary, its root or the manifests that were read: all of
-        them could be read, and rows may still be missing, or deleted ones come back.
+        them could be read, and rows may still be missing, or deleted ones come back. Where manifests were left out,
+        also what the root claims untruly of those that were read.
     seconds
         How long planning took.
     log

@@ -153,6 +153,25 @@ def test_the_data_source_takes_no_zips(tmp_path: Path) -> None:
         state_of_options({"path": zipped})
 
 
+def test_the_data_source_warns_of_counts_that_differ(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark.sql.datasource")
+    from iceexplore.on_spark._data_source import IceexploreReader, state_of_options
+
+    lab = ix.create(tmp_path / "t", {"id": "long"})
+    lab.append({"id": [1, 2]})
+    metadata = Path(lab.metadata_location)
+    metadata.write_text(metadata.read_text().replace('"total-records":"2"', '"total-records":"5"'))
+    assert '"total-records":"5"' in metadata.read_text()
+    state = state_of_options({"path": str(tmp_path / "t")})
+    reader = IceexploreReader(state, SparkColumns(outputs_of(state, None), (4, 1)), {})
+    with pytest.warns(UserWarning, match="summary has 5 rows") as ours:
+        parts = reader.partitions()
+    assert len(parts) == 1
+    with pytest.warns(UserWarning, match="summary has 5 rows") as theirs:
+        ix.open(tmp_path / "t").to_arrow()
+    assert [str(w.message) for w in ours] == [str(w.message) for w in theirs]
+
+
 def test_columns_in_spark_types() -> None:
     s = ix.empty(
         {"u": "uuid", "f": "fixed[3]", "t": "time", "n": "timestamp_ns", "l": "list<uuid>", "m": "map<string, time>",
