@@ -55,8 +55,8 @@ def doubts_of(state: TableState) -> tuple[str, ...]:
 def refuse(state: TableState, doubts: Iterable[str]) -> None:
     """Raise a `FormatError` for rows that may be missing."""
     raise FormatError(
-        f"Rows may be missing, and writing what is left would make that final: {' '.join(doubts)} Go back to a snapshot "
-        "without this (rollback), or restore its metadata from a copy. To go on with the rows that are there: "
+        f"Rows may be missing, and writing what is left would make that final: {' '.join(doubts)} Go back to a "
+        "snapshot without this (rollback), or restore its metadata from a copy. To go on with the rows that are there: "
         "ix.lab(..., on_error='skip')",
         location=None if state.snapshot is None else state.snapshot.root_location,
         code="totals-differ",

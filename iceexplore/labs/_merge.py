@@ -108,7 +108,8 @@ def _merge_on_spark(
     merge_on_read, isolation = mode_of(state, "merge")
     with merge_source(session, state, frame) as source:
         keys = _keys(state, source.names, on)
-        conflicts, tasks = planned(state, writer, _narrowed(state, keys, where, lambda key: source.key_values(key, _FEW)))
+        narrowed = _narrowed(state, keys, where, lambda key: source.key_values(key, _FEW))
+        conflicts, tasks = planned(state, writer, narrowed)
         hits = source.matches(tasks, keys)
         rewrite = Rewrite()
         updates = matched == "update" and len(source.names) > len(keys)

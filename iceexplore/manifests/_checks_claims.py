@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from iceexplore.manifests._manifest import Manifest
     from iceexplore.manifests._stats import ColumnStats
 
-__all__ = ["SUMMARY_UNTRUE", "RootClaims"]
+__all__ = ["RootClaims"]
 
 #: The code of these problems: a warning, for all of the manifest is shown, and an error where reading is strict.
 SUMMARY_UNTRUE = "summary-untrue"
@@ -84,7 +84,7 @@ class RootClaims:
         self._columns: dict[int, _Claim | None] = {}
 
     def against_tuples(self, leaf: Manifest, tuples: pa.StructArray | None) -> list[Problem]:
-        """Compare the partition tuples of a manifest: one problem for each field of which the root claims too little."""
+        """Compare the partition tuples of a manifest: a problem for each field of which the root claims too little."""
         row = leaf.root_row
         if row is None or tuples is None or not len(leaf):
             return []
@@ -186,7 +186,8 @@ class RootClaims:
         if not fields or not right.true_count:
             return []
         # One row of the root is one place in each column; of a row with other summaries nothing is known.
-        places = pc.if_else(right, pc.subtract(pc.cumulative_sum(right.cast(pa.int64())), 1), pa.scalar(None, pa.int64()))
+        count = pc.cumulative_sum(right.cast(pa.int64()))
+        places = pc.if_else(right, pc.subtract(count, 1), pa.scalar(None, pa.int64()))
         flat = summaries.filter(right).flatten()
         out: list[tuple[PartitionField, int | None, _Claim]] = []
         for i, field in enumerate(fields):

@@ -206,7 +206,7 @@ class Storage:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """Canonical prefixes whose files are known to be elsewhere, longest first; none of a table that has not moved."""
+        """Canonical prefixes whose files are known to be elsewhere, the longest first; none if nothing has moved."""
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:
