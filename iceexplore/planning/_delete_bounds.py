@@ -14,7 +14,7 @@ from iceexplore.manifests import EntryBatch, bool_array
 from iceexplore.metadata import TableMetadata, type_base
 from iceexplore.planning._delete_codes import Ints, Mask, ranks
 
-__all__ = ["END", "Intervals", "cut_off", "equality_intervals", "trusted"]
+__all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
 #: Beyond every place.
 END = 1 << 31
@@ -128,6 +128,22 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
             doubtful = doubtful | bool_array(pc.is_nan(values))
         if doubtful.any():
             children[name] = pc.if_else(pa.array(doubtful), pa.scalar(None, values.type), values)
+    return pa.StructArray.from_arrays(list(children.values()), fields=list(stats.type))
+
+
+def reaching(stats: pa.StructArray) -> pa.StructArray:
+    """Return statistics whose upper bounds of text and bytes take in what begins with them, as `equality_intervals`.
+
+    A bound may have been cut, and not counted up, at a length that nothing tells: a delete must not be left out by it.
+    """
+    children: dict[str, pa.Array] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
+    upper = children["upper"]
+    if pa.types.is_string(upper.type):
+        children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")  # the last character of all
+    elif pa.types.is_binary(upper.type):
+        children["upper"] = pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
+    else:
+        return stats
     return pa.StructArray.from_arrays(list(children.values()), fields=list(stats.type))
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
-from iceexplore.planning._delete_bounds import Intervals, cut_off, equality_intervals, trusted
+from iceexplore.planning._delete_bounds import Intervals, cut_off, equality_intervals, reaching, trusted
 from iceexplore.planning._delete_codes import Ints, Mask, partition_codes
 from iceexplore.planning._delete_files import DeleteFiles, live_deletes, path_bounds
 from iceexplore.planning._delete_join import Found, Scope, joined
@@ -122,7 +122,7 @@ class Matching:
         batch = self.found.batch.take(pa.array(rows))
         stats = {}
         for column, values in batch.stats.items():
-            known = trusted(self.state.metadata, column, values)
+            known = reaching(trusted(self.state.metadata, column, values))
             stats[column] = pc.if_else(pa.array(_matches_by(batch, column)), known, pa.scalar(None, known.type))
         may, _ = self.filter.judge(EntryBatch(batch.entries, stats, batch.partition), self.state.metadata)
         out[rows] = ~np.asarray(may)

@@ -315,3 +315,13 @@ def test_deletes_that_cannot_apply_to_what_they_name_are_said() -> None:
     assert "sequence number 1 is below its 5" in said["/d/1"]
     assert "another partition" in said["/d/2"]
     assert "does not say of which data file" in said["/d/3"]
+
+
+def test_a_filter_rules_out_no_delete_by_a_bound_that_was_cut_short() -> None:
+    """The upper bound of 'xxx' is 'x': cut, not counted up, and at a length that no writer is known for."""
+    here = state()
+    deletes = [Entry(EQUALITY, "/d/0", 2, ids=(2,), count=1, stats={2: Stats("x" * 16, "x", 1, 0, 0)})]
+    for where, expected in (("name like 'xx%'", {"/d/0"}), ("name like 'y%'", set())):
+        wanted = make_filter(here.metadata, here.schema, where)
+        found = by_file(matched([Entry(0, "/t/a", 1)], deletes, filter=wanted, of=here))
+        assert found[0][2] == expected
