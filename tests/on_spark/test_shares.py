@@ -159,7 +159,7 @@ def test_the_data_source_warns_of_counts_that_differ(tmp_path: Path) -> None:
 
     lab = ix.create(tmp_path / "t", {"id": "long"})
     lab.append({"id": [1, 2]})
-    metadata = Path(lab.metadata_location)
+    metadata = Path(lab.metadata_location.removeprefix("file://"))
     metadata.write_text(metadata.read_text().replace('"total-records":"2"', '"total-records":"5"'))
     assert '"total-records":"5"' in metadata.read_text()
     state = state_of_options({"path": str(tmp_path / "t")})
