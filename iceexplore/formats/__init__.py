@@ -14,6 +14,7 @@ from iceexplore.formats._avro import (
     index_blocks,
     read_header,
 )
+from iceexplore.formats._avro_encode import encode_records
 from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
@@ -55,6 +56,7 @@ __all__ = [
     "chunk_sizes",
     "container",
     "decompress_block",
+    "encode_records",
     "field_id",
     "foreign",
     "header_bytes",

@@ -89,6 +89,9 @@ _NAMES = frozenset(
     ]
 )
 
+#: Stand-ins that are kept for the next time; a table has millions of files.
+_MOST_KEPT = 100_000
+
 #: A step of a walk through a document: it is handed what it yields, walked.
 Walk = Generator[Any, Any, Any]
 
@@ -157,6 +160,7 @@ class Redaction:
         self._known = frozenset(known)
         self._salt = secrets.token_bytes(16)
         self._locations: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._numbers: dict[Any, dict[Any, int]] = {}
 
@@ -222,6 +226,8 @@ class Redaction:
         made = self._locations.get(location)
         if made is None:
             made = self._place(location) if self.paths or self.credentials else location
+            if len(self._locations) >= _MOST_KEPT:  # they come out the same when they are made anew
+                self._locations.clear()
             self._locations[location] = made
         return self._counted(location, made)
 
@@ -259,7 +265,18 @@ class Redaction:
         return start + authority + way + (f"?{BLANK}={self.hashed(asked)}" if ask else "")
 
     def _way(self, way: str) -> str:
-        return "/".join(map(self._segment, way.split("/")))
+        *folders, last = way.split("/")
+        return "/".join([*map(self._folder, folders), self._segment(last)])
+
+    def _folder(self, segment: str) -> str:
+        """As `_segment`, kept: files stand together in folders."""
+        made = self._folders.get(segment)
+        if made is None:
+            made = self._segment(segment)
+            if len(self._folders) >= _MOST_KEPT:
+                self._folders.clear()
+            self._folders[segment] = made
+        return made
 
     def _segment(self, segment: str, *, whole: bool = False) -> str:
         """A stand-in for one folder or file: what a file is can still be seen, and the number of a metadata file."""
