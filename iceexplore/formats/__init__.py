@@ -12,6 +12,8 @@ from iceexplore.formats._avro import (
     decompress_block,
     header_bytes,
     index_blocks,
+    is_bare,
+    json_texts,
     read_header,
 )
 from iceexplore.formats._avro_encode import encode_records
@@ -61,6 +63,8 @@ __all__ = [
     "foreign",
     "header_bytes",
     "index_blocks",
+    "is_bare",
+    "json_texts",
     "plain_field",
     "read_header",
     "read_orc_footer",

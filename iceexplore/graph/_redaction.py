@@ -133,6 +133,12 @@ def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
     return kinds | {"paths"} if kinds & {"values", "names"} else kinds
 
 
+def _spans_folders(way: str) -> bool:
+    """Whether a secret in a path has a slash in it: folder by folder a part of it would be left."""
+    made = blank_secrets(way)
+    return made != way and made != "/".join(map(blank_secrets, way.split("/")))
+
+
 class Redaction:
     """Takes out what is to be redacted, the same way wherever it stands.
 
@@ -259,9 +265,10 @@ class Redaction:
                 mark = f"{BLANK}-{self.hashed(user[0])}@" if user and not self.paths else ""
                 authority = f"//{mark}{self._segment(host, whole=True)}"
         way, ask, asked = way.partition("?")
-        way = self._way(way)
-        if not self.paths and blank_secrets(way) != way:  # with more than one folder of it
+        if not self.paths and any(map(_spans_folders, (way, unquote(way)))):
             way = f"/{BLANK}-{self.hashed(way)}"
+        else:
+            way = self._way(way)
         return start + authority + way + (f"?{BLANK}={self.hashed(asked)}" if ask else "")
 
     def _way(self, way: str) -> str:

@@ -24,6 +24,7 @@ from iceexplore.formats import (
     encode_records,
     header_bytes,
     index_blocks,
+    is_bare,
     read_header,
 )
 from iceexplore.manifests._decode import BLOCK_BYTES, RECORD_BYTES, bulk_groups, slow_work, worth_bulk
@@ -99,7 +100,7 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
         raise index.faults[0]
     schema = Schema(redactor, header.schema, lengths)
     shown, pairs = schema.shown(header.schema), redactor.header(header.metadata)
-    own = shown == header.schema and pairs == header.metadata
+    own = shown == header.schema and pairs == header.metadata and is_bare(data, header, index)
     codec = "null" if header.codec == "null" else "deflate"
     with Budget(location, len(data)) as budget:
         file = _File(data, header, index, location, schema, codec, budget)
