@@ -25,6 +25,7 @@ from iceexplore.errors import OptionError, Problems
 from iceexplore.formats import block_bytes, encode_records, header_bytes
 from iceexplore.graph import REDACTIONS
 from iceexplore.graph._redact_document import DocumentRedactor, to_json
+from iceexplore.graph._redact_puffin import redact_puffin
 from iceexplore.graph._redaction import Redaction, redactions
 from iceexplore.manifests import Redactor
 from iceexplore.metadata import parse_table_metadata
@@ -769,6 +770,86 @@ def test_many_entries_take_little_time_each(tmp_path: Path) -> None:
     begin = time.process_time()
     redactor(*REDACTIONS).redact(out.getvalue(), "x", {})
     assert time.process_time() - begin < 4
+
+
+# What readers pass over ---------------------------------------------------------------------------------------------
+
+
+def _with_more(where: str, word: str) -> bytes:
+    """A manifest without a secret, and one where readers do not look."""
+    schema = {"type": "record", "name": "manifest_file", "fields": LIST["fields"][:3]}
+    plain = fastavro_block(schema, {"manifest_path": "s3://b/x.avro", "manifest_length": 5, "partition_spec_id": 0})
+    sync = b"0123456789abcdef"
+    text, pairs = json.dumps(schema), b""
+    said = f"password={word}".encode()
+    if where == "a key of the schema that is there twice":
+        text = text.replace('"name": "manifest_file"', f'"doc": "{said.decode()}", "name": "manifest_file", "doc": "x"')
+    head = {b"avro.schema": text.encode(), b"avro.codec": b"deflate", b"note": b"x"}
+    if where == "a key of a schema in the header that is there twice":
+        head[b"schema"] = (json.dumps(ONE)[:-1] + f', "fields": [{{"doc": "{said.decode()}"}}], "fields": []}}').encode()
+    data = header_bytes(head, sync)
+    if where == "a key of the header that is there twice":
+        pairs = header_bytes({b"note": said}, sync)[5:-17]  # without magic, count, end and marker
+        data = data[:4] + bytes([data[4] + 2]) + pairs + data[5:]
+    block = block_bytes(1, plain, "deflate", sync)
+    if where == "behind a deflate stream":
+        body = block[2:-16] + said
+        block = block[:1] + bytes([len(body) * 2 & 0x7F | 0x80, len(body) * 2 >> 7]) + body + sync
+    if where == "a block of no records":
+        block += block_bytes(0, said, "null", sync)
+    return data + block
+
+
+def fastavro_block(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), record)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a key of the schema that is there twice",
+        "a key of a schema in the header that is there twice",
+        "a key of the header that is there twice",
+        "behind a deflate stream",
+        "a block of no records",
+    ],
+)
+def test_what_readers_of_avro_pass_over_goes(where: str) -> None:
+    """Files in which nothing is redacted stay byte for byte, if that is all there is in them."""
+    word = token(where)
+    data = _with_more(where, word)
+    assert word.encode() in data
+    made = redactor("credentials").redact(data, "x", {})
+    assert word.encode() not in made and not found([word], [("made", made)])
+    assert [r["manifest_length"] for r in fastavro.reader(io.BytesIO(made))] == [5]
+    bare = _with_more("nowhere", word)
+    assert redactor("credentials").redact(bare, "x", {}) == bare
+
+
+def test_what_readers_of_parquet_pass_over_goes() -> None:
+    import pyarrow.parquet as pq
+
+    word, out = token("arrow"), io.BytesIO()
+    fields = [F(100, "location", "string"), F(134, "content_type", "int")]
+    given = pq.read_table(io.BytesIO(v4_files.parquet(fields, [{"location": "s3://b/x", "content_type": 0}])))
+    pq.write_table(given.replace_schema_metadata({"note": f"password={word}", "note2": "x"}), out)
+    made = redactor("credentials").redact(out.getvalue(), "x", {})
+    assert not found([word], [("made", made)]) and b"ARROW:schema" in out.getvalue() and b"ARROW:schema" not in made
+    assert pq.read_table(io.BytesIO(made)).num_rows == 1
+
+
+def test_a_key_of_a_footer_that_is_there_twice_goes(tmp_path: Path) -> None:
+    word = token("footer")
+    data, _ = write_puffin([], properties={"note": "x"}, created_by="me")
+    size = struct.unpack("<i", data[-12:-8])[0]
+    payload = data[-12 - size : -12].replace(b'"note"', f'"note": "password={word}", "note"'.encode())
+    (tmp_path / "s.puffin").write_bytes(data[: -12 - size] + payload + struct.pack("<i", len(payload)) + data[-8:])
+    storage = ix.open(ix.create(tmp_path / "t", {"id": "long"}).location, allow=[tmp_path]).state.storage
+    documents = DocumentRedactor(Redaction(redactions(["credentials"])))
+    made, _ = redact_puffin(storage, str(tmp_path / "s.puffin"), documents)
+    assert word.encode() not in made
 
 
 # Column by column ---------------------------------------------------------------------------------------------------
