@@ -226,3 +226,28 @@ def test_roots_and_leaves_are_made_once(tmp_path: Path, monkeypatch: pytest.Monk
     widget.save_html(tmp_path / "page.html")
     assert len(made) <= 3 * len(table.snapshots), "it was 2,187 times"
     widget.close()
+
+
+def test_texts_and_statistics_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each snapshot has most of the files of the one before, and each table of a snapshot the same statistics."""
+    from iceexplore.manifests import _stats
+    from iceexplore.widgets import _saved_redact
+
+    count = {"texts": 0, "columns": 0}
+    blank, together = _saved_redact.blank_secrets, _stats.MapStats._together
+
+    def texts(text: str) -> str:
+        count["texts"] += 1
+        return blank(text)
+
+    def columns(self: Any, ids: Any, kind: Any) -> Any:
+        count["columns"] += 1
+        return together(self, ids, kind)
+
+    monkeypatch.setattr(_saved_redact, "blank_secrets", texts)
+    monkeypatch.setattr(_stats.MapStats, "_together", columns)
+    widget = Explorer(ix.sample("trips"))
+    widget.save_html(tmp_path / "page.html")
+    assert count["texts"] < 6_000, "it was 61,000 times"
+    assert count["columns"] < 450, "it was 530 times"
+    widget.close()
