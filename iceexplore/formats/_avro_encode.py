@@ -75,7 +75,7 @@ def _part(schema: Any, array: Any) -> _Part:
             return _fixed(np.asarray(array).astype(np.uint8).reshape(-1, 1))
         case "float" | "double":
             values = np.ascontiguousarray(np.asarray(array), "<f4" if kind == "float" else "<f8")
-            return _fixed(values.view(np.uint8).reshape(len(array), -1))
+            return _fixed(values.view(np.uint8).reshape(len(array), values.itemsize))
         case "bytes" | "string":
             return _texts(array)
         case "fixed":

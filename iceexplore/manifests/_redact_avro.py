@@ -159,8 +159,9 @@ def _by_columns(file: _File, *, unchanged: bool) -> list[bytes] | None:
             if table is None:
                 file.budget.used = begun
                 return None
-            rows = table.to_struct_array().combine_chunks() if change else None
-            made = table if rows is None else pa.Table.from_struct_array(change(rows))
+            made = table
+            if change is not None:
+                made = pa.Table.from_struct_array(change(table.to_struct_array().combine_chunks()))
             same = same and (made is table or made.equals(table))
             written, starts = encode_records(avro, made)
             first = 0
@@ -191,7 +192,8 @@ def _by_records(file: _File, *, unchanged: bool) -> list[bytes]:
     for block in file.index.blocks:
         plain = decompress_block(file.data, block, header.codec, file.location, BLOCK_BYTES)
         if block.count > len(plain):
-            raise FormatError(f"{block.count} records in {len(plain)} bytes", location=file.location, offset=block.start)
+            text = f"{block.count} records in {len(plain)} bytes"
+            raise FormatError(text, location=file.location, offset=block.start)
         work.reserve(len(plain), f"{_WHAT}, decompressed,")
         records = Records(plain, decode, RECORD_BYTES, file.location)
         out.seek(0)

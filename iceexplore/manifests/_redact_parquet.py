@@ -12,7 +12,16 @@ import pyarrow.compute as pc
 
 from iceexplore.formats import field_id
 from iceexplore.manifests._parquet import ParquetManifest
-from iceexplore.manifests._redact_places import FIELD_NAMES, FORMATS, PATH_ID, Kind, Place, ids_by_name, inside, statistic
+from iceexplore.manifests._redact_places import (
+    FIELD_NAMES,
+    FORMATS,
+    PATH_ID,
+    Kind,
+    Place,
+    ids_by_name,
+    inside,
+    statistic,
+)
 from iceexplore.storage import Budget
 
 if TYPE_CHECKING:

@@ -89,7 +89,8 @@ def test_no_word_is_left(version: int, tmp_path: Path) -> None:
 
 def _everywhere(folder: Path, version: int, *, gone: bool) -> tuple[Any, dict[str, list[str]]]:
     """A table with words in what problems quote, too: what does not fit the spec, and files that are not there."""
-    words = {kind: [token((kind, "all", version, i)) for i in range(14)] for kind in ("value", "path", "name", CREDENTIAL)}
+    kinds = ("value", "path", "name", CREDENTIAL)
+    words = {kind: [token((kind, "all", version, i)) for i in range(14)] for kind in kinds}
     value, path, name, secret = words["value"], words["path"], words["name"], words[CREDENTIAL]
     place = folder / path[0] / name[7]
     data = {"path": str(folder / path[1] / "data")}
@@ -156,7 +157,7 @@ def _everywhere(folder: Path, version: int, *, gone: bool) -> tuple[Any, dict[st
 
 @pytest.mark.parametrize(("version", "gone"), [(2, True), (3, False), (4, False)])
 def test_no_word_is_left_whatever_was_done_before(version: int, gone: bool, tmp_path: Path) -> None:
-    """Two snapshots compared, a plan, a commit with its Python, and all problems read: in the widget, not in the page."""
+    """Two snapshots compared, a plan, a commit with its Python, all problems read: in the widget, not in the page."""
     table, words = _everywhere(tmp_path, version, gone=gone)
     value, name = words["value"], words["name"]
     widget = Explorer(table)
@@ -183,10 +184,10 @@ def test_no_word_is_left_whatever_was_done_before(version: int, gone: bool, tmp_
     }
     for redact, kinds in hidden.items():
         page = widget.save_html(tmp_path / "page.html", redact=redact, overwrite=True)
-        assert not found([w for kind in kinds for w in words[kind]], [(str(redact), page.path.read_bytes())])
-        assert not found([w for kind in kinds for w in words[kind]], [("what it says of itself", repr(page.left_out).encode())])
+        sought = [w for kind in kinds for w in words[kind]]
+        assert not found(sought, [(str(redact), page.path.read_bytes()), ("left out", repr(page.left_out).encode())])
         bundle = table.bundle(tmp_path / "x.zip", redact=redact, overwrite=True)
-        assert not found([w for kind in kinds for w in words[kind]], members(tmp_path / "x.zip"))
+        assert not found(sought, members(tmp_path / "x.zip"))
         assert bundle.members
     widget.close()
 
@@ -230,15 +231,16 @@ def test_roots_and_leaves_are_made_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_texts_and_statistics_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each snapshot has most of the files of the one before, and each table of a snapshot the same statistics."""
+    from iceexplore.graph import blank_secrets
     from iceexplore.manifests import _stats
     from iceexplore.widgets import _saved_redact
 
     count = {"texts": 0, "columns": 0}
-    blank, together = _saved_redact.blank_secrets, _stats.MapStats._together
+    together = _stats.MapStats._together
 
     def texts(text: str) -> str:
         count["texts"] += 1
-        return blank(text)
+        return blank_secrets(text)
 
     def columns(self: Any, ids: Any, kind: Any) -> Any:
         count["columns"] += 1
