@@ -6,9 +6,7 @@ import gzip
 import hashlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +20,16 @@ from iceexplore.errors import FileMissingError, IceexploreError, OptionError, Un
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
 from iceexplore.reading import is_made_up
-from iceexplore.storage import OverlayStorage, canonical, is_local, not_written, parse_document, path_here, progress
+from iceexplore.storage import (
+    OverlayStorage,
+    canonical,
+    folder_beside,
+    is_local,
+    not_written,
+    parse_document,
+    path_here,
+    progress,
+)
 
 __all__ = ["DataFiles", "Saved", "save"]
 
@@ -69,6 +76,9 @@ def save(
 ) -> Saved:
     """Write a table into a folder, whole or not at all: it is built beside the target and renamed in one step.
 
+    A save that is killed leaves the hidden folder that it was building; the next one into the same target removes it
+    if it is a day old.
+
     Written are the current metadata file, older ones of the metadata log that are still there; of every snapshot the
     list or root, manifests and manifest DVs; statistics; and the data and delete files of the overlay.
 
@@ -110,15 +120,14 @@ def save(
         raise OptionError(f"{e}, and location={os.fspath(path)!r} if the table is going to be there") from e
     except RuntimeError as e:  # the home of nobody
         raise OptionError(f"path={os.fspath(path)!r}: give the folder to write ({e})") from e
-    building: Path | None = None
     above = [p for p in target.parents if not os.path.lexists(p)]
     done = False
     try:
         _refuse_full(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}-", dir=target.parent))
-        saved = _Saver(state, building, target, data, location).run()
-        _publish(building, target)
+        with folder_beside(str(target)) as building:
+            saved = _Saver(state, Path(building), target, data, location).run()
+            _publish(Path(building), target)
         done = True
         return saved
     except OSError as e:
@@ -126,8 +135,6 @@ def save(
             raise
         raise not_written(e, str(target), str(target)) from e
     finally:
-        if building is not None:
-            shutil.rmtree(building, ignore_errors=True)
         for folder in () if done else above:
             with suppress(OSError):  # not there yet, or not empty: it has something of another's
                 folder.rmdir()

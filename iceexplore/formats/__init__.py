@@ -12,8 +12,11 @@ from iceexplore.formats._avro import (
     decompress_block,
     header_bytes,
     index_blocks,
+    is_bare,
+    json_texts,
     read_header,
 )
+from iceexplore.formats._avro_encode import encode_records
 from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
@@ -55,10 +58,13 @@ __all__ = [
     "chunk_sizes",
     "container",
     "decompress_block",
+    "encode_records",
     "field_id",
     "foreign",
     "header_bytes",
     "index_blocks",
+    "is_bare",
+    "json_texts",
     "plain_field",
     "read_header",
     "read_orc_footer",

@@ -29,6 +29,8 @@ __all__ = [
     "decompress_block",
     "header_bytes",
     "index_blocks",
+    "is_bare",
+    "json_texts",
     "read_header",
 ]
 
@@ -314,6 +316,51 @@ def _snappy(body: bytes, most: int) -> bytes:
     if zlib.crc32(plain) != struct.unpack(">I", body[-4:])[0]:
         raise ValueError("the CRC-32 is wrong")
     return plain
+
+
+def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
+    """Return whether a file's bytes are its header, its blocks and their records, as `header_bytes` would write them.
+
+    Readers pass over the rest, which may hold anything: a key that is there twice, in the header or its schema, blocks
+    of no records, and what follows a compressed stream. False where it cannot be told.
+    """
+    try:
+        pairs, _ = _read_pairs(data, 4)
+        same = header_bytes(pairs, header.sync) == data[: header.end]
+        same = same and set(pairs) <= {b"avro.schema", b"avro.codec", *(k.encode() for k in header.metadata)}
+    except (ValueError, _TruncatedError):
+        return False
+    plain = json.loads(header.schema_text)
+    if not same or header.schema_text not in json_texts(plain):
+        return False
+    at = header.end
+    for block in index.blocks:
+        head = _write_long(block.count) + _write_long(block.stop - block.start)
+        if data[at : at + len(head)] != head or block.start != at + len(head):
+            return False
+        if header.codec == "deflate" and _beyond(data[block.start : block.stop]):
+            return False
+        at = block.stop + len(header.sync)
+    # The streams of other codecs may be several, and some of them are skipped.
+    return at == len(data) and header.codec in ("null", "deflate")
+
+
+def _beyond(body: bytes) -> bool:
+    inflater = zlib.decompressobj(-15)
+    rest = body
+    while not inflater.eof and rest:
+        inflater.decompress(rest, 1 << 20)
+        rest = inflater.unconsumed_tail
+    return bool(inflater.unused_data) or not inflater.eof
+
+
+def json_texts(value: Any) -> tuple[str, ...]:
+    """The texts that usual writers make of a JSON value: without spaces and with them, of ASCII alone and of all."""
+    return tuple(
+        json.dumps(value, ensure_ascii=ascii_only, separators=separators)
+        for separators in ((",", ":"), None)
+        for ascii_only in (False, True)
+    )
 
 
 def header_bytes(pairs: Mapping[bytes, bytes], sync: bytes) -> bytes:

@@ -1,7 +1,8 @@
-"""A table's state without its names: what is made of it shows stand-ins for columns, refs and documentation."""
+"""A table's state without its names or its metadata's values: what is made of it shows stand-ins for them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from iceexplore.graph._redact_document import DocumentRedactor
@@ -11,14 +12,20 @@ from iceexplore.graph._state import TableState, state_of
 __all__ = ["nameless"]
 
 
-def nameless(state: TableState) -> TableState:
-    """The same state with stand-ins for the names in its metadata; files, and where they are, stay as they are.
+def nameless(state: TableState, kinds: Iterable[str] = ("names",)) -> TableState:
+    """Return the same state with stand-ins in its metadata; files, and where they are, stay as they are.
 
-    Manifests name columns by id, so their stand-ins come from the metadata alone.
+    Manifests name columns by id, so their stand-ins come from the metadata alone. Values in manifests stay.
+
+    Parameters
+    ----------
+    kinds
+        ``names``, ``values`` or both, as `iceexplore.graph.REDACTIONS` has them; others would change where files are.
     """
-    redaction = Redaction(frozenset({"names"}))
+    redaction = Redaction(frozenset(kinds) & {"names", "values"})
     document = DocumentRedactor(redaction).table(state.opened.document)
-    made = state_of(replace(state.opened, document=document, name="table", notes=(), problems=()))
+    name = "table" if redaction.names else state.opened.name
+    made = state_of(replace(state.opened, document=document, name=name, notes=(), problems=()))
     if state.snapshot is None:
         return made
     snapshot = made.metadata.snapshot(state.snapshot.snapshot_id)

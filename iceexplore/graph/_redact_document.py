@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from iceexplore.formats import json_texts
 from iceexplore.graph._redact_words import (
     COLUMN_PROPERTIES,
     COUNTS,
@@ -82,7 +83,10 @@ class DocumentRedactor:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return self.redaction.text(text)
-        return to_json(walked(step(self, value)))
+        made = walked(step(self, value))
+        texts = json_texts(value)
+        # What nothing was taken out of stays as it was written; a key that was there twice is in none of these.
+        return json_texts(made)[texts.index(text)] if text in texts else to_json(made)
 
     def _entry(self, key: str, value: str) -> tuple[str, str]:
         """A property: its key and value."""

@@ -89,6 +89,9 @@ _NAMES = frozenset(
     ]
 )
 
+#: Stand-ins that are kept for the next time; a table has millions of files.
+_MOST_KEPT = 100_000
+
 #: A step of a walk through a document: it is handed what it yields, walked.
 Walk = Generator[Any, Any, Any]
 
@@ -130,6 +133,12 @@ def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
     return kinds | {"paths"} if kinds & {"values", "names"} else kinds
 
 
+def _spans_folders(way: str) -> bool:
+    """Whether a secret in a path has a slash in it: folder by folder a part of it would be left."""
+    made = blank_secrets(way)
+    return made != way and made != "/".join(map(blank_secrets, way.split("/")))
+
+
 class Redaction:
     """Takes out what is to be redacted, the same way wherever it stands.
 
@@ -157,6 +166,7 @@ class Redaction:
         self._known = frozenset(known)
         self._salt = secrets.token_bytes(16)
         self._locations: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._numbers: dict[Any, dict[Any, int]] = {}
 
@@ -222,6 +232,8 @@ class Redaction:
         made = self._locations.get(location)
         if made is None:
             made = self._place(location) if self.paths or self.credentials else location
+            if len(self._locations) >= _MOST_KEPT:  # they come out the same when they are made anew
+                self._locations.clear()
             self._locations[location] = made
         return self._counted(location, made)
 
@@ -253,13 +265,25 @@ class Redaction:
                 mark = f"{BLANK}-{self.hashed(user[0])}@" if user and not self.paths else ""
                 authority = f"//{mark}{self._segment(host, whole=True)}"
         way, ask, asked = way.partition("?")
-        way = self._way(way)
-        if not self.paths and blank_secrets(way) != way:  # with more than one folder of it
+        if not self.paths and any(map(_spans_folders, (way, unquote(way)))):
             way = f"/{BLANK}-{self.hashed(way)}"
+        else:
+            way = self._way(way)
         return start + authority + way + (f"?{BLANK}={self.hashed(asked)}" if ask else "")
 
     def _way(self, way: str) -> str:
-        return "/".join(map(self._segment, way.split("/")))
+        *folders, last = way.split("/")
+        return "/".join([*map(self._folder, folders), self._segment(last)])
+
+    def _folder(self, segment: str) -> str:
+        """As `_segment`, kept: files stand together in folders."""
+        made = self._folders.get(segment)
+        if made is None:
+            made = self._segment(segment)
+            if len(self._folders) >= _MOST_KEPT:
+                self._folders.clear()
+            self._folders[segment] = made
+        return made
 
     def _segment(self, segment: str, *, whole: bool = False) -> str:
         """A stand-in for one folder or file: what a file is can still be seen, and the number of a metadata file."""

@@ -31,9 +31,12 @@ __all__ = [
     "Decoded",
     "Decoder",
     "FastavroDecoder",
+    "bulk_groups",
     "decode",
     "decode_blocks",
     "decode_bulk",
+    "slow_work",
+    "worth_bulk",
 ]
 
 #: datafusion's Avro reader panics on null lists of records before this version, and is six times slower.
@@ -105,9 +108,7 @@ class DataFusionDecoder:
 
     def takes(self, size: int, *, whole: bool) -> bool:
         """Return whether the file is healthy, and large enough to be worth the import."""
-        if not whole or not _worth_bulk(size):
-            return False
-        return _has_fast_datafusion()
+        return whole and worth_bulk(size)
 
     def decode(
         self, data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
@@ -135,6 +136,19 @@ class FastavroDecoder:
 
 #: Asked in this order; the last one takes every file.
 DECODERS: tuple[Decoder, ...] = (DataFusionDecoder(), FastavroDecoder())
+
+
+def slow_work(location: str, stored: int) -> Budget:
+    """Return what of a file may be decompressed where its records become Python objects.
+
+    Python takes a second for three million items; manifests shrink by 10 to 30.
+    """
+    return Budget(location, stored, ratio=_SLOW_RATIO, most=max(_SLOW_BYTES, _SLOW_RATIO * stored))
+
+
+def worth_bulk(size: int) -> bool:
+    """Return whether a healthy file of this many bytes is decoded by datafusion."""
+    return _worth_bulk(size) and _has_fast_datafusion()
 
 
 def _worth_bulk(size: int) -> bool:
@@ -210,46 +224,79 @@ def decode_bulk(
     their bytes, then what comes last is not that record.
     """
     wanted = pa.schema([layout.arrow.field(name) for name in columns])
-    mark = _sentinel(layout.avro)
     tables = []
     with Budget(location, len(data)) as budget:
-        for rows, plain in _groups(data, header, index, layout, location):
-            # Eight bytes for each that is stored is the most that a number becomes: of more, one file at a time.
-            if plain is not None:
-                budget.reserve(sum(map(len, plain)), _WHAT)
-            table = _decode_group(layout, columns, wanted, rows, plain, mark)
+        for _, table in bulk_groups(data, header, index, layout, columns, location, budget):
             if table is None:
                 return None
-            budget.used -= sum(map(len, plain or ()))
-            budget.reserve(table.nbytes, _WHAT)
             tables.append(table)
     if len(tables) == 1:  # the usual case: not copied once more
         return tables[0]
     return pa.concat_tables([wanted.empty_table(), *tables]).combine_chunks()
 
 
+def bulk_groups(
+    data: bytes,
+    header: AvroHeader,
+    index: BlockIndex,
+    layout: Layout,
+    columns: list[str],
+    location: str,
+    budget: Budget,
+    *,
+    group_bytes: int = GROUP_BYTES,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[tuple[list[int], pa.Table | None]]:
+    """Decode by datafusion, some blocks at a time: the records of each block, and their rows.
+
+    The rows are None, and nothing follows, where the result is not certain, or a block has more than ``block_bytes``.
+    They stay reserved in ``budget``.
+    """
+    wanted = pa.schema([layout.arrow.field(name) for name in columns])
+    mark = _sentinel(layout.avro)
+    for counts, plain in _groups(data, header, index, layout, location, group_bytes, block_bytes):
+        # Eight bytes for each that is stored is the most that a number becomes: of more, one file at a time.
+        if plain is not None:
+            budget.reserve(sum(map(len, plain)), _WHAT)
+        table = _decode_group(layout, columns, wanted, sum(counts), plain, mark)
+        if table is not None:
+            budget.used -= sum(map(len, plain or ()))
+            budget.reserve(table.nbytes, _WHAT)
+        yield counts, table
+        if table is None:
+            return
+
+
 def _groups(
-    data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, location: str
-) -> Iterator[tuple[int, list[bytes] | None]]:
-    """Blocks by the plain `GROUP_BYTES`: how many records, and their bytes; None where a block is damaged."""
-    rows, size = 0, 0
+    data: bytes,
+    header: AvroHeader,
+    index: BlockIndex,
+    layout: Layout,
+    location: str,
+    group_bytes: int,
+    block_bytes: int,
+) -> Iterator[tuple[list[int], list[bytes] | None]]:
+    """Blocks by the plain ``group_bytes``: the records of each, and their bytes; None where a block is damaged."""
+    size = 0
+    counts: list[int] = []
     plain: list[bytes] = []
     for block in index.blocks:
         try:
-            body = decompress_block(data, block, header.codec, location, BLOCK_BYTES)
+            body = decompress_block(data, block, header.codec, location, block_bytes)
         except FormatError:
-            yield block.count, None
+            yield [block.count], None
             return
         if block.count * len(layout.arrow) > len(body):  # every field takes a byte at least
-            yield block.count, None
+            yield [block.count], None
             return
-        if rows and size + len(body) > GROUP_BYTES:
-            yield rows, plain
-            rows, size, plain = 0, 0, []
-        rows, size = rows + block.count, size + len(body)
+        if counts and size + len(body) > group_bytes:
+            yield counts, plain
+            size, counts, plain = 0, [], []
+        size += len(body)
+        counts.append(block.count)
         plain.append(body)
-    if rows:
-        yield rows, plain
+    if counts:
+        yield counts, plain
 
 
 def _decode_group(
@@ -342,8 +389,7 @@ def decode_blocks(
     rows: list[Any] = []
     lost = 0
     budget = Budget(location, len(data))
-    # Python takes a second for three million items: what is decompressed is limited too. Manifests shrink by 10 to 30.
-    work = Budget(location, len(data), ratio=_SLOW_RATIO, most=max(_SLOW_BYTES, _SLOW_RATIO * len(data)))
+    work = slow_work(location, len(data))
     bombs = 0
 
     def flush() -> None:

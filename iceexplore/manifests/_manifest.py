@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from iceexplore.manifests._stats import (
     map_columns,
     pairs_of,
 )
+from iceexplore.metadata import Type
 
 __all__ = ["Manifest"]
 
@@ -180,6 +181,28 @@ class Manifest:
                 yield s
         else:
             yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
+
+    def row_stats(self, row: int, kinds: Mapping[int, Type | None]) -> tuple[list[ColumnStats], int]:
+        """The statistics of one entry of v1 to v3, by field id, and its place in them; nothing is noted of them.
+
+        Of a large manifest the other entries are not decoded.
+
+        Parameters
+        ----------
+        kinds
+            The types of the columns' bounds; those of others stay bytes.
+        """
+        pairs = self._pairs()
+        ids = field_ids(pairs.slice(row, 1))
+        if small := self._silent.keeps(ids):
+            found = self._silent.columns({i: kinds.get(i) for i in ids})
+        else:
+            found = MapStats(pairs.slice(row, 1)).columns({i: kinds.get(i) for i in ids})
+        return sorted(found, key=lambda s: s.field_id), row if small else 0
+
+    @cached_property
+    def _silent(self) -> MapStats:
+        return MapStats(self._pairs())
 
     def stat_maps(self) -> pa.Table:
         """The six statistics maps: ``column_sizes``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``

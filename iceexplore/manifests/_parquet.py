@@ -84,6 +84,19 @@ class ParquetManifest:
         footer = self.file.metadata
         return str(footer.row_group(0).column(0).compression).lower() if footer.num_row_groups else "uncompressed"
 
+    def group_size(self, group: int) -> tuple[int, int]:
+        """Return the rows of a row group, and how many bytes they become at most.
+
+        Raises
+        ------
+        FormatError
+            The headers of its pages are damaged.
+        """
+        about = self.file.metadata.row_group(group)
+        rows, size = max(0, about.num_rows), int(about.total_byte_size)
+        found = chunk_sizes(self._kept, [(group, size)], None, rows, self.location, nested=True)
+        return rows, whole_bytes(found or ())
+
     def read(self, columns: list[str]) -> pa.Table:
         """Decode the named columns of the layout, in file order."""
         wanted = {".".join(self.paths[c]) for c in columns}

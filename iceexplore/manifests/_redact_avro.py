@@ -1,23 +1,53 @@
-"""Redact an Avro file record by record: a function per field is made from the schema, most fields need none."""
+"""Redact an Avro file: a function per field is made from the schema, most fields need none.
+
+Large files are redacted column by column (`_redact_columns`), all others record by record.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iceexplore.errors import UnsupportedError
-from iceexplore.formats import block_bytes, container, decompress_block, header_bytes, index_blocks, read_header
-from iceexplore.manifests._redact_places import FIELD_NAMES, FORMATS, Kind, Place, ids_by_name, inside, statistic
+import pyarrow as pa
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.formats import (
+    AvroHeader,
+    BlockIndex,
+    Records,
+    block_bytes,
+    decompress_block,
+    encode_records,
+    header_bytes,
+    index_blocks,
+    is_bare,
+    read_header,
+)
+from iceexplore.manifests._decode import BLOCK_BYTES, RECORD_BYTES, bulk_groups, slow_work, worth_bulk
+from iceexplore.manifests._layout import Layout
+from iceexplore.manifests._redact_columns import Columns, OtherWayError
+from iceexplore.manifests._redact_places import (
+    FIELD_NAMES,
+    FORMATS,
+    PATH_ID,
+    Kind,
+    Place,
+    ids_by_name,
+    inside,
+    kind_of_avro,
+    one_of,
+    statistic,
+)
+from iceexplore.storage import Budget
 
 if TYPE_CHECKING:
     from iceexplore.manifests._redact import Redactor
 
-__all__ = ["redact_avro"]
+__all__ = ["Schema", "redact_avro"]
 
 #: A value redacted; None is a field that stays as it is.
 Change = Callable[[Any], Any]
@@ -53,56 +83,34 @@ _RECORD_NAME = re.compile(r"r\d{1,10}|k\d{1,10}_v\d{1,10}|fixed_\d{1,10}|decimal
 _SYNC = b"iceexplore-blank"
 #: The names that fields have here; all else is the key of a map.
 _OURS = re.compile(r"f\d+", re.A)
-_PATH_ID = 2147483546
+_WHAT = "the entries"
+#: Record by record a file takes so many times what reading it would: for smaller ones datafusion is worth its import.
+_SLOWER = 4
+#: Plain bytes that are redacted by columns at a time, and at most in a block: as arrays they take some ten times that.
+_GROUP_BYTES, _COLUMN_BLOCK = 1 << 23, 1 << 24
 #: Types inside each other; and types in all, once names are followed.
 _DEPTH, _TYPES = 100, 1_000_000
 
 
 def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
     """The file with its records, schema and header redacted; damaged ones raise."""
-    import fastavro
-
     header = read_header(data, location)
     index = index_blocks(data, header, location)
     if index.faults:
         raise index.faults[0]
-    schema = _Schema(redactor, header.schema, lengths)
-    change = schema.change(schema.plain, Place.RECORD)
-    decode = schema.decode(schema.plain)
-
+    schema = Schema(redactor, header.schema, lengths)
     shown, pairs = schema.shown(header.schema), redactor.header(header.metadata)
-    own = shown == header.schema and pairs == header.metadata
-    if own and not lengths and not redactor.terms.blanks and not redactor.terms.paths:
-        # Of most files nothing is a secret: then they stay byte for byte, and writing them anew is spared.
-        bodies = ((b.count, decompress_block(data, b, header.codec, location)) for b in index.blocks)
-        if not _touched(redactor, decode, change, bodies):
-            return data
-    before: list[bytes] = []
-
-    def records() -> Iterator[Any]:
-        for block in index.blocks:
-            plain = decompress_block(data, block, header.codec, location)
-            before.append(hashlib.blake2b(plain).digest())
-            found = fastavro.reader(io.BytesIO(b"".join(container(decode, block.count, [plain]))))
-            for record in found:
-                yield record if change is None else change(record)
-
-    out = io.BytesIO()
-    counts = iter(block.count for block in index.blocks)
-    rows = records()
-    after: list[bytes] = []
-    blocks: list[bytes] = []
+    own = shown == header.schema and pairs == header.metadata and is_bare(data, header, index)
     codec = "null" if header.codec == "null" else "deflate"
-    for count in counts:
-        out.seek(0)
-        out.truncate()
-        fastavro.writer(out, decode, itertools.islice(rows, count), codec="null", sync_interval=1 << 62)
-        written = out.getvalue()
-        found = index_blocks(written, read_header(written, location), location).blocks
-        body = b"".join(written[b.start : b.stop] for b in found)
-        after.append(hashlib.blake2b(body).digest())
-        blocks.append(block_bytes(count, body, codec, _SYNC))
-    if own and after == before:
+    with Budget(location, len(data)) as budget:
+        file = _File(data, header, index, location, schema, codec, budget)
+        blocks = None
+        if worth_bulk(_SLOWER * len(data)):
+            # What its values were counted as stays so: on the other way they get the same stand-ins.
+            blocks = _by_columns(file, unchanged=own)
+        if blocks is None:
+            blocks = _by_records(file, unchanged=own)
+    if not blocks and own:
         return data  # byte for byte: there is nothing in it that is to be redacted
     head_pairs = {"avro.schema": json.dumps(shown, ensure_ascii=False), "avro.codec": codec, **pairs}
     head = header_bytes(
@@ -111,38 +119,114 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
     return b"".join([head, *blocks])
 
 
-def _touched(redactor: Redactor, decode: Any, change: Change | None, blocks: Iterable[tuple[int, bytes]]) -> bool:
-    """Whether any record has something that is to be redacted, or a block more than its records."""
+@dataclass(frozen=True)
+class _File:
+    """A file that is redacted, how its blocks are written, and what they may take."""
+
+    data: bytes
+    header: AvroHeader
+    index: BlockIndex
+    location: str
+    schema: Schema
+    codec: str
+    budget: Budget
+
+
+def _by_columns(file: _File, *, unchanged: bool) -> list[bytes] | None:
+    """The blocks, redacted column by column; none if ``unchanged`` is asked for and they are, None where it cannot be.
+
+    Columns that no change concerns are decoded and encoded as they are.
+    """
+    columns = Columns(file.schema)
+    plain = file.schema.plain
+    try:
+        fields = [columns.field(i, f["type"]) for i, f in enumerate(plain["fields"])]
+        change = columns.change(plain, Place.RECORD)
+    except OtherWayError:
+        return None
+    avro = columns.avro(plain)
+    names = frozenset(f.name for f in fields)
+    layout = Layout(avro, pa.schema(fields), names, (), file.schema.has_ids, frozenset())
+    begun, held = file.budget.used, 0
+    blocks: list[bytes] = []
+    same = True
+    groups = bulk_groups(
+        file.data, file.header, file.index, layout, layout.arrow.names, file.location, file.budget,
+        group_bytes=_GROUP_BYTES, block_bytes=_COLUMN_BLOCK,
+    )  # fmt: skip
+    try:
+        for counts, table in groups:
+            if table is None:
+                file.budget.used = begun
+                return None
+            made = table
+            if change is not None:
+                made = pa.Table.from_struct_array(change(table.to_struct_array().combine_chunks()))
+            same = same and (made is table or made.equals(table))
+            written, starts = encode_records(avro, made)
+            first = 0
+            for count in counts:
+                body = written[starts[first] : starts[first + count]]
+                blocks.append(block_bytes(count, body, file.codec, _SYNC))
+                first += count
+            held += sum(map(len, blocks[-len(counts) :]))
+            file.budget.used = begun + held  # the rows are gone, their blocks stay
+            file.budget.reserve(0, _WHAT)
+    except (OtherWayError, pa.ArrowException, ValueError):
+        file.budget.used = begun
+        return None  # record by record it comes out what is wrong with it
+    return [] if unchanged and same else blocks
+
+
+def _by_records(file: _File, *, unchanged: bool) -> list[bytes]:
+    """The blocks, redacted record by record; none if ``unchanged`` is asked for and they are."""
     import fastavro
 
-    read, before = fastavro.parse_schema(decode), redactor.terms.touched
-    for count, plain in blocks:
-        body = io.BytesIO(plain)
-        for _ in range(count):
-            record = fastavro.schemaless_reader(body, read, None)
-            if change is not None:
-                change(record)
-        if redactor.terms.touched != before or body.tell() != len(plain):
-            return True
-    return False
+    schema, header = file.schema, file.header
+    change = schema.change(schema.plain, Place.RECORD)
+    decode: Any = fastavro.parse_schema(schema.decode(schema.plain))
+    # Records become Python objects, which take time: what is decompressed is limited as where they are read.
+    work = slow_work(file.location, len(file.data))
+    blocks: list[bytes] = []
+    same, out = True, io.BytesIO()
+    for block in file.index.blocks:
+        plain = decompress_block(file.data, block, header.codec, file.location, BLOCK_BYTES)
+        if block.count > len(plain):
+            text = f"{block.count} records in {len(plain)} bytes"
+            raise FormatError(text, location=file.location, offset=block.start)
+        work.reserve(len(plain), f"{_WHAT}, decompressed,")
+        records = Records(plain, decode, RECORD_BYTES, file.location)
+        out.seek(0)
+        out.truncate()
+        for _ in range(block.count):
+            record = records.read()
+            fastavro.schemaless_writer(out, decode, record if change is None else change(record))
+        if records.at != len(plain):
+            left = len(plain) - records.at
+            raise FormatError(f"{left} bytes are left over in a block", location=file.location, offset=block.start)
+        body = out.getvalue()
+        same = same and body == plain
+        blocks.append(block_bytes(block.count, body, file.codec, _SYNC))
+        file.budget.reserve(len(blocks[-1]), _WHAT)
+    return [] if unchanged and same else blocks
 
 
-class _Schema:
+class Schema:
     """A schema: how its records are decoded, changed, and what is shown of it."""
 
     def __init__(self, redactor: Redactor, schema: Any, lengths: Mapping[str, int]) -> None:
         self.redactor = redactor
         self.terms = redactor.terms
         self.lengths = lengths
-        self._count = 0
+        self.count = 0
         self._named: dict[str, Any] = {}
         self.has_ids = _has_ids(schema)
         #: The schema with every name followed.
         self.plain = self._plain(schema, 0)
 
     def _plain(self, schema: Any, depth: int) -> Any:
-        self._count += 1
-        if depth > _DEPTH or self._count > _TYPES:
+        self.count += 1
+        if depth > _DEPTH or self.count > _TYPES:
             raise UnsupportedError("the Avro schema is nested too deep to be redacted")
         if isinstance(schema, str):
             if schema in _PRIMITIVE:
@@ -169,6 +253,7 @@ class _Schema:
             return {"type": "record", "fields": fields}
         if kind == "array":
             items = self._plain(schema["items"], depth + 1)
+            _refuse_empty(items)
             return {"type": "array", "items": items, "element-id": schema.get("element-id")}
         if kind == "map":
             return {"type": "map", "values": self._plain(schema["values"], depth + 1)}
@@ -181,8 +266,8 @@ class _Schema:
         if isinstance(plain, list):
             return [self.decode(p) for p in plain]
         kind = plain["type"]
-        self._count += 1
-        name = f"R{self._count}"
+        self.count += 1
+        name = f"R{self.count}"
         if kind == "record":
             fields = [{"name": f"f{i}", "type": self.decode(f["type"])} for i, f in enumerate(plain["fields"])]
             return {"type": "record", "name": name, "fields": fields}
@@ -253,25 +338,19 @@ class _Schema:
 
     def _record(self, plain: Any) -> Change | None:
         changes: list[tuple[str, Change]] = []
-        places: dict[int, str] = {}
         for i, field in enumerate(plain["fields"]):
-            number = self._id(field)
-            kind = _kind(field["type"])
-            place = inside(Place.RECORD, number, kind)
-            if number is not None:
-                places.setdefault(number, f"f{i}")
+            place = inside(Place.RECORD, self.id(field), kind_of_avro(field["type"]))
             change = self._stats(field["type"]) if place is Place.STATS else self.change(field["type"], place)
             if change is not None:
                 changes.append((f"f{i}", change))
-        where, size = next(
-            ((places[a], places[b]) for a, b in ((500, 501), (100, 104)) if {a, b} <= set(places)), ("", "")
-        )
-        # In V4 the tuple of a manifest is no value: bounds of many.
-        kind_at, stats_at = places.get(134), next((places[i] for i in (149, 146, 10_000) if i in places), None)
+        at = self.places(plain)
+        sized = self.size_field(at)
+        where, size = (f"f{i}" for i in sized or (0, 0))
+        stats_at, kind_at = ("" if i is None else f"f{i}" for i in self.stats_fields(at))
         lengths, length_of = self.lengths, self.redactor.length_of(self.lengths)
 
         def change_record(record: dict[str, Any]) -> dict[str, Any]:
-            if where and lengths and record[size] is not None:
+            if sized and lengths and record[size] is not None:
                 record[size] = length_of(record[where], record[size])
             if stats_at and kind_at and isinstance(record[stats_at], dict):
                 record[stats_at]["is_file"] = record[kind_at] is not None and record[kind_at] < 3
@@ -279,22 +358,43 @@ class _Schema:
                 record[name] = change(record[name])
             return record
 
-        return change_record if changes or (where and lengths) else None
+        return change_record if changes or (sized and lengths) else None
 
-    def _id(self, field: Mapping[str, Any]) -> int | None:
+    def places(self, plain: Any) -> dict[int, int]:
+        """Where a record's fields are, by id; of an id that is there twice, the first."""
+        out: dict[int, int] = {}
+        for i, field in enumerate(plain["fields"]):
+            if (number := self.id(field)) is not None:
+                out.setdefault(number, i)
+        return out
+
+    @staticmethod
+    def size_field(at: Mapping[int, int]) -> tuple[int, int] | None:
+        """Where a record has the location and the length of a file."""
+        return next(((at[a], at[b]) for a, b in ((500, 501), (100, 104)) if a in at and b in at), None)
+
+    @staticmethod
+    def stats_fields(at: Mapping[int, int]) -> tuple[int | None, int | None]:
+        """Where a record of V4 has its statistics and its kind: in that of a manifest no bound is a value."""
+        return next((at[i] for i in (149, 146, 10_000) if i in at), None), at.get(134)
+
+    def id(self, field: Mapping[str, Any]) -> int | None:
         number = field.get("field-id")
         if isinstance(number, int):
             return number
         return None if self.has_ids else ids_by_name.get(str(field.get("name")))
+
+    def tuple_key(self, field: Mapping[str, Any]) -> Any:
+        """Under what the values of a partition field are counted."""
+        number = self.id(field)
+        return self.redactor.field_keys.get(number, ("field", number, field.get("name")))  # type: ignore[arg-type]
 
     def _tuple(self, plain: Any) -> Change | None:
         if plain["type"] != "record":
             return self._any(plain)
         changes = []
         for i, field in enumerate(plain["fields"]):
-            number = self._id(field)
-            key = self.redactor.field_keys.get(number, ("field", number, field.get("name")))  # type: ignore[arg-type]
-            change = self.change(field["type"], Place.VALUE, key)
+            change = self.change(field["type"], Place.VALUE, self.tuple_key(field))
             if change is not None:
                 changes.append((f"f{i}", change))
         return _each(changes)
@@ -350,7 +450,7 @@ class _Schema:
             out = []
             for pair in pairs:
                 column, bound = pair["f0"], pair["f1"]
-                if column == _PATH_ID and isinstance(bound, bytes):
+                if column == PATH_ID and isinstance(bound, bytes):
                     try:
                         out.append({"f0": column, "f1": location(bound.decode()).encode()})
                     except UnicodeDecodeError:
@@ -370,11 +470,11 @@ class _Schema:
             return self._any(plain)
         if self.terms.values:
             return lambda v: []
-        bounds = [f"f{i}" for i, f in enumerate(items["fields"]) if self._id(f) in (510, 511)]
+        bounds = [f"f{i}" for i, f in enumerate(items["fields"]) if self.id(f) in (510, 511)]
         others = [
             (f"f{i}", made)
             for i, f in enumerate(items["fields"])
-            if f"f{i}" not in bounds and self._id(f) not in (509, 518) and (made := self._any(f["type"]))
+            if f"f{i}" not in bounds and self.id(f) not in (509, 518) and (made := self._any(f["type"]))
         ]
         if not self.terms.credentials and not others:
             return None
@@ -397,8 +497,8 @@ class _Schema:
         columns: list[tuple[str, Callable[[Any, bool], Any]]] = []
         others: list[tuple[str, Change]] = []
         for i, field in enumerate(plain["fields"]):
-            found = statistic(self._id(field))
-            if found is not None and found[1] == 0 and _kind(field["type"]) is Kind.STRUCT:
+            found = statistic(self.id(field))
+            if found is not None and found[1] == 0 and kind_of_avro(field["type"]) is Kind.STRUCT:
                 columns.append((f"f{i}", self._column_stats(field["type"], found[0])))
             elif (other := self._any(field["type"])) is not None:
                 others.append((f"f{i}", other))
@@ -416,22 +516,17 @@ class _Schema:
     def _column_stats(self, plain: Any, column: int) -> Callable[[Any, bool], Any]:
         if isinstance(plain, list):
             plain = next(p for p in plain if p["type"] == "record")
-        keys = {offset: self.redactor.stats_keys.get(column) for offset in (1, 2)}
-        keys[9] = self.redactor.derived_keys.get(column)
-        bounds: dict[int, tuple[str, Change | None, Any]] = {}
+        valued, rest = self.column_bounds(plain, column)
+        keys = {offset: key for offset, (_, key) in valued.items()}
+        kinds = [field["type"] for field in plain["fields"]]
+        bounds = {
+            offset: (f"f{i}", self.change(kinds[i], Place.VALUE, key), _blank(kinds[i]))
+            for offset, (i, key) in valued.items()
+        }
         others: list[tuple[str, Change]] = []
-        for i, field in enumerate(plain["fields"]):
-            found = statistic(self._id(field))
-            offset = found[1] if found is not None and found[0] == column else -1
-            if offset in range(3, 9) or offset == 22:
-                change = None if _only_numbers(_one(field["type"])) else self._any(field["type"])
-                if change is not None:
-                    others.append((f"f{i}", change))
-            elif offset in (1, 2, 9):
-                bounds[offset] = (f"f{i}", self.change(field["type"], Place.VALUE, keys[offset]), _blank(field["type"]))
-            elif self.terms.values:
-                others.append((f"f{i}", _always(_blank(field["type"]))))
-            elif (change := self._any(field["type"])) is not None:
+        for i, place in rest.items():
+            change = _always(_blank(kinds[i])) if place is None else self.change(kinds[i], place)
+            if change is not None:
                 others.append((f"f{i}", change))
         values = self.terms.values
 
@@ -452,6 +547,31 @@ class _Schema:
             return stats
 
         return change_column
+
+    def column_bounds(self, plain: Any, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
+        """Where the statistics of a column have its bounds, and what the other fields are; None is blank in any case.
+
+        Bounds are by their offset, with the key under which their values are counted; None: they are no partition's.
+        """
+        keys = {offset: self.redactor.stats_keys.get(column) for offset in (1, 2)}
+        keys[9] = self.redactor.derived_keys.get(column)
+        bounds: dict[int, tuple[int, Any]] = {}
+        others: dict[int, Place | None] = {}
+        for i, field in enumerate(plain["fields"]):
+            found = statistic(self.id(field))
+            offset = found[1] if found is not None and found[0] == column else -1
+            if offset in (1, 2, 9) and offset not in bounds:
+                bounds[offset] = (i, keys[offset])
+            elif offset in range(3, 9) or offset == 22:
+                others[i] = Place.KEEP if _only_numbers(one_of(field["type"])) else Place.ANY
+            else:
+                others[i] = None if self.terms.values else Place.ANY
+        return bounds, others
+
+    @staticmethod
+    def blank(plain: Any) -> Any:
+        """A value of a type that says nothing."""
+        return _blank(plain)
 
     def _any(self, plain: Any) -> Change | None:
         """What may be anything."""
@@ -511,7 +631,7 @@ class _Schema:
         if "default" in field:
             value = field["default"]
             known = value is None or (isinstance(value, bool | int) and not self.terms.values)
-            out["default"] = value if known else _json_blank(_one(self._plain_of(field["type"])))
+            out["default"] = value if known else _json_blank(one_of(self._plain_of(field["type"])))
         ordered = {"name": out.pop("name"), "type": out.pop("type")}
         return {**ordered, **out}
 
@@ -562,23 +682,17 @@ def _each(changes: list[tuple[str, Change]]) -> Change | None:
     return change if changes else None
 
 
-def _one(plain: Any) -> Any:
-    """The type itself, of one that may be null."""
-    if not isinstance(plain, list):
-        return plain
-    rest = [p for p in plain if p["type"] != "null"]
-    return rest[0] if len(rest) == 1 else {"type": "union"}
-
-
-def _kind(plain: Any) -> Kind:
-    kind = _one(plain)["type"]
-    if kind in ("record", "union"):
-        return Kind.STRUCT
-    if kind in ("array", "map"):
-        return Kind.LIST
-    if kind in ("string", "enum"):
-        return Kind.TEXT
-    return Kind.BYTES if kind in ("bytes", "fixed") else Kind.NUMBER
+def _refuse_empty(items: Any) -> None:
+    """Any number of values that take no bytes may be claimed in a few bytes, and each would be made."""
+    todo = [items]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, list) or item["type"] not in ("record", "null", "fixed"):
+            return
+        if item["type"] == "fixed" and item["size"] > 0:
+            return
+        todo += [f["type"] for f in item.get("fields", ())]
+    raise UnsupportedError("the Avro schema has arrays of values that take no bytes")
 
 
 def _only_numbers(plain: Any) -> bool:

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import FormatError
 from iceexplore.formats import field_id
 from iceexplore.manifests._parquet import ParquetManifest
-from iceexplore.manifests._redact_places import FIELD_NAMES, FORMATS, Kind, Place, ids_by_name, inside, statistic
+from iceexplore.manifests._redact_places import (
+    FIELD_NAMES,
+    FORMATS,
+    PATH_ID,
+    Kind,
+    Place,
+    ids_by_name,
+    inside,
+    statistic,
+)
+from iceexplore.storage import Budget
 
 if TYPE_CHECKING:
     from iceexplore.manifests._redact import Redactor
@@ -21,8 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["redact_parquet"]
 
 _ROWS = 8192
-#: Rows that are decoded at once may take so much: a location or two in each, not a dictionary of large ones.
-_BATCH_BYTES = 1 << 29
+#: Rows that are decoded at once take so much; some of their columns become Python objects.
+_BATCH_BYTES = 1 << 26
+#: Of a row group there are the redacted rows, and what the writer makes of them.
+_COPIES = 2
 _CODECS = frozenset({"zstd", "gzip", "snappy", "lz4", "brotli"})
 _STATS_NAME = re.compile(r"c?\d{1,10}", re.A)
 
@@ -35,36 +46,39 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
     columns = _Columns(redactor, lengths, opened.has_ids)
     out = pa.BufferOutputStream()
     codec = opened.codec if opened.codec in _CODECS else "none"
-    writer, changed = None, False
+    writer = None
     try:
         # Row by row group: readers may go by them, and files of one are usual.
-        for group in range(opened.file.num_row_groups):
-            parts = []
-            for batch in opened.file.iter_batches(_ROWS, row_groups=[group], use_threads=False):
-                if batch.nbytes > _BATCH_BYTES:
-                    raise FormatError(
-                        f"{batch.num_rows} rows decode to {batch.nbytes} bytes; they are not redacted",
-                        location=location,
-                    )
-                rows = pa.Table.from_batches([batch])
-                parts.append(columns.redacted(rows))
-                changed = changed or not parts[-1].equals(rows)
-            if not parts:
-                continue
-            table = pa.concat_tables(parts)
-            writer = writer or _writer(pq, out, table.schema, codec)
-            writer.write_table(table, row_group_size=max(1, table.num_rows))
+        with Budget(location, len(data)) as budget:
+            for group in range(opened.file.num_row_groups):
+                table = _redacted_group(opened, group, columns, budget)
+                if table is None:
+                    continue
+                writer = writer or _writer(pq, out, table.schema, codec)
+                writer.write_table(table, row_group_size=max(1, table.num_rows))
+                budget.used = out.tell()
         if writer is None:
             schema = columns.redacted(opened.schema.empty_table()).schema
             writer = _writer(pq, out, schema, codec)
-        pairs = redactor.header(opened.metadata)
-        if not changed and pairs == opened.metadata and not redactor.terms.blanks:
-            return data
-        writer.add_key_value_metadata(pairs)
+        # Written anew in any case: Arrow's own schema, statistics and what stands between pages may hold anything.
+        writer.add_key_value_metadata(redactor.header(opened.metadata))
     finally:
         if writer is not None:
             writer.close()
     return bytes(out.getvalue())
+
+
+def _redacted_group(opened: ParquetManifest, group: int, columns: _Columns, budget: Budget) -> pa.Table | None:
+    """The rows of a row group; None where there are none."""
+    rows, size = opened.group_size(group)
+    budget.reserve(_COPIES * size, "the entries")
+    parts = []
+    step = max(1, min(_ROWS, _BATCH_BYTES * rows // size)) if size else _ROWS
+    for batch in opened.file.iter_batches(step, row_groups=[group], use_threads=False):
+        if batch.nbytes > 2 * _BATCH_BYTES + (1 << 20):  # what the pages' headers say was not so
+            raise budget.refusal("the entries")
+        parts.append(columns.redacted(pa.Table.from_batches([batch])))
+    return pa.concat_tables(parts) if parts else None
 
 
 def _writer(pq: Any, out: Any, schema: pa.Schema, codec: str) -> Any:
@@ -201,7 +215,7 @@ class _Columns:
         """Bounds by column, as maps."""
         if not pa.types.is_map(array.type) or not _is_bytes(array.type.item_type):
             return self._array(array, field, Place.ANY, None)
-        redactor, path = self.redactor, 2147483546
+        redactor, path = self.redactor, PATH_ID
         rows: list[Any] = []
         for row in array.to_pylist():
             if row is None:

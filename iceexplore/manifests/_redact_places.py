@@ -12,7 +12,23 @@ from typing import Any, Protocol
 from iceexplore.manifests._fields import FILE_NAMES, LIST_NAMES, MANIFEST_ENTRY_NAMES, SUMMARY_NAMES
 from iceexplore.manifests._fields_v4 import DRAFT_NAMES, PROPOSAL_NAMES, stats_of
 
-__all__ = ["FIELD_NAMES", "FORMATS", "Kind", "Place", "Terms", "ids_by_name", "inside", "statistic", "value_keys"]
+__all__ = [
+    "FIELD_NAMES",
+    "FORMATS",
+    "Kind",
+    "PATH_ID",
+    "Place",
+    "Terms",
+    "ids_by_name",
+    "inside",
+    "kind_of_avro",
+    "one_of",
+    "statistic",
+    "value_keys",
+]
+
+#: The column of a delete file that has the path.
+PATH_ID = 2147483546
 
 
 class Terms(Protocol):
@@ -138,6 +154,26 @@ FIELD_NAMES = frozenset(ids_by_name) | frozenset(
         "array",
     ]
 )
+
+
+def one_of(plain: Any) -> Any:
+    """The type itself, of one that may be null."""
+    if not isinstance(plain, list):
+        return plain
+    rest = [p for p in plain if p["type"] != "null"]
+    return rest[0] if len(rest) == 1 else {"type": "union"}
+
+
+def kind_of_avro(plain: Any) -> Kind:
+    """The kind of an Avro type."""
+    kind = one_of(plain)["type"]
+    if kind in ("record", "union"):
+        return Kind.STRUCT
+    if kind in ("array", "map"):
+        return Kind.LIST
+    if kind in ("string", "enum"):
+        return Kind.TEXT
+    return Kind.BYTES if kind in ("bytes", "fixed") else Kind.NUMBER
 
 
 def inside(parent: Place, field_id: int | None, kind: Kind) -> Place:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -89,6 +89,10 @@ def pairs_of(table: pa.Table) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
             columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # keys that are no ints, say: no statistics
     return pa.table(columns)
+
+
+#: Statistics of so many values are kept once they are decoded.
+_KEPT_VALUES = 20_000
 
 
 class _Keyed:
@@ -180,20 +184,34 @@ class MapStats:
         self._told = told
         self._keyed = {name: _Keyed(whole(pairs.column(name))) for name in MAP_IDS}
         self._rows = int(pairs.num_rows)
+        self._made: dict[int, ColumnStats] = {}
 
     def column(self, field_id: int, kind: Type | None) -> ColumnStats:
         """The statistics of one column, whose bounds are of this type."""
         return next(self.columns({field_id: kind}))
 
+    def keeps(self, field_ids: Collection[int]) -> bool:
+        """Return whether the statistics of so many columns are few enough to be kept."""
+        return self._rows * len(field_ids) <= _KEPT_VALUES
+
     def columns(self, kinds: Mapping[int, Type | None]) -> Iterator[ColumnStats]:
         """The statistics of some columns, by the types of their bounds; those of one type come together."""
         by_kind: dict[Type | None, list[int]] = {}
+        # Small manifests are asked again and again, by each table of each snapshot that has them.
+        small = self.keeps(kinds)
         for field_id, kind in kinds.items():
+            made = self._made.get(field_id)
+            if made is not None and made.type == kind:
+                yield made
+                continue
             by_kind.setdefault(kind, []).append(field_id)
         step = max(1, _AT_ONCE // max(1, self._rows))
         for kind, ids in by_kind.items():
             for at in range(0, len(ids), step):
-                yield from self._together(ids[at : at + step], kind)
+                for stats in self._together(ids[at : at + step], kind):
+                    if small:
+                        self._made[stats.field_id] = stats
+                    yield stats
 
     def _together(self, ids: Sequence[int], kind: Type | None) -> Iterator[ColumnStats]:
         one = {name: keyed.many(ids) for name, keyed in self._keyed.items()}

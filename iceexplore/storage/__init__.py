@@ -19,7 +19,7 @@ from iceexplore.storage._readers import in_order
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._roots import outside
 from iceexplore.storage._storage import FileInfo, Storage
-from iceexplore.storage._temporary import TemporaryFolder, temporary_room
+from iceexplore.storage._temporary import TemporaryFolder, folder_beside, temporary_room
 from iceexplore.storage._versions import MetadataVersion
 from iceexplore.storage._whole import path_here, place_to_write, whole_file
 from iceexplore.storage._writable import CommitFiles, CommitStorage, ExistsError
@@ -53,6 +53,7 @@ __all__ = [
     "allowed",
     "canonical",
     "check_host",
+    "folder_beside",
     "in_order",
     "is_local",
     "list_versions",

@@ -24,7 +24,7 @@ from typing import Any, Literal
 from iceexplore.errors import IceexploreError, TemporaryFolderError
 from iceexplore.storage._faults import short_message
 
-__all__ = ["TemporaryFolder", "no_room", "temporary_room"]
+__all__ = ["TemporaryFolder", "folder_beside", "no_room", "temporary_room"]
 
 #: The system's locks; on Windows nothing is locked, and so nothing is swept.
 _LOCKS: Any = importlib.import_module("fcntl") if os.name == "posix" else None
@@ -35,6 +35,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 #: Seconds until a process looks again: a folder of a hundred thousand names takes a tenth of a second to look through.
 _PAUSE = 60.0
+_DAY = 86_400.0
 _last_sweep: dict[str, float] = {}
 _sweeping = threading.Lock()
 
@@ -88,13 +89,18 @@ class TemporaryFolder:
 
 
 def _locked(made: str, kind: str) -> tuple[str, int | None]:
+    name = f"iceexplore-{kind}-locked-{made[-8:]}"
+    return _renamed(made, name) if _SWEPT.fullmatch(name) else (made, None)
+
+
+def _renamed(made: str, name: str) -> tuple[str, int | None]:
+    """Lock a folder and give it the name under which it is swept; if that cannot be, it keeps its own."""
     lock = _lock_of(made)
     if lock is None:
         return made, None
-    name = f"iceexplore-{kind}-locked-{made[-8:]}"
     path = os.path.join(os.path.dirname(made), name)
     try:
-        if os.path.lexists(path) or not _SWEPT.fullmatch(name):
+        if os.path.lexists(path):
             raise FileExistsError(path)
         os.rename(made, path)
     except OSError:
@@ -138,17 +144,43 @@ def _sweep(parent: str) -> None:
             _sweep_one(os.path.join(parent, name))
 
 
-def _sweep_one(path: str) -> None:
+def _sweep_one(path: str, least_age: float = 0) -> None:
     lock = _lock_of(path)  # of a folder alone: a link is not followed
     if lock is None:
         return
     try:
         held, there = os.fstat(lock), os.lstat(path)
         same = (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino)
-        if same and stat.S_ISDIR(there.st_mode) and there.st_uid == os.getuid():
+        old = not least_age or time.time() - there.st_mtime >= least_age
+        if same and old and stat.S_ISDIR(there.st_mode) and there.st_uid == os.getuid():
             shutil.rmtree(path, ignore_errors=True)  # follows no links
     finally:
         os.close(lock)
+
+
+@contextmanager
+def folder_beside(target: str) -> Iterator[str]:
+    """Make a hidden folder beside ``target``, to be renamed to it; what is still there at the end is removed.
+
+    A process that is killed leaves its folder. The next one for the same target removes it if nobody has it locked
+    and it has been there for a day: not every file system that machines share shows the locks of the others.
+    """
+    parent, name = os.path.split(target)
+    start = f".{name[:80]}-iceexplore-"
+    if _LOCKS is not None:
+        with suppress(OSError), os.scandir(parent) as found:
+            pattern = re.compile(re.escape(start) + r"locked-[A-Za-z0-9_]{8}")
+            for path in [e.path for e in found if pattern.fullmatch(e.name)]:
+                with suppress(OSError):
+                    _sweep_one(path, least_age=_DAY)
+    made = tempfile.mkdtemp(prefix=start, dir=parent)
+    path, lock = _renamed(made, f"{start}locked-{made[-8:]}")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, direct_places, to_frame
 from iceexplore.manifests import CONTENT_NAMES, ENTRY_SCHEMA, ContentType, Manifest, Status, read_manifest_dv
-from iceexplore.metadata import decode_values, format_transform
+from iceexplore.metadata import format_transform
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,40 +133,24 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
 
 #: Dialects whose statistics are one struct a column; below, they are six maps.
 _TYPED_DIALECTS = ("v4-proposal", "v4-draft")
-_MAPS = {
-    "value_counts": "value_count",
-    "null_value_counts": "null_count",
-    "nan_value_counts": "nan_count",
-    "column_sizes": "column_size",
-}
+_COUNTS = ("value_count", "null_count", "nan_count", "column_size")
 
 
 def _typed(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
     """Of one row of a V4 manifest each column's id, type and statistics."""
     for field_id in sorted(manifest.stat_field_ids()):
         stats = manifest.stats(field_id)
-        columns = {name: getattr(stats, name) for name in (*_MAPS.values(), "lower", "upper")}
+        columns = {name: getattr(stats, name) for name in (*_COUNTS, "lower", "upper")}
         values = {name: None if v is None else _python(v[row]) for name, v in columns.items()}
         yield field_id, types.get(field_id, stats.type), values
 
 
 def _from_maps(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
     """The same of a v1-v3 manifest, whose other rows are not decoded."""
-    maps = {name: dict(v[0].as_py() or ()) for name, v in _row_of_maps(manifest, row).items()}
-    for field_id in sorted({i for one in maps.values() for i in one if i is not None}):
-        kind = types.get(field_id)
-        values = {ours: maps[name].get(field_id) for name, ours in _MAPS.items()}
-        for name, ours in (("lower_bounds", "lower"), ("upper_bounds", "upper")):
-            raw = maps[name].get(field_id)
-            values[ours] = raw
-            if raw is not None and kind is not None:
-                values[ours] = _python(decode_values(kind, pa.array([raw], pa.binary()))[0][0])
-        yield field_id, kind, values
-
-
-def _row_of_maps(manifest: Manifest, row: int) -> dict[str, Any]:
-    maps = manifest.stat_maps()
-    return {name: maps[name].slice(row, 1) for name in maps.column_names}
+    found, at = manifest.row_stats(row, types)
+    for stats in found:
+        values = {name: _python(getattr(stats, name)[at]) for name in (*_COUNTS, "lower", "upper")}
+        yield stats.field_id, stats.type, values
 
 
 #: Columns that only files have (spec, "Reserved Field IDs").

@@ -80,9 +80,9 @@ class SavedPart(TimelinePart, DetailPart):
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise OptionError(f"{name}={number!r}: give a whole number, {least} or more")
         place = place_to_write(path, overwrite=overwrite)
-        if "names" not in kinds:
+        if not kinds & {"names", "values"}:
             return self._written(place, kinds, max_bytes, rows, overwrite=overwrite)
-        other = type(self)(nameless(self._state))  # the same table, of which no name is known
+        other = type(self)(nameless(self._state, kinds))  # the same table, of whose metadata no more is known
         try:
             with contextlib.suppress(IceexploreError):
                 other.select(snapshot=self.selection["snapshot"] or None)
@@ -124,7 +124,7 @@ class SavedPart(TimelinePart, DetailPart):
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         said = ", ".join(k for k in REDACTIONS if k in kinds)
         notes = [f"Made by iceexplore on {now}. Left out on purpose: {said or 'nothing'}.", *left_out]
-        text = saved_html(json_safe(state.name), saved, plain=plain_html(saved), notes=notes).encode()
+        text = saved_html(redactor.text(json_safe(state.name)), saved, plain=plain_html(saved), notes=notes).encode()
         with whole_file(place, overwrite=overwrite) as out:
             out.write(text)
         return SavedPage(place, len(text), tuple(sorted(kinds)), left_out)

@@ -13,6 +13,7 @@ import re
 import secrets
 from base64 import b64decode
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -45,6 +46,8 @@ _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|meta
 _WORD = re.compile(r"[^\s\"']+")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?([0-9a-fA-F]{16,})(?![0-9A-Za-z])")
 _BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?![\w+/=])")
+#: Texts that are kept for the next time.
+_MOST_KEPT, _LONGEST_KEPT = 50_000, 500
 _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 
 
@@ -63,6 +66,8 @@ class PageRedactor:
         self.kinds = kinds
         self._columns = {_plain(shown) for name in columns for shown in (name, signs(name))}
         self._salt = secrets.token_bytes(16)
+        #: Texts as they come out: each snapshot has most of those of the one before.
+        self._made: dict[str, str] = {}
 
     def node(self, node: dict[str, Any], location: str | None) -> dict[str, Any]:
         """A node of the tree, as the browser has it, and where it stands."""
@@ -185,9 +190,13 @@ class PageRedactor:
             return [self._all(v) for v in value]
         if not isinstance(value, str):
             return value
-        if "credentials" in self.kinds:
-            value = _unveiled(blank_secrets(value))
-        return self._text(value) if "paths" in self.kinds else value
+        made = self._made.get(value)
+        if made is None:
+            made = _unveiled(blank_secrets(value)) if "credentials" in self.kinds else value
+            made = self._text(made) if "paths" in self.kinds else made
+            if len(value) <= _LONGEST_KEPT and len(self._made) < _MOST_KEPT:
+                self._made[value] = made
+        return made
 
 
 def _unveiled(text: str) -> str:
@@ -209,10 +218,12 @@ def _decoded(decode: Callable[[str], bytes], word: str) -> str:
         return ""
 
 
+@lru_cache(maxsize=4096)
 def _is_secret(name: str) -> bool:
     return is_secret_name(name) or _plain(name) in _KEYS
 
 
+@lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 

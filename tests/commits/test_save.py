@@ -246,10 +246,11 @@ def fsync(descriptor):
     real_fsync(descriptor)
 
 def rename(a, b):
-    if at == -1:
+    last = os.fspath(b) == target  # not that of the folder it is built in
+    if at == -1 and last:
         os.kill(os.getpid(), signal.SIGKILL)
     real_rename(a, b)
-    if at == -2:
+    if at == -2 and last:
         os.kill(os.getpid(), signal.SIGKILL)
 
 os.fsync, os.rename = fsync, rename

@@ -213,3 +213,41 @@ def test_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", none)
     with pytest.raises(TemporaryFolderError, match=r"no folder here can be one: set the .* TMPDIR"):
         ix.sample().simulate()
+
+
+_KILLED_SAVE = """
+import os, signal, sys
+import iceexplore as ix
+from iceexplore.commits import _save
+_save._publish = lambda building, target: os.kill(os.getpid(), signal.SIGKILL)
+ix.empty({"id": "long"}).save(sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nothing is locked there, so nothing is swept")
+def test_what_a_killed_save_left_goes_with_the_next(tmp_path: Path) -> None:
+    """A day later, and if it is of the same target: not of all machines that share a folder the locks are seen."""
+    target = tmp_path / "t"
+    done = subprocess.run([sys.executable, "-c", _KILLED_SAVE, str(target)], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".t-iceexplore-locked-") and any(left.rglob("*.json"))
+    other = tmp_path / f".t2{left.name[2:]}"
+    mine = tmp_path / ".t-iceexplore-mine"
+    for folder in (other, mine):
+        folder.mkdir()
+        os.utime(folder, (0, 0))
+    simulation = ix.empty({"id": "long"})
+    simulation.save(target)
+    assert left.exists(), "it may be another machine's that is still at it"
+    os.utime(left, (0, 0))
+    lock = _temporary._lock_of(str(left))
+    assert lock is not None
+    (target / "metadata").rename(tmp_path / "gone")
+    simulation.save(target)
+    assert left.exists(), "somebody has it locked"
+    os.close(lock)
+    (target / "metadata").rename(tmp_path / "gone2")
+    simulation.save(target)
+    assert not left.exists() and other.exists() and mine.exists()
+    assert {p.name for p in tmp_path.iterdir()} == {"t", "gone", "gone2", other.name, mine.name}
