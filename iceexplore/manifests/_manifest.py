@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -130,13 +130,22 @@ class Manifest:
 
     def stats_of(self, field_ids: Iterable[int]) -> Iterator[ColumnStats]:
         """The statistics of some columns as `stats` gives them, in any order: those of one type are decoded at once."""
+        rows = len(self)
+        for ids, found in self.stats_blocks(field_ids):
+            if len(ids) == 1:
+                yield found
+            else:
+                yield from (found.part(field_id, n * rows, rows) for n, field_id in enumerate(ids))
+
+    def stats_blocks(self, field_ids: Iterable[int]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
+        """The statistics as `stats_of` gives them, those of columns of one type one after the other in the arrays."""
         if self._typed is not None:
             for s in map(self._typed.column, field_ids):
                 for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
                     self._told(s.field_id, what, int(mask.argmax()))
-                yield s
+                yield (s.field_id,), s
         else:
-            yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
+            yield from self._mapped.blocks({i: self._meaning.types.get(i) for i in field_ids})
 
     def stat_maps(self) -> pa.Table:
         """The six statistics maps: ``column_sizes``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``
