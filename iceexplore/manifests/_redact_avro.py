@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import UnsupportedError
-from iceexplore.formats import block_bytes, container, decompress_block, header_bytes, index_blocks, read_header
+from iceexplore.formats import Records, block_bytes, decompress_block, header_bytes, index_blocks, read_header
 from iceexplore.manifests._redact_places import FIELD_NAMES, FORMATS, Kind, Place, ids_by_name, inside, statistic
+from iceexplore.storage import Budget, allowed
 
 if TYPE_CHECKING:
     from iceexplore.manifests._redact import Redactor
@@ -56,6 +57,11 @@ _OURS = re.compile(r"f\d+", re.A)
 _PATH_ID = 2147483546
 #: Types inside each other; and types in all, once names are followed.
 _DEPTH, _TYPES = 100, 1_000_000
+#: Records are decoded one by one: as many bytes take about ten seconds, or so many times what is stored.
+_SLOW_BYTES = 256 << 20
+_SLOW_RATIO = 16
+#: A record becomes Python objects, of which a number of one or two bytes takes 40.
+_RECORD_SHARE = 32
 
 
 def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
@@ -75,16 +81,18 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
     if own and not lengths and not redactor.terms.blanks and not redactor.terms.paths:
         # Of most files nothing is a secret: then they stay byte for byte, and writing them anew is spared.
         bodies = ((b.count, decompress_block(data, b, header.codec, location)) for b in index.blocks)
-        if not _touched(redactor, decode, change, bodies):
+        if not _touched(redactor, decode, change, bodies, _Limits(data, location)):
             return data
     before: list[bytes] = []
+    limits, parsed = _Limits(data, location), fastavro.parse_schema(decode)
 
     def records() -> Iterator[Any]:
         for block in index.blocks:
             plain = decompress_block(data, block, header.codec, location)
             before.append(hashlib.blake2b(plain).digest())
-            found = fastavro.reader(io.BytesIO(b"".join(container(decode, block.count, [plain]))))
-            for record in found:
+            found = limits.records(plain, parsed)
+            for _ in range(block.count):
+                record = found.read()
                 yield record if change is None else change(record)
 
     out = io.BytesIO()
@@ -111,18 +119,34 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
     return b"".join([head, *blocks])
 
 
-def _touched(redactor: Redactor, decode: Any, change: Change | None, blocks: Iterable[tuple[int, bytes]]) -> bool:
+class _Limits:
+    """Bounds the records that are decoded into Python objects: each one's memory, and the time of all."""
+
+    def __init__(self, data: bytes, location: str) -> None:
+        self._location = location
+        self._most = allowed(len(data)) // _RECORD_SHARE
+        self._budget = Budget(location, len(data), most=max(_SLOW_BYTES, _SLOW_RATIO * len(data)))
+
+    def records(self, plain: bytes, schema: Any) -> Records:
+        """Return the records of a block. Raises `MemoryLimitError` where all blocks together are too much."""
+        self._budget.reserve(len(plain), "the records")
+        return Records(plain, schema, self._most, self._location)
+
+
+def _touched(
+    redactor: Redactor, decode: Any, change: Change | None, blocks: Iterable[tuple[int, bytes]], limits: _Limits
+) -> bool:
     """Whether any record has something that is to be redacted, or a block more than its records."""
     import fastavro
 
     read, before = fastavro.parse_schema(decode), redactor.terms.touched
     for count, plain in blocks:
-        body = io.BytesIO(plain)
+        found = limits.records(plain, read)
         for _ in range(count):
-            record = fastavro.schemaless_reader(body, read, None)
+            record = found.read()
             if change is not None:
                 change(record)
-        if redactor.terms.touched != before or body.tell() != len(plain):
+        if redactor.terms.touched != before or found.at != len(plain):
             return True
     return False
 
