@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -461,6 +462,31 @@ def _redacted(path: Path) -> object:
     return {Path(p).name: why[:120] for p, why in made.missing.items()}
 
 
+def _simulated(path: Path) -> object:
+    """Commits of every kind on top; what an operation refuses does not keep the next ones from being tried."""
+    refused = []
+    with contextlib.closing(ix.open(path).simulate()) as simulation:
+        for commit in (
+            lambda: simulation.append(files=2, rows=10),
+            lambda: simulation.delete_where("id = 1"),
+            simulation.rewrite_manifests,
+            simulation.rewrite_position_deletes,
+            simulation.compact,
+            lambda: repr(simulation.cost()),
+            lambda: repr(simulation.table.tree()),
+        ):
+            try:
+                commit()
+            except ix.IceexploreError as error:
+                refused.append(type(error).__name__)
+    return refused
+
+
+def _copied(path: Path) -> object:
+    with contextlib.closing(ix.open(path).simulate()) as simulation:
+        return repr(simulation.save(path.with_suffix(".saved")))
+
+
 def _again(path: Path) -> object:
     table = ix.open(path)
     for _ in range(5):
@@ -494,6 +520,8 @@ DOORS: dict[str, Callable[[Path], object]] = {
     "html": _saved,
     "bundle": _bundle,
     "redacted": _redacted,
+    "simulate": _simulated,
+    "save": _copied,
     "again": _again,
     "file": _loose,
 }
@@ -511,13 +539,14 @@ def main(name: str, folder: str, door: str) -> dict[str, Any]:
         outcome, detail = type(error).__name__, str(error)[:300]
     except BaseException as error:
         outcome, detail = f"foreign {type(error).__name__}", str(error)[:300]
-    seconds = time.perf_counter() - begun
+    seconds, cpu = time.perf_counter() - begun, time.process_time()
     from iceexplore.formats import _helper
 
     _helper._HELPER.stop()  # only children that have ended are counted
     own, helper = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return {"bomb": name, "door": door, "outcome": outcome, "detail": detail, "seconds": round(seconds, 1),
-            "mib": own // 1024, "helper_mib": helper // 1024, "base_mib": base // 1024}  # fmt: skip
+    taken = {"mib": own // 1024, "helper_mib": helper // 1024, "base_mib": base // 1024}
+    took = {"seconds": round(seconds, 1), "cpu": round(cpu, 1)}
+    return {"bomb": name, "door": door, "outcome": outcome, "detail": detail, **took, **taken}
 
 
 if __name__ == "__main__":

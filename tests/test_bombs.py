@@ -22,10 +22,13 @@ _MIB = 1500
 #: Of each bomb the doors behind which it went off; the long run goes through all of them.
 _QUICK = [
     ("gzip_brackets", "open"),
+    ("gzip_brackets", "file"),
     ("gzip_snapshots", "open"),
     ("sparse_hint", "open"),
     ("sparse_metadata", "open"),
     ("sparse_manifest", "inspect"),
+    ("avro_offsets", "save"),
+    ("avro_offsets", "bundle"),
     ("avro_offsets_60", "inspect"),
     ("avro_again", "again"),
     ("avro_faults", "inspect"),
@@ -39,6 +42,7 @@ _QUICK = [
     ("parquet_list", "arrow"),
     ("parquet_manifest", "tree"),
     ("orc_list", "head"),
+    ("delete_runs", "count"),
     ("puffin_footer", "file"),
 ]
 

@@ -56,11 +56,10 @@ def test_a_simulation_has_no_number_left(tmp_path: Path, field: str, value: int)
 def test_a_negative_record_count_with_a_vector_is_ours() -> None:
     from pyroaring import BitMap64
 
-    from iceexplore.reading._deletes import vector_positions
+    from iceexplore.deletes import PositionSet
 
-    with pytest.raises(FormatError, match="record_count is -1"):
-        vector_positions(BitMap64([1, 2]), -1)
-    assert vector_positions(BitMap64([1, 2]), 2).tolist() == [1]
+    positions = PositionSet(BitMap64([1, 2]))
+    assert (positions.count(-1), positions.count(2), positions.count(9)) == (0, 1, 2)
 
 
 def test_lone_surrogates_of_a_puffin_footer_are_shown(tmp_path: Path) -> None:

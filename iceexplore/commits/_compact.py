@@ -23,6 +23,7 @@ from iceexplore.commits._reserved_names import refuse_reserved_columns
 from iceexplore.commits._selection import select
 from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._writer import CommitWriter
+from iceexplore.deletes import PositionSet
 from iceexplore.errors import FormatError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
@@ -39,7 +40,6 @@ from iceexplore.reading import (
     is_made_up,
     position_index,
     read_data_file,
-    vector_positions,
 )
 from iceexplore.storage import path_only
 
@@ -247,8 +247,7 @@ def _rows(
                 code="count-mismatch",
             )
         if (bitmap := positions.get(entry["location"])) is not None:
-            at = vector_positions(bitmap, table.num_rows)
-            gone[at[at < len(gone)]] = True
+            PositionSet(bitmap).mark(gone)
         tables.append(table.filter(pa.array(~gone)) if gone.any() else table)
     return pa.concat_tables(tables)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits._rewrite_avro import rewritten_avro
+from iceexplore.commits._rewrite_avro import read_avro, rewritten_avro
 from iceexplore.commits._rewrite_parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID
-from iceexplore.errors import FormatError
+from iceexplore.errors import FormatError, MemoryLimitError
 from iceexplore.manifests import whole
 
 __all__ = ["relocated_document", "relocated_manifest"]
@@ -86,27 +85,32 @@ def relocated_manifest(
     """
     try:
         if data[:4] == _AVRO:
-            return _avro(data, moved, lengths, paths or {})
+            return _avro(data, location, moved, lengths, paths or {})
         if data[:4] == _PARQUET:
-            return _parquet(data, moved, lengths, paths or {})
+            return _parquet(data, location, moved, lengths, paths or {})
+    except MemoryLimitError:
+        raise
     except Exception as e:  # the libraries raise whatever a damaged file makes them stumble on
         raise FormatError(f"its locations cannot be rewritten: {type(e).__name__}: {e}", location=location) from e
     raise FormatError("neither Avro nor Parquet: its locations cannot be rewritten", location=location)
 
 
 def _avro(
-    data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+    data: bytes,
+    location: str,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]],
 ) -> bytes:
-    import fastavro
-
-    reader = fastavro.reader(io.BytesIO(data))
-    schema: Any = reader.writer_schema
+    schema, metadata, records = read_avro(data, location)
     change = _record_change(schema, moved, lengths, paths)
-    records = []
-    for record in reader:
-        change(record)
-        records.append(record)
-    return rewritten_avro(schema, reader.metadata, records)
+
+    def changed() -> Iterator[Any]:
+        for record in records:
+            change(record)
+            yield record
+
+    return rewritten_avro(schema, metadata, changed())
 
 
 def _record_change(
@@ -149,9 +153,13 @@ def _bound(pair: Any, path: str) -> Any:
 
 
 def _parquet(
-    data: bytes, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+    data: bytes,
+    location: str,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]],
 ) -> bytes:
-    file, table = read_parquet(data)
+    file, table = read_parquet(data, location)
     struct = _columns(
         pa.StructArray.from_arrays([whole(c) for c in table.columns], fields=list(table.schema)),
         moved,

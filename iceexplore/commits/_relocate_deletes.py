@@ -14,18 +14,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits._rewrite_avro import rewritten_avro
+from iceexplore.commits._rewrite_avro import read_avro, rewritten_avro
 from iceexplore.commits._rewrite_parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
-from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.formats import field_id, read_orc_footer, read_rows, sniff
-from iceexplore.storage import Storage
+from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
+from iceexplore.formats import avro_batches, field_id, read_orc_footer, read_rows, sniff
+from iceexplore.storage import DATA_RATIO, Budget, Storage
 
 __all__ = ["RelocatedDeletes", "relocated_deletes", "relocated_puffin"]
 
 _REFERENCED = "referenced-data-file"
 #: What the rows of an ORC file may take in memory.
 _ORC_LIMIT = 1 << 30
+#: What rows of Avro take as Python's objects: each, and each of their bytes in Arrow.
+_OBJECT, _OBJECTS_PER_BYTE = 500, 8
 _ORC_CODECS = ("UNCOMPRESSED", "SNAPPY", "ZLIB", "LZ4", "ZSTD")
 
 
@@ -102,11 +104,11 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
 
 def _parquet(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     try:
-        file, table = read_parquet(data)
+        file, table = read_parquet(data, location)
         changed = _moved_rows(table, location, moved)
         return None if changed is None else RelocatedDeletes(rewritten_parquet(file, changed[0]), changed[1])
     except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, FormatError):
+        if isinstance(error, IceexploreError):
             raise
         raise FormatError(f"a position delete file that does not decode: {error}", location=location) from None
 
@@ -152,20 +154,29 @@ def _moved_rows(
 
 
 def _avro(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
-    import fastavro
-
     try:
-        reader = fastavro.reader(io.BytesIO(data))
-        schema: Any = reader.writer_schema
+        schema, metadata, records = read_avro(data, location)
         names = {f.get("field-id"): f["name"] for f in schema["fields"]}
         at, pos = names.get(FILE_PATH_ID, "file_path"), names.get(POS_ID, "pos")
-        rows: list[Any] = list(reader)
+        _check_avro(data, location)
+        rows: list[Any] = list(records)
         if not any(row[at] in moved for row in rows):
             return None
         for row in rows:
             row[at] = moved.get(row[at], row[at])
         rows.sort(key=lambda row: (row[at], row[pos]))
-        return RelocatedDeletes(rewritten_avro(schema, reader.metadata, rows), (rows[0][at], rows[-1][at]))
+        return RelocatedDeletes(rewritten_avro(schema, metadata, rows), (rows[0][at], rows[-1][at]))
+    except IceexploreError:
+        raise
     except Exception as error:  # the library raises whatever a damaged file makes it stumble on
         text = f"a position delete file that does not decode: {type(error).__name__}: {error}"
         raise FormatError(text, location=location) from error
+
+
+def _check_avro(data: bytes, location: str) -> None:
+    """Refuse rows that would not fit in memory, before a library makes objects of them all."""
+    budget = Budget(location, len(data), ratio=DATA_RATIO)
+    batches = avro_batches(data, location)
+    next(batches)  # their schema
+    for batch in batches:
+        budget.reserve(_OBJECT * batch.num_rows + _OBJECTS_PER_BYTE * batch.nbytes, "the rows")

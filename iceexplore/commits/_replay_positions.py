@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from iceexplore.commits._live import live_files
 from iceexplore.commits._made_up import made_up_folder
 from iceexplore.commits._writer import CommitWriter
-from iceexplore.deletes import FILE_PATH_ID, read_position_deletes
+from iceexplore.deletes import FILE_PATH_ID, read_positions
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch, whole
+from iceexplore.manifests import ContentType, EntryBatch
 
 __all__ = ["Deleted", "Positions", "estimated_entries"]
 
@@ -100,7 +100,7 @@ class Positions:
             if not isinstance(part, int):
                 bitmap |= part
         if bitmap and bitmap.max() >= rows:  # positions past the rows delete nothing
-            bitmap &= BitMap64(range(rows))
+            bitmap.remove_range(rows, bitmap.max() + 1)
         if guessed:
             return Deleted(min(rows, guessed + len(bitmap)))
         return Deleted(len(bitmap), bitmap) if bitmap else None
@@ -144,19 +144,8 @@ def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[st
 
 
 def _read(at: TableState, location: str, file_format: str | None) -> dict[str, Any]:
-    from pyroaring import BitMap64
-
-    table = read_position_deletes(at.storage, location, file_format)
-    table = table.filter(pc.greater_equal(table["pos"], 0)).sort_by("file_path")
-    names = whole(table["file_path"])
-    runs = pc.run_end_encode(names) if len(names) else None
-    out: dict[str, Any] = {}
-    start = 0
-    positions = np.asarray(whole(table["pos"])).astype(np.uint64)
-    for name, end in () if runs is None else zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        out[name] = BitMap64(positions[start:end].tolist())
-        start = end
-    return out
+    found = read_positions(at.storage, location, file_format)
+    return {name: positions.bitmap() for name, positions in found.items()}
 
 
 def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:

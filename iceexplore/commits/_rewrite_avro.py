@@ -4,15 +4,54 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["rewritten_avro"]
+from iceexplore.formats import Records, decompress_block, index_blocks, read_header
+from iceexplore.storage import DATA_RATIO, Budget, allowed
 
+__all__ = ["read_avro", "rewritten_avro"]
+
+#: Records are decoded one by one: as many bytes take about ten seconds, or so many times what is stored.
+_SLOW_BYTES = 256 << 20
+_SLOW_RATIO = 16
+#: A record becomes Python objects, of which a number of one or two bytes takes 40.
+_RECORD_SHARE = 32
 _META = {"type": "map", "values": "bytes"}
 
 
-def rewritten_avro(schema: Any, metadata: Mapping[str, str], records: Sequence[Any]) -> bytes:
+def read_avro(data: bytes, location: str) -> tuple[Any, Mapping[str, str], Iterator[Any]]:
+    """Return a file's schema and metadata, for `rewritten_avro`, and its records, which are decoded as they are taken.
+
+    Raises
+    ------
+    FormatError
+        The header or a block is damaged. Whatever fastavro raises where a record is.
+    MemoryLimitError
+        The header, a block or a record would take more memory than it may, or all blocks together too much time.
+    """
+    import fastavro
+
+    header = read_header(data, location)  # checked before fastavro sees it
+    index = index_blocks(data, header, location)
+    if index.faults:
+        raise index.faults[0]
+    file: Any = fastavro.reader(io.BytesIO(data))
+
+    def records() -> Iterator[Any]:
+        budget = Budget(location, len(data), most=max(_SLOW_BYTES, _SLOW_RATIO * len(data)))
+        schema = fastavro.parse_schema(file.writer_schema)
+        for block in index.blocks:
+            plain = decompress_block(data, block, header.codec, location)
+            budget.reserve(len(plain), "the records")
+            found = Records(plain, schema, allowed(len(data), DATA_RATIO) // _RECORD_SHARE, location)
+            for _ in range(block.count):
+                yield found.read()
+
+    return file.writer_schema, file.metadata, records()
+
+
+def rewritten_avro(schema: Any, metadata: Mapping[str, str], records: Iterable[Any]) -> bytes:
     """Write records below another file's header.
 
     Parameters

@@ -7,6 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.formats import KeptChunks, chunk_sizes, whole_bytes
+from iceexplore.storage import DATA_RATIO, Budget
+
 __all__ = ["read_parquet", "rewritten_parquet"]
 
 #: Encodings that a writer chooses for values; the others (levels, dictionary indices) follow from these.
@@ -15,12 +18,27 @@ _DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _VERSIONS = ("1.0", "2.4", "2.6")
 
 
-def read_parquet(data: bytes) -> tuple[Any, pa.Table]:
-    """The file, for `rewritten_parquet`, and its rows."""
+def read_parquet(data: bytes, location: str) -> tuple[Any, pa.Table]:
+    """Return the file, for `rewritten_parquet`, and its rows.
+
+    Raises
+    ------
+    FormatError
+        A footer or page header that is none.
+    MemoryLimitError
+        The rows would take more memory than they may.
+    """
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(io.BytesIO(data))
-    return file, file.read()
+    kept = KeptChunks(io.BytesIO(data), location)
+    file = pq.ParquetFile(kept)
+    kept.opened()
+    about = file.metadata
+    sizes = [(g, int(about.row_group(g).total_byte_size)) for g in range(about.num_row_groups)]
+    with Budget(location, len(data), ratio=DATA_RATIO) as budget:
+        found = chunk_sizes(kept, sizes, None, max(0, about.num_rows), location, nested=True)
+        budget.reserve(whole_bytes(found or ()), "the rows")
+        return file, file.read()
 
 
 def rewritten_parquet(file: Any, table: pa.Table) -> bytes:

@@ -16,13 +16,12 @@ from iceexplore.commits._operations import base_id, partitions_of
 from iceexplore.commits._refs import cherry_pick_summary
 from iceexplore.commits._row_delta import delete_groups, position_files, vector_entries
 from iceexplore.commits._writer import CommitWriter
-from iceexplore.deletes import read_position_deletes
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState, resolve_state, travel
 from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.planning import partition_keys
-from iceexplore.reading import deleted_positions
+from iceexplore.reading import deleted_positions, position_index
 
 __all__ = ["cherry_pick", "rewrite_manifests", "rewrite_position_deletes"]
 
@@ -93,8 +92,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
         raise NothingToDo("there are no position delete files: there is nothing to rewrite")
     concerned: dict[str, None] = {}
     for row in chosen.entries.select(["location", "file_format"]).to_pylist():
-        table = read_position_deletes(state.storage, row["location"], row["file_format"])
-        concerned |= dict.fromkeys(table["file_path"].unique().to_pylist())
+        concerned |= dict.fromkeys(position_index(state, row["location"], row["file_format"]).paths)
     targets, _ = find_files(state, concerned)
     matched = applied_deletes(state, targets)
     open_ones = matched.vector.is_null()

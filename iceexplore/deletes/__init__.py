@@ -10,6 +10,7 @@ from iceexplore.deletes._delete_files import (
     read_position_deletes,
 )
 from iceexplore.deletes._mumbling import MUMBLING_POSITIONS, decode_mumbling, encode_mumbling
+from iceexplore.deletes._positions import PositionSet, bitmap_of, read_positions
 from iceexplore.deletes._puffin import (
     DELETION_VECTOR,
     PUFFIN_MAGIC,
@@ -50,11 +51,13 @@ __all__ = [
     "NewBlob",
     "POS_ID",
     "PUFFIN_MAGIC",
+    "PositionSet",
     "PuffinBlob",
     "PuffinFile",
     "ROW_ID",
     "THETA_SKETCH",
     "bare_vector_problem",
+    "bitmap_of",
     "decode_deletion_vector",
     "decode_mumbling",
     "encode_bitmap32",
@@ -67,6 +70,7 @@ __all__ = [
     "read_deletion_vector",
     "read_equality_deletes",
     "read_position_deletes",
+    "read_positions",
     "read_puffin_blob",
     "read_puffin_footer",
     "read_range",

@@ -14,7 +14,7 @@ from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructTy
 if TYPE_CHECKING:
     from iceexplore.storage import Storage
 
-__all__ = ["FILE_PATH_ID", "POS_ID", "ROW_ID", "read_equality_deletes", "read_position_deletes"]
+__all__ = ["FILE_PATH_ID", "POS_ID", "ROW_ID", "column_of", "read_equality_deletes", "read_position_deletes"]
 
 #: Reserved field ids of the columns of a position delete file.
 FILE_PATH_ID = 2147483546
@@ -22,24 +22,13 @@ POS_ID = 2147483545
 ROW_ID = 2147483544
 
 
-def read_position_deletes(
-    storage: Storage,
-    location: str,
-    file_format: str | None = None,
-    *,
-    encoded: bool = False,
-    size: int | None = None,
-) -> pa.Table:
-    """Read a position delete file.
+def read_position_deletes(storage: Storage, location: str, file_format: str | None = None) -> pa.Table:
+    """Read a position delete file row by row; `read_positions` holds many more of them.
 
     Parameters
     ----------
     file_format
         As the manifest says; the content decides.
-    encoded
-        Whether paths come as ``dictionary<int32, string>``: a fraction of the memory.
-    size
-        Bytes of the file as the manifest states them (`Storage.open`).
 
     Returns
     -------
@@ -52,15 +41,13 @@ def read_position_deletes(
     FormatError
         No such file, damaged, or without the two columns.
     """
-    once = ["file_path"] if encoded else []
-    table = read_rows(storage, location, kind="delete-file", said=file_format, encoded=once, size=size)
-    path = _column(table, FILE_PATH_ID, "file_path", location)
-    pos = _column(table, POS_ID, "pos", location)
-    text = pa.dictionary(pa.int32(), pa.string()) if encoded else pa.string()
-    columns = {"file_path": (path, text), "pos": (pos, pa.int64())}
+    table = read_rows(storage, location, kind="delete-file", stated=file_format)
+    path = column_of(table.schema, FILE_PATH_ID, "file_path", location)
+    pos = column_of(table.schema, POS_ID, "pos", location)
+    columns = {"file_path": (path, pa.string()), "pos": (pos, pa.int64())}
     with foreign("the position delete file", location):
         out = pa.table({name: table.column(i).cast(kind) for name, (i, kind) in columns.items()})
-        row = _find(table, ROW_ID, "row")
+        row = _find(table.schema, ROW_ID, "row")
         if row is not None:
             out = out.append_column(pa.field("row", table.schema.field(row).type), table.column(row))
         if out.column(0).null_count or out.column(1).null_count:
@@ -89,7 +76,7 @@ def read_equality_deletes(storage: Storage, location: str, file_format: str | No
     FormatError
         No such file, damaged, or of values that do not fit the schema's types.
     """
-    table = read_rows(storage, location, kind="delete-file", said=file_format)
+    table = read_rows(storage, location, kind="delete-file", stated=file_format)
     by_id = {f.field_id: f for f in schema.fields}
     by_name = {f.name: f for f in schema.fields}
     no_ids = all(field_id(f) is None for f in table.schema)
@@ -110,21 +97,22 @@ def read_equality_deletes(storage: Storage, location: str, file_format: str | No
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _find(table: pa.Table, number: int, name: str) -> int | None:
-    ids = [field_id(f) for f in table.schema]
+def _find(schema: pa.Schema, number: int, name: str) -> int | None:
+    ids = [field_id(f) for f in schema]
     if number in ids:
         return ids.index(number)
     # By name only where the file has no ids: with ids, a column of that name is another one.
-    if all(i is None for i in ids) and name in table.schema.names:
-        return int(table.schema.names.index(name))
+    if all(i is None for i in ids) and name in schema.names:
+        return int(schema.names.index(name))
     return None
 
 
-def _column(table: pa.Table, number: int, name: str, location: str) -> int:
-    found = _find(table, number, name)
+def column_of(schema: pa.Schema, number: int, name: str, location: str) -> int:
+    """Return the place of a column of position delete files. Raises `FormatError` where there is none."""
+    found = _find(schema, number, name)
     if found is None:
         raise FormatError(
-            f"not a position delete file: no column {name} (id {number}) in {', '.join(table.schema.names[:20])}",
+            f"not a position delete file: no column {name} (id {number}) in {', '.join(schema.names[:20])}",
             location=location,
             field=name,
         )

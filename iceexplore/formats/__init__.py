@@ -28,7 +28,7 @@ from iceexplore.formats._row_groups import (
     RowGroups,
     read_parquet_row_groups,
 )
-from iceexplore.formats._rows import FIELD_ID, MAX_TABLE_BYTES, field_id, plain_field, read_rows
+from iceexplore.formats._rows import FIELD_ID, Rows, field_id, open_rows, plain_field, read_rows
 from iceexplore.formats._sniff import HEAD_BYTES, sniff, sniff_file
 from iceexplore.formats._thrift import ThriftStruct, read_struct
 
@@ -43,13 +43,13 @@ __all__ = [
     "FooterColumn",
     "HEAD_BYTES",
     "KeptChunks",
-    "MAX_TABLE_BYTES",
     "OrcFooter",
     "ParquetFooter",
     "ParquetLeaf",
     "ParquetRowGroup",
     "Records",
     "RowGroups",
+    "Rows",
     "StreamLimit",
     "ThriftStruct",
     "avro_batches",
@@ -65,6 +65,7 @@ __all__ = [
     "index_blocks",
     "is_bare",
     "json_texts",
+    "open_rows",
     "plain_field",
     "read_header",
     "read_orc_footer",

@@ -99,6 +99,8 @@ class _Helper:
             worker = Path(__file__).with_name("_worker.py")
             # -P: the working directory may hold anything. What iceexplore can import, the helper can.
             env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+            # Arrow's own allocator takes an arena of 1 GiB at once, all of which counts against the process's limit.
+            env["ARROW_DEFAULT_MEMORY_POOL"] = "system"
             self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own file
                 [sys.executable, "-P", str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
             )

@@ -1,8 +1,9 @@
-"""What columns of a Parquet file become in memory, by their pages' headers and dictionaries, before Arrow decodes them.
+"""How large columns of a Parquet file become in memory, by the headers and dictionaries of their pages.
 
-Stored sizes say nothing about it: a dictionary has a string once that a million rows refer to, run lengths make a list
-of zeros of any length out of a few bytes, and each value of ``DELTA_BYTE_ARRAY`` may repeat the one before. So batches
-get as many rows as fit a bound that the longest value gives, and what no batch could hold is refused.
+The stored sizes do not tell: a dictionary holds once a string that a million rows refer to, run lengths make a list of
+zeros of any length out of a few bytes, and each value of ``DELTA_BYTE_ARRAY`` may repeat the one before. So pages are
+looked at before Arrow decodes them: batches get as many rows as fit a bound that the longest value gives, and what no
+batch could hold is refused.
 
 Rules: Parquet specification, "Data Pages", "Dictionary page" and "Encodings".
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from iceexplore.errors import FormatError
 from iceexplore.formats._thrift import ThriftStruct, read_struct
-from iceexplore.storage import FLOOR, Budget, RangeFile, allowed
+from iceexplore.storage import FLOOR, Budget, PositionedFile, RangeFile, allowed
 
 __all__ = ["ChunkSize", "KeptChunks", "StreamLimit", "batch_rows", "chunk_sizes", "whole_bytes"]
 
@@ -50,7 +51,7 @@ _DELTA_BYTE_ARRAY = 7
 
 @dataclass(frozen=True)
 class ChunkSize:
-    """What a column chunk becomes.
+    """How large a column chunk becomes in memory.
 
     Attributes
     ----------
@@ -59,33 +60,36 @@ class ChunkSize:
     width
         Bytes that a value takes at most, where it is in a dictionary, repeats the one before or has a fixed size.
     plain
-        Bytes of all values that are stored in full.
+        Bytes of all values that are stored in full ...
+    average
+        ... of one of them on average, in the page where that is most ...
+    page
+        ... and of the largest page of them: a single value may take as much.
     nested
         Whether a row may have any number of them.
     """
 
     values: int
     width: int
-    plain: int
     nested: bool
+    plain: int = 0
+    average: int = 0
+    page: int = 0
 
 
-class KeptChunks(io.RawIOBase):
+class KeptChunks(PositionedFile):
     """A file of which ranges that were read ahead are kept until they are asked for, so that each is read once."""
 
-    def __init__(self, file: BinaryIO | RangeFile) -> None:
-        super().__init__()
+    def __init__(self, file: BinaryIO | RangeFile, location: str) -> None:
+        super().__init__(file.seek(0, io.SEEK_END), location)
         self.file = file
-        self.size = file.seek(0, io.SEEK_END)
         self.footer: Footer | None = None
         self._ends: list[tuple[int, bytes]] | None = []  # what Arrow reads of the footer
         self._kept: dict[int, bytes] = {}
-        self._at = 0
 
     def keep(self, offset: int, length: int) -> bytes:
         """Read a range, and keep it."""
-        self.file.seek(offset)
-        self._kept[offset] = self.file.read(length)
+        self._kept[offset] = self._read(offset, length)
         return self._kept[offset]
 
     def opened(self) -> None:
@@ -104,47 +108,19 @@ class KeptChunks(io.RawIOBase):
         """Drop what was kept and not asked for."""
         self._kept.clear()
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position."""
-        base = self._at if whence == io.SEEK_CUR else 0
-        self._at = self.file.seek(offset, io.SEEK_END) if whence == io.SEEK_END else base + offset
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Return bytes from the position: of what is kept, which is dropped then, or of the file."""
-        kept = self._kept.get(self._at)
-        if kept is not None and size == len(kept):
-            data = self._kept.pop(self._at)
-        else:
-            self.file.seek(self._at)
-            data = self.file.read(-1 if size is None else size)
-            if self._ends is not None:
-                self._ends.append((self._at, data))
-        self._at += len(data)
+    def bytes_at(self, offset: int, length: int) -> bytes:
+        """Return bytes of what is kept, which is dropped then, or of the file."""
+        kept = self._kept.get(offset)
+        if kept is not None and length == len(kept):
+            return self._kept.pop(offset)
+        data = self._read(offset, length)
+        if self._ends is not None:
+            self._ends.append((offset, data))
         return data
 
-    def readall(self) -> bytes:
-        """Return all bytes from the position."""
-        return self.read(-1)
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer from the position."""
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
+    def _read(self, offset: int, length: int) -> bytes:
+        self.file.seek(offset)
+        return self.file.read(length)
 
 
 class Footer:
@@ -205,9 +181,9 @@ class StreamLimit:
 
 def chunk_sizes(
     file: KeptChunks, groups: Iterable[tuple[int, int]], leaves: Sequence[int] | None, rows: int, location: str,
-    *, nested: bool, near: int | None = None,
+    *, nested: bool, near: int | None = None, encoded: Collection[int] = (),
 ) -> list[ChunkSize] | None:  # fmt: skip
-    """What the chunks of some row groups and leaf columns become; None where the footer is too large to tell.
+    """Return what the chunks of some row groups and leaf columns become; None where the footer is too large to tell.
 
     Parameters
     ----------
@@ -221,6 +197,8 @@ def chunk_sizes(
         Whether a row of some of these columns may have any number of values.
     near
         Look at so many bytes of a chunk at most; the pages after them are taken to be like those in them.
+    encoded
+        Leaves that come with their dictionary: a value of it takes no more than its number.
 
     Raises
     ------
@@ -243,11 +221,12 @@ def chunk_sizes(
             chunk, (kind, length, repeated) = chunks[leaf], footer.leaves[leaf]
             values, stored = _count(chunk, 5), _count(chunk, 6)
             if kind != _BYTE_ARRAY:
-                found.append(ChunkSize(values, _WIDTHS[kind] if kind < len(_WIDTHS) else max(0, length), 0, repeated))
+                found.append(ChunkSize(values, _WIDTHS[kind] if kind < len(_WIDTHS) else max(0, length), repeated))
             elif (values if repeated else min(rows, values)) * stored <= _HARMLESS:
-                found.append(ChunkSize(values, stored + _OFFSET, 0, repeated))
+                found.append(ChunkSize(values, stored + _OFFSET, repeated))
             else:
-                found.append(_looked_at(file, chunk, values, repeated, location, near))
+                size = _looked_at(file, chunk, values, repeated, location, near, once=leaf in encoded)
+                found.append(size)
     return found
 
 
@@ -262,20 +241,19 @@ def batch_rows(sizes: Sequence[ChunkSize] | None, rows: int, budget: Budget, wha
     Raises
     ------
     MemoryLimitError
-        One row may take too much: a list of millions, or values that are stored in full.
+        One row may take too much: a list of millions, or a string as large as a page.
     """
     if sizes is None:
         return min(rows, _UNSEEN_ROWS)
-    plain = sum(s.plain + (s.values * s.width if s.nested else 0) for s in sizes)
-    if plain > budget.limit:
+    # Any row may be the one that has all of a list's elements, or the longest value of a page.
+    any_row = sum(s.plain + s.values * s.width if s.nested else s.page for s in sizes)
+    each_row = sum(s.width + s.average for s in sizes if not s.nested)
+    if any_row + each_row > budget.limit:
         raise budget.refusal(what)
-    by_column = sum(s.width for s in sizes if not s.nested)
-    if by_column > budget.limit:
-        raise budget.refusal(what)
-    if rows * by_column <= _BATCH_BYTES:
+    if rows * each_row <= _BATCH_BYTES:
         return rows
-    few = min(_FEW_ROWS, 2 * _BATCH_BYTES // by_column)
-    return max(1, min(rows, max(_BATCH_BYTES // by_column, few)))
+    few = min(_FEW_ROWS, 2 * _BATCH_BYTES // each_row)
+    return max(1, min(rows, max(_BATCH_BYTES // each_row, few)))
 
 
 def whole_bytes(sizes: Iterable[ChunkSize]) -> int:
@@ -284,7 +262,7 @@ def whole_bytes(sizes: Iterable[ChunkSize]) -> int:
 
 
 def _looked_at(
-    file: KeptChunks, chunk: ThriftStruct, values: int, nested: bool, location: str, near: int | None
+    file: KeptChunks, chunk: ThriftStruct, values: int, nested: bool, location: str, near: int | None, *, once: bool
 ) -> ChunkSize:
     dictionary, first, length = _count(chunk, 11), _count(chunk, 9), _count(chunk, 7)
     begin = dictionary if 0 < dictionary < first else first  # some writers claim 0 for a page that is not there
@@ -294,8 +272,7 @@ def _looked_at(
     if read > allowed(read):
         raise FormatError(f"a column chunk of {length:,} bytes", location=location, offset=begin)
     data = memoryview(file.keep(begin, read))
-    counted = plain = width = at = 0
-    entries = 0
+    counted = plain = average = page = width = at = 0
     while at < len(data):
         try:
             begins = data[at : at + _LARGEST_HEADER]
@@ -314,7 +291,11 @@ def _looked_at(
         kind = header.get(1)
         if kind == _DICTIONARY:
             entries = _number(header.get(7), 1)
-            width = max(width, _longest(body, packed, size, entries, _count(chunk, 4)) + _OFFSET)
+            if once:
+                page = max(page, size + entries * _OFFSET)
+                width = max(width, _OFFSET)
+            else:
+                width = max(width, _longest(body, packed, size, entries, _count(chunk, 4)) + _OFFSET)
             continue
         if kind not in (_DATA, _DATA_V2):
             continue
@@ -324,8 +305,10 @@ def _looked_at(
         if encoding == _DELTA_BYTE_ARRAY:
             width = max(width, size + _OFFSET)
         elif encoding not in _DICTIONARY_ENCODINGS:
-            plain += size + count * _OFFSET
-    return ChunkSize(max(values, counted), width, plain, nested)
+            full = size + count * _OFFSET
+            plain += full
+            page, average = max(page, full), max(average, full // max(1, count))
+    return ChunkSize(max(values, counted), width, nested, plain, average, page)
 
 
 def _number(found: ThriftStruct | Any, field: int) -> int:
@@ -336,7 +319,7 @@ def _number(found: ThriftStruct | Any, field: int) -> int:
 
 
 def _longest(body: memoryview, packed: int, size: int, entries: int, codec: int) -> int:
-    """The length of the longest string in a dictionary page; what it can be at most where that cannot be told."""
+    """Return the length of the longest string in a dictionary page, or an upper bound where it cannot be decoded."""
     at_most = max(0, size - 4 * entries)
     if len(body) < packed:  # only part of the chunk was read
         return at_most

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,15 +20,13 @@ from iceexplore.storage import DATA_RATIO, Budget
 if TYPE_CHECKING:
     from iceexplore.storage import RangeFile, Storage
 
-__all__ = ["FIELD_ID", "MAX_TABLE_BYTES", "field_id", "plain_field", "read_rows"]
+__all__ = ["FIELD_ID", "Rows", "field_id", "open_rows", "plain_field", "read_rows"]
 
 #: The key under which Arrow keeps a field's id; ORC's and Avro's ids are put there, too.
 FIELD_ID = b"PARQUET:field_id"
 _ORC_ID = b"iceberg.id"
-#: A file's rows in memory where the memory limit allows as much.
-MAX_TABLE_BYTES = 1 << 32
 _BATCH_ROWS = 1 << 16
-#: A far file up to so many bytes is fetched in as few requests as it takes, ahead of its decoding.
+#: A far file up to so many bytes is fetched as a whole, ahead of its decoding.
 _AHEAD_BYTES = 64 << 20
 _WHAT = "the rows"
 
@@ -63,40 +62,54 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def read_rows(
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of an open file.
+
+    Attributes
+    ----------
+    schema
+        Columns as the file names them, field ids under `FIELD_ID`.
+    batches
+        The rows, in this schema. They are not counted against the budget: whoever keeps them reserves them.
+    budget
+        What may be kept of them.
+    """
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    budget: Budget
+
+
+@contextmanager
+def open_rows(
     storage: Storage,
     location: str,
     *,
     kind: str,
     limit: int | None = None,
-    said: str | None = None,
+    stated: str | None = None,
     encoded: Sequence[str] = (),
     size: int | None = None,
     file: RangeFile | None = None,
-) -> pa.Table:
-    """Every row of a Parquet, ORC or Avro file. The format is told by the content.
+) -> Iterator[Rows]:
+    """Open a Parquet, ORC or Avro file to read its rows in batches. The content decides which format it is.
 
     Parameters
     ----------
     kind
         What the read log calls the reads.
     limit
-        Bytes that the table may take in memory, less than the memory limit allows. A few bytes of run lengths can
-        claim billions of rows.
-    said
-        The format that the file's manifest names, for the error if the file is neither of the three.
+        Bytes that the rows may take in memory, less than the memory limit allows.
+    stated
+        The format that the file's manifest names, for the error if the file is none of the three.
     encoded
-        Columns that a Parquet file's dictionaries stay in (``dictionary<int32, ...>``): a path that stands in each of
-        a million rows is kept once.
+        Columns whose values a Parquet file's batches have in a dictionary (``dictionary<int32, ...>``): a path that
+        stands in each of a million rows is decoded once. Batches may share a dictionary.
     size
         Bytes of the file as a manifest states them (`Storage.open`).
     file
         The file, where it is open already; it stays open.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns as the file names them, field ids under `FIELD_ID`.
 
     Raises
     ------
@@ -105,49 +118,61 @@ def read_rows(
     UnsupportedError
         An encrypted file, or an unknown codec or type.
     MemoryLimitError
-        More rows than fit ``limit``.
+        A batch, or a file of ORC, would take more than ``limit``.
     """
     with (
         storage.open(location, kind=kind, size=size) if file is None else nullcontext(file) as opened,
-        _budget(opened, location, limit) as budget,
+        Budget(location, opened.size, ratio=DATA_RATIO, most=limit) as budget,
     ):
         found = sniff_file(opened)
         if found == "":  # an upload that never was
             raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
+        batches: Iterator[Any]
         if found == "parquet":
-            return _collect(_parquet(opened, location, budget, encoded), "the Parquet file", budget, encoded)
-        if found == "orc":
+            what, batches = "the Parquet file", _parquet(opened, location, budget, encoded)
+        elif found == "orc":
             table = orc_rows(storage, location, kind=kind, budget=budget, file=opened)
-            return _collect(iter([table.schema, *table.to_batches()]), "the ORC file", budget)
-        if found == "avro":
-            data = opened.read()
-            return _collect(avro_batches(data, location), "the Avro file", budget)
-    if found in ("parquet-encrypted", "encrypted"):
-        raise UnsupportedError(f"{location} is encrypted; its key is not here")
-    claim = f", though its manifest says {said}" if said else ""
-    raise FormatError(f"not Parquet, ORC or Avro, but {found or 'unknown content'}{claim}", location=location, offset=0)
+            what, batches = "the ORC file", iter([table.schema, *table.to_batches()])
+            del table
+        elif found == "avro":
+            what, batches = "the Avro file", avro_batches(opened.read(), location)
+        elif found in ("parquet-encrypted", "encrypted"):
+            raise UnsupportedError(f"{location} is encrypted; its key is not here")
+        else:
+            claim = f", though its manifest states {stated}" if stated else ""
+            raise FormatError(
+                f"not Parquet, ORC or Avro, but {found or 'unknown content'}{claim}", location=location, offset=0
+            )
+        with foreign(what, location):
+            first = next(batches)
+            schema = pa.schema([_kept(f) if f.name in encoded else plain_field(f) for f in first])
+            yield Rows(schema, (_cast(batch, schema) for batch in batches), budget)
 
 
-def _budget(file: RangeFile, location: str, limit: int | None) -> Budget:
-    budget = Budget(location, file.size, ratio=DATA_RATIO)
-    if limit is not None:
-        budget.limit = min(budget.limit, limit)
-    return budget
-
-
-def _collect(
-    batches: Iterator[pa.RecordBatch | pa.Schema], what: str, budget: Budget, encoded: Sequence[str] = ()
+def read_rows(
+    storage: Storage,
+    location: str,
+    *,
+    kind: str,
+    limit: int | None = None,
+    stated: str | None = None,
+    file: RangeFile | None = None,
 ) -> pa.Table:
-    """Batches to a table; the first item is their schema."""
-    with foreign(what, budget.location):
-        schema = next(batches)
+    """Read every row of a Parquet, ORC or Avro file into memory; see `open_rows`.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        It cannot be read.
+    MemoryLimitError
+        The rows take more than ``limit``, or than the memory limit allows.
+    """
+    with open_rows(storage, location, kind=kind, limit=limit, stated=stated, file=file) as rows:
         kept: list[pa.RecordBatch] = []
-        for batch in batches:
-            budget.reserve(batch.nbytes, _WHAT)
+        for batch in rows.batches:
+            rows.budget.reserve(batch.nbytes, _WHAT)
             kept.append(batch)
-        table = pa.Table.from_batches(kept, schema=schema)
-        plain = pa.schema([_kept(f) if f.name in encoded else plain_field(f) for f in schema])
-        return pa.Table.from_arrays([_cast(c, f.type) for c, f in zip(table.columns, plain, strict=True)], schema=plain)
+        return pa.Table.from_batches(kept, schema=rows.schema)
 
 
 def _kept(field: pa.Field) -> pa.Field:
@@ -156,8 +181,9 @@ def _kept(field: pa.Field) -> pa.Field:
     return plain.with_type(field.type) if pa.types.is_dictionary(field.type) else plain
 
 
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if column.type == kind else column.cast(kind)
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _check_rows(rows: int, columns: int, budget: Budget) -> None:
@@ -169,19 +195,20 @@ def _check_rows(rows: int, columns: int, budget: Budget) -> None:
 def _parquet(file: RangeFile, location: str, budget: Budget, encoded: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    ahead = file.far and file.size <= _AHEAD_BYTES
-    kept = KeptChunks(file)
-    reader = pq.ParquetFile(kept, read_dictionary=[*encoded], pre_buffer=ahead)
+    if file.far and file.size <= _AHEAD_BYTES:
+        file.prefetch([(0, file.size)])  # every column is read: as a whole it takes one request
+    kept = KeptChunks(file, location)
+    reader = pq.ParquetFile(kept, read_dictionary=[*encoded])
     kept.opened()
     about = reader.metadata
     _check_rows(about.num_rows, about.num_columns, budget)
     yield reader.schema_arrow
-    # Encoded columns come with their dictionary, not with each value in full.
-    plain = [i for i in range(about.num_columns) if reader.schema.column(i).path not in encoded]
-    nested = any(reader.schema.column(i).max_repetition_level for i in plain)
+    columns = [reader.schema.column(i) for i in range(about.num_columns)]
+    once = frozenset(i for i, column in enumerate(columns) if column.path in encoded)
+    nested = any(column.max_repetition_level for column in columns)
     for group in range(about.num_row_groups):
         size = int(about.row_group(group).total_byte_size)
-        sizes = chunk_sizes(kept, [(group, size)], plain, _BATCH_ROWS, location, nested=nested)
+        sizes = chunk_sizes(kept, [(group, size)], None, _BATCH_ROWS, location, nested=nested, encoded=once)
         rows = batch_rows(sizes, _BATCH_ROWS, budget, _WHAT)
         yield from reader.iter_batches(batch_size=rows, row_groups=[group], use_threads=False)
         kept.forget()

@@ -149,9 +149,9 @@ class _Builder:
             columns["partition"] = self.union.struct(leaf)
         return [columns[f.name] if f.name in columns else own(f.name) for f in self.fields]
 
-    def readable(self, leaf: Manifest) -> pa.StructArray:
-        """``readable_metrics``."""
-        return metrics_struct(leaf, self.metrics, self.problems)
+    def readable(self, leaf: Manifest, kind: pa.StructType) -> pa.StructArray:
+        """``readable_metrics``, of the type that the table's schema has for them."""
+        return metrics_struct(leaf, self.metrics, kind, self.problems)
 
 
 def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) -> LeafMaker:
@@ -163,7 +163,7 @@ def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         columns = builder.file(leaf)
         if metrics:
-            columns.append(builder.readable(leaf))
+            columns.append(builder.readable(leaf, schema.field(_METRICS).type))
         made = pa.Table.from_arrays(columns, schema=schema)
         mask = live_rows(leaf, contents)
         yield made if mask is None else made.filter(mask)
@@ -195,7 +195,8 @@ def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
         own = {name: whole(leaf.entries.column(name)) for name in schema.names[:4]}
         own |= _removed(root, leaf)
         file = pa.StructArray.from_arrays(builder.file(leaf), fields=list(schema.field("data_file").type))
-        yield pa.Table.from_arrays([*own.values(), file, builder.readable(leaf)], schema=schema)
+        metrics = builder.readable(leaf, schema.field(_METRICS).type)
+        yield pa.Table.from_arrays([*own.values(), file, metrics], schema=schema)
 
     return make
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.deletes import POS_ID, bare_vector_problem, decode_deletion_vector, read_puffin_footer
-from iceexplore.errors import FormatError, IceexploreError, Problem, Problems, UnsupportedError
+from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, Problem, Problems, UnsupportedError
 from iceexplore.formats import (
     field_id,
     index_blocks,
@@ -25,7 +24,7 @@ from iceexplore.graph import ROOT_DIALECTS
 from iceexplore.inspect._loose_vectors import manifest_vectors
 from iceexplore.manifests import Manifest, open_manifest, role_of
 from iceexplore.metadata import TableMetadata, parse_table_metadata
-from iceexplore.storage import Storage, parse_document
+from iceexplore.storage import Budget, Storage, load_json, parse_document
 
 __all__ = ["Content", "MAX_POSITIONS", "READERS", "vector_content"]
 
@@ -146,8 +145,10 @@ def _json(storage: Storage, location: str) -> Content:
     data = _whole(storage, location, "metadata")
     try:
         document, notes = parse_document(data, location)
+    except MemoryLimitError:
+        raise
     except (FormatError, UnsupportedError):
-        other = _other_json(data)
+        other = _other_json(data, location)
         if other is None:
             raise
         kind = "view metadata" if "view-uuid" in other else "json"
@@ -162,11 +163,11 @@ def _json(storage: Storage, location: str) -> Content:
     return Content("table metadata", header, metadata.schema(), tuple(problems), lambda: _snapshots(metadata))
 
 
-def _other_json(data: bytes) -> dict[str, Any] | None:
-    """A JSON object that is no table metadata, gzipped or not."""
+def _other_json(data: bytes, location: str) -> dict[str, Any] | None:
+    """Return a JSON object that is no table metadata, gzipped or not. Raises `MemoryLimitError`."""
     with contextlib.suppress(ValueError, RecursionError, zlib.error):
         plain = zlib.decompressobj(31).decompress(data, MAX_JSON_BYTES) if data[:2] == b"\x1f\x8b" else data
-        document = json.loads(plain)
+        document = load_json(plain, Budget(location, len(data)), "the JSON")
         if isinstance(document, dict):
             return {str(k): v for k, v in document.items()}
     return None

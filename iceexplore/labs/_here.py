@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.commits import plain_values
-from iceexplore.errors import OptionError, UnsupportedError
-from iceexplore.formats import MAX_TABLE_BYTES
+from iceexplore.errors import MemoryLimitError, OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import Hits, MovedRows, Positions, Rewrite
 from iceexplore.labs._write import LINEAGE, source_rows
 from iceexplore.planning import FileTasks
 from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
+from iceexplore.storage import memory_limit
 
 __all__ = ["HERE", "Here", "is_array", "with_columns"]
 
@@ -59,14 +59,14 @@ class Here:
 
         Raises
         ------
-        UnsupportedError
+        MemoryLimitError
             More rows than this process should hold.
         """
         names = tasks.files.entries["location"].to_pylist()
         if merge_on_read and change is None:
             return Rewrite(positions={names[row]: at for row, at in hits.items()})
         out: list[pa.Table] = []
-        size = 0
+        size, limit = 0, memory_limit()
         for row, positions in hits.items():
             for table, at in _rows_of(state, tasks, row):
                 hit = np.isin(at, positions)
@@ -74,10 +74,10 @@ class Here:
                 if change is not None and hit.any():
                     parts.append(change(row, table.filter(pa.array(hit)), at[hit]))
                 size += sum(part.nbytes for part in parts)
-                if size > MAX_TABLE_BYTES:
-                    raise UnsupportedError(
-                        f"more than {MAX_TABLE_BYTES:,} bytes of rows were to be written anew in one commit: do it in "
-                        "parts, by a narrower filter, or on Spark (spark=)"
+                if size > limit:
+                    raise MemoryLimitError(
+                        f"more than {limit:,} bytes of rows were to be written anew in one commit: do it in parts, by "
+                        "a narrower filter, or on Spark (spark=), or allow more (iceexplore.memory_limit('8 GiB'))"
                     )
                 out += [part for part in parts if part.num_rows]
         rows = MovedRows(pa.concat_tables(out)) if out else None

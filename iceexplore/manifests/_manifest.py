@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -173,14 +173,21 @@ class Manifest:
 
     def stats_of(self, field_ids: Iterable[int]) -> Iterator[ColumnStats]:
         """The statistics of some columns as `stats` gives them, in any order: those of one type are decoded at once."""
+        if self._typed is None:
+            yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
+        else:
+            yield from (found for _, found in self.stats_blocks(field_ids))
+
+    def stats_blocks(self, field_ids: Iterable[int]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
+        """The statistics as `stats_of` gives them, those of columns of one type one after the other in the arrays."""
         if self._typed is not None:
             for s in map(self._typed.column, field_ids):
                 for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
                     self._told(s.field_id, what, int(mask.argmax()))
                 self._compare_stats(s)
-                yield s
+                yield (s.field_id,), s
         else:
-            yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
+            yield from self._mapped.blocks({i: self._meaning.types.get(i) for i in field_ids})
 
     def row_stats(self, row: int, kinds: Mapping[int, Type | None]) -> tuple[list[ColumnStats], int]:
         """The statistics of one entry of v1 to v3, by field id, and its place in them; nothing is noted of them.

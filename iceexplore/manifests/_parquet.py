@@ -36,7 +36,7 @@ class ParquetManifest:
 
         self.location = location
         try:
-            self._kept = KeptChunks(io.BytesIO(data))
+            self._kept = KeptChunks(io.BytesIO(data), location)
             self.file: Any = pq.ParquetFile(self._kept)
             self._kept.opened()
             self.schema: pa.Schema = self.file.schema_arrow

@@ -6,16 +6,14 @@ one file are found by several of them (a shuffled join), others put the bitmaps 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.deletes import encode_deletion_vector
+from iceexplore.deletes import bitmap_of, encode_deletion_vector
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
 from iceexplore.on_spark._bundles import frame_of, parallelism
@@ -73,7 +71,7 @@ class _Finder:
         found: dict[int, Any] = {}
         for row, table in share_rows(reader, ranges):
             if table.num_rows:
-                _unite(found, row, _bitmap_of(np.asarray(table.column(0))))
+                _unite(found, row, bitmap_of(np.asarray(table.column(0))))
         names = tasks.files.entries["location"].to_pylist()
         locations, bitmaps = [names[row] for row in found], [bitmap.serialize() for bitmap in found.values()]
         yield pa.table([pa.array(locations, pa.string()), pa.array(bitmaps, pa.binary())], schema=_FOUND)
@@ -105,7 +103,7 @@ def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         starts = np.flatnonzero(np.diff(tasks, prepend=-1))
         for start, part in zip(starts.tolist(), np.split(positions, starts)[1:], strict=True):
             task = int(tasks[start])
-            _unite(found, task, _bitmap_of(part))
+            _unite(found, task, bitmap_of(part))
             counts[task] = counts.get(task, 0) + len(part)
     yield from _packed(found, counts)
 
@@ -129,12 +127,6 @@ def _packed(found: Mapping[int, Any], counts: Mapping[int, int]) -> Iterator[pa.
 
 def _unite(found: dict[int, Any], task: int, bitmap: Any) -> None:
     found[task] = found[task] | bitmap if task in found else bitmap
-
-
-def _bitmap_of(positions: npt.NDArray[np.int64]) -> Any:
-    from pyroaring import BitMap64
-
-    return BitMap64(array("Q", positions.astype(np.uint64, copy=False).tobytes()))
 
 
 def _bitmap(data: bytes) -> Any:

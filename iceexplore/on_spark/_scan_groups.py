@@ -339,10 +339,10 @@ class _Sorting:
 
         def bits(row: int) -> _Words | IceexploreError:
             count = rows[row]
-            marks = np.zeros((count + 63) // 64 * 64, dtype=np.uint8)
+            marks = np.zeros((count + 63) // 64 * 64, dtype=np.bool_)
             try:
                 for _, part in positions.of(row):
-                    marks[part[part < count]] = 1
+                    part.mark(marks[:count])
             except IceexploreError as e:
                 return e
             return np.packbits(marks, bitorder="little").view(np.int64)

@@ -28,7 +28,6 @@ from iceexplore.reading._deletes import (
     deleted_positions,
     position_index,
     read_vector,
-    vector_positions,
 )
 from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields, equality_mask
 from iceexplore.reading._fate import Fate, RowDelete, RowEvent
@@ -96,7 +95,6 @@ __all__ = [
     "read_vector",
     "row_stream",
     "to_arrow",
-    "vector_positions",
     "with_ancestors",
     "with_updates",
     "without_carryovers",

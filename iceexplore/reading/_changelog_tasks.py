@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceexplore.deletes import PositionSet
 from iceexplore.errors import FileMissingError, OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
@@ -153,7 +154,7 @@ class _Side:
         numbers = self.numbers(row)
         return frozenset() if self.equality is None or not numbers else self.equality.ids(numbers)
 
-    def gone(self, row: int) -> list[npt.NDArray[np.int64]]:
+    def gone(self, row: int) -> list[PositionSet]:
         return [] if self.positions is None else [positions for _, positions in self.positions.of(row)]
 
 
@@ -224,8 +225,7 @@ class ChangeReader:
             for side, by_position in zip(self._sides, gone, strict=True):
                 deleted = np.zeros(table.num_rows, dtype=bool)
                 for positions in by_position:
-                    low, high = np.searchsorted(positions, (start, start + table.num_rows)).tolist()
-                    deleted[positions[low:high] - start] = True
+                    positions.mark(deleted, start)
                 if side.equality is not None and side.numbers(row):
                     deleted |= side.equality.mask(side.numbers(row), table, paths)
                 masks.append(deleted)

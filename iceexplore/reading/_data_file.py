@@ -129,7 +129,7 @@ def _batches(
             if found == "avro":
                 yield from _avro(state, entry, opened, batch_rows)
                 return
-            table = read_rows(state.storage, location, kind=kind, said=entry["file_format"], file=opened)
+            table = read_rows(state.storage, location, kind=kind, stated=entry["file_format"], file=opened)
     except FileMissingError:
         if is_made_up(location):
             raise UnsupportedError(

@@ -8,22 +8,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.deletes import decode_deletion_vector, read_deletion_vector, read_position_deletes
+from iceexplore.deletes import PositionSet, decode_deletion_vector, read_deletion_vector, read_positions
 from iceexplore.errors import FormatError, problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, decode_manifest_dv
 from iceexplore.planning import MatchedDeletes, live_places
 from iceexplore.storage import CACHE, canonical, in_order, is_local, path_only
 
-__all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_index", "read_vector", "vector_positions"]
-
-Positions = npt.NDArray[np.int64]
-_NONE: Positions = np.zeros(0, dtype=np.int64)
-
+__all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_index", "read_vector"]
 
 @dataclass(frozen=True, eq=False)
 class PositionIndex:
@@ -34,11 +29,11 @@ class PositionIndex:
     paths
         As the file spells them, each once.
     positions
-        For each path the positions, ascending, each once.
+        For each path its positions.
     """
 
     paths: tuple[str, ...]
-    positions: tuple[Positions, ...]
+    positions: tuple[PositionSet, ...]
 
     @property
     def nbytes(self) -> int:
@@ -75,32 +70,8 @@ def position_index(
 
 
 def _load(state: TableState, location: str, file_format: str | None, size: int | None) -> PositionIndex:
-    table = read_position_deletes(state.storage, location, file_format, encoded=True, size=size)
-    encoded = table["file_path"].unify_dictionaries().combine_chunks()
-    distinct = encoded.dictionary.dictionary_encode()  # a file's own dictionary may say a path twice
-    positions = table["pos"].to_numpy()
-    codes = np.asarray(distinct.indices)[np.asarray(encoded.indices)]
-    del table, encoded
-    if len(positions) and positions.min() < 0:
-        codes, positions = codes[positions >= 0], positions[positions >= 0]
-    # Files are sorted by path and position (spec, "Position Delete Files"), mostly.
-    if not _ascending(codes, positions):
-        order = np.lexsort((positions, codes))
-        codes, positions = codes[order], positions[order]
-        fresh = np.ones(len(codes), dtype=bool)
-        fresh[1:] = (codes[1:] != codes[:-1]) | (positions[1:] != positions[:-1])
-        codes, positions = codes[fresh], positions[fresh]
-    paths = distinct.dictionary.to_pylist()
-    edges = np.searchsorted(codes, np.arange(len(paths) + 1))
-    found = {p: positions[a:b] for p, a, b in zip(paths, edges[:-1].tolist(), edges[1:].tolist(), strict=True) if a < b}
+    found = read_positions(state.storage, location, file_format, size=size)
     return PositionIndex(tuple(found), tuple(found.values()))
-
-
-def _ascending(codes: npt.NDArray[Any], positions: Positions) -> bool:
-    """Whether positions come by file, in order, each once."""
-    more = codes[1:] > codes[:-1]
-    more |= (codes[1:] == codes[:-1]) & (positions[1:] > positions[:-1])
-    return bool(more.all())
 
 
 def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
@@ -125,26 +96,6 @@ def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
             "the entry of a deletion vector says not where in the file it is", location=location, field="content_offset"
         )
     return read_deletion_vector(state.storage, entry["location"], place["offset"], place["size_in_bytes"])
-
-
-#: Up to so many positions (128 MiB) a vector is taken whole; of more only those below the file's record_count are.
-_PLAUSIBLE = 1 << 24
-
-
-def vector_positions(bitmap: Any, rows: int | None) -> Positions:
-    """The positions of a bitmap below a number of rows, ascending: a few bytes may claim any number of them."""
-    if not len(bitmap):
-        return _NONE
-    if rows is not None and rows < 0:
-        raise FormatError(
-            f"record_count is {rows}: a deletion vector cannot be applied to fewer than 0 rows",
-            field="record_count",
-        )
-    if rows is not None and bitmap.max() >= rows:
-        inside = type(bitmap)()
-        inside.add_range(0, rows)
-        bitmap = bitmap & inside
-    return np.array(bitmap.to_array(), dtype=np.int64)
 
 
 class PositionDeletes:
@@ -210,10 +161,10 @@ class PositionDeletes:
         bitmap = self.vector(row)
         if bitmap is not None:
             return int(bitmap.range_cardinality(0, rows))
-        parts = [positions[positions < rows] for _, positions in self.of(row)]
-        return len(np.unique(np.concatenate(parts))) if parts else 0
+        parts = [positions for _, positions in self.of(row)]
+        return PositionSet.union(parts).count(rows) if parts else 0
 
-    def of(self, row: int) -> list[tuple[int, Positions]]:
+    def of(self, row: int) -> list[tuple[int, PositionSet]]:
         """The positions deleted in a data file, by each delete (its row in `MatchedDeletes.deletes`) that has some.
 
         Raises
@@ -223,20 +174,16 @@ class PositionDeletes:
         """
         if not len(self._matched):
             return []
-        file = self._files.entries.slice(row, 1).select(["location", "record_count"]).to_pylist()[0]
+        location = self._files.entries["location"][row].as_py()
         bitmap = self.vector(row)
         if bitmap is not None:
-            vector = self._matched.vector[row].as_py()
-            rows = file["record_count"]
-            if rows is not None and rows >= 0 and len(bitmap) <= _PLAUSIBLE:
-                rows = None  # the count may be too small, and deleted rows must not come back
-            return [(vector, vector_positions(bitmap, rows))]
+            return [(self._matched.vector[row].as_py(), PositionSet(bitmap))]
         out = []
         numbers = self._matched.positions[row].as_py() or ()
         entries = [self._entry(number) for number in numbers]
         for number, entry, index in zip(numbers, entries, self._indexes(entries), strict=True):
-            found = self._find(index, file["location"], entry["location"])
-            if len(found):
+            found = self._find(index, location, entry["location"])
+            if found is not None:
                 out.append((number, found))
         return out
 
@@ -264,29 +211,31 @@ class PositionDeletes:
         row: dict[str, Any] = self._matched.deletes.entries.slice(number, 1).select(columns).to_pylist()[0]
         return row
 
-    def _find(self, index: PositionIndex, location: str, where: str) -> Positions:
+    def _find(self, index: PositionIndex, location: str, where: str) -> PositionSet | None:
         """Return the positions of a data file, found by its path as `match_deletes` finds it.
 
-        That is by the path as written, by what it means, by where it leads in a table that has moved, or by the path
-        alone, for tables that were moved by editing their metadata (delete files keep the old paths): if no live data
-        file is spelled as the delete has it, and only one has the path.
+        That is by what the path means, by where it leads in a table that has moved, or by the path alone, for tables
+        that were moved by editing their metadata (delete files keep the old paths): if no live data file is spelled as
+        the delete has it, and only one has the path.
         """
         place = canonical(location)
         at = index.places.get(place)
         if at is not None:
-            return _united([p for path, p in zip(index.paths, index.positions, strict=True) if canonical(path) == place]
-                           if len(index.places) < len(index.paths) else [index.positions[at]])  # fmt: skip
+            if len(index.places) == len(index.paths):
+                return index.positions[at]
+            every = zip(index.paths, index.positions, strict=True)
+            return PositionSet.union([found for path, found in every if canonical(path) == place])
         rows = self._led_to(index, where).get(self._state.storage.place(location), []) if self._moved else []
         if rows:
             text = "Its deletes spell data files otherwise; they are applied because both lead to one file."
             self._spelled(where, text, index.paths[rows[0]], location)
-            return _united([index.positions[i] for i in rows])
+            return PositionSet.union([index.positions[i] for i in rows])
         rows = index.bare.get(path_only(location), [])
         if not rows or len(self._live.get(path_only(location), ())) > 1:
-            return _NONE
+            return None
         text = "Its deletes spell data files with other schemes or authorities; they are applied by their paths."
         self._spelled(where, text, index.paths[rows[0]], location)
-        return _united([index.positions[i] for i in rows])
+        return PositionSet.union([index.positions[i] for i in rows])
 
     def _led_to(self, index: PositionIndex, where: str) -> dict[str, list[int]]:
         """Return which paths of a delete file lead to which file."""
@@ -304,12 +253,8 @@ class PositionDeletes:
         )
 
 
-def _united(parts: list[Positions]) -> Positions:
-    return parts[0] if len(parts) == 1 else np.unique(np.concatenate([_NONE, *parts]))
-
-
 def deleted_positions(state: TableState, files: EntryBatch, matched: MatchedDeletes) -> dict[str, Any]:
-    """The positions deleted in each data file that has any, as `pyroaring.BitMap64` by location.
+    """Return the positions deleted in each data file that has any, as `pyroaring.BitMap64` by location.
 
     A deletion vector takes the place of all position delete files (spec, "Deletion Vectors"). Positions of vectors are
     given as they are, also beyond the file's rows.
@@ -324,8 +269,6 @@ def deleted_positions(state: TableState, files: EntryBatch, matched: MatchedDele
     FormatError, UnsupportedError, FileMissingError
         A delete cannot be read.
     """
-    from pyroaring import BitMap64
-
     deletes = PositionDeletes(state, files, matched)
     out: dict[str, Any] = {}
     if not len(matched):
@@ -334,11 +277,7 @@ def deleted_positions(state: TableState, files: EntryBatch, matched: MatchedDele
     rows = np.flatnonzero(np.asarray(some))
     names = files.entries["location"].take(pa.array(rows)).to_pylist()
     for row, name in zip(rows.tolist(), names, strict=True):
-        bitmap = deletes.vector(row)
-        if bitmap is not None:
-            out[name] = bitmap if isinstance(bitmap, BitMap64) else BitMap64(bitmap)
-            continue
         parts = [positions for _, positions in deletes.of(row)]
         if parts:
-            out[name] = BitMap64(_united(parts).astype(np.uint64).tolist())
+            out[name] = PositionSet.union(parts).bitmap()
     return out

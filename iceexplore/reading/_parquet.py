@@ -60,7 +60,7 @@ class ParquetRows:
             # INT96 has nanoseconds, whose range ends in 2262; Iceberg's timestamps of microseconds go further.
             unit = None if nanoseconds else "us"
             how = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
-            self._file = KeptChunks(file)
+            self._file = KeptChunks(file, location)
             self._reader = pq.ParquetFile(self._file, **how)
             self._file.opened()
             self._how, self._sparing = how, sparing

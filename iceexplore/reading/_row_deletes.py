@@ -130,8 +130,7 @@ class RowDeletes:
             self._by_position[delete.number] = PositionDeletes(self._state, self._batch, matched)
         row = list(self._files).index(found.location)
         parts = [positions for _, positions in self._by_position[delete.number].of(row)]
-        gone: Mask = np.isin(found.positions, parts[0]) if parts else np.zeros(len(found.positions), dtype=bool)
-        return gone
+        return parts[0].among(found.positions) if parts else np.zeros(len(found.positions), dtype=bool)
 
     def _alone(self, delete: AppliedDelete) -> MatchedDeletes:
         """The delete as the only one, of every file."""

@@ -129,7 +129,7 @@ def to_arrow(
         reader = TaskReader(state, tasks, outputs)
         if not found:
             found.append(reader.schema.empty_table())
-        one, of_one = -1, 0
+        expansion = _Expansion(state, tasks)
         for order, parallel in _orders(reader, limit, rows):
             parts = file_rows(reader, order, parallel=parallel, on_error=skip, batch_rows=few_rows(limit))
             for row, part in parts:
@@ -142,9 +142,8 @@ def to_arrow(
                         f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
                         f"(columns=, filter, limit=), or allow more ({more})"
                     )
-                one, of_one = row, table.nbytes + (of_one if row == one else 0)
-                if of_one > FLOOR and not given:
-                    _check_file(state, tasks, row, of_one)
+                if not given:
+                    expansion.count(row, table.nbytes)
                 if table.num_rows:
                     found.append(table)
                 if rows == limit:
@@ -222,11 +221,27 @@ def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> I
         yield order[at : at + width]
         at += width
         width *= 2
-def _check_file(state: TableState, tasks: FileTasks, row: int, size: int) -> None:
-    """Refuse what a small file has become, unless a limit was set that allows it. Raises `MemoryLimitError`."""
-    location = tasks.files.entries["location"][row].as_py()
-    budget = Budget(location, state.storage.stat(location).size, ratio=DATA_RATIO)
-    budget.reserve(size, "the rows")
+
+
+class _Expansion:
+    """Refuses what a small file becomes, unless a limit was set that allows it; batches of a file come in a row."""
+
+    def __init__(self, state: TableState, tasks: FileTasks) -> None:
+        self._state, self._tasks = state, tasks
+        self._row, self._size = -1, 0
+        self._budget: Budget | None = None
+
+    def count(self, row: int, size: int) -> None:
+        """Count rows of a file. Raises `MemoryLimitError`."""
+        if row != self._row:
+            self._row, self._size, self._budget = row, 0, None
+        self._size += size
+        if self._size <= FLOOR:
+            return
+        if self._budget is None:  # the store is asked for the file's size once, and only here
+            location = self._tasks.files.entries["location"][row].as_py()
+            self._budget = Budget(location, self._state.storage.stat(location).size, ratio=DATA_RATIO)
+        self._budget.reserve(self._size - self._budget.used, "the rows")
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:

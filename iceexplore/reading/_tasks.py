@@ -156,8 +156,7 @@ class TaskReader:
             start = table.column(table.num_columns - 1)[0].as_py()
             deleted = np.zeros(rows, dtype=bool)
             for positions in gone:
-                low, high = np.searchsorted(positions, (start, start + rows)).tolist()
-                deleted[positions[low:high] - start] = True
+                positions.mark(deleted, start)
             if numbers:
                 deleted |= self.equality.mask(numbers, table, paths)
             keep = None if self.marks or not deleted.any() else pa.array(~deleted)

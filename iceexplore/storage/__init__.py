@@ -14,7 +14,7 @@ from iceexplore.storage._open import open_source
 from iceexplore.storage._opened import Opened, Source
 from iceexplore.storage._overlay import OverlayStorage
 from iceexplore.storage._progress import progress
-from iceexplore.storage._rangefile import RangeFile
+from iceexplore.storage._rangefile import PositionedFile, RangeFile
 from iceexplore.storage._readers import in_order
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._roots import outside
@@ -41,6 +41,7 @@ __all__ = [
     "MetadataVersion",
     "Opened",
     "OverlayStorage",
+    "PositionedFile",
     "RangeFile",
     "Read",
     "ReadLog",

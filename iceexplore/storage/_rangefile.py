@@ -9,7 +9,7 @@ from typing import Any
 
 from iceexplore.errors import FormatError
 
-__all__ = ["RangeFile", "TAIL_BYTES", "whole_or_tail"]
+__all__ = ["PositionedFile", "RangeFile", "TAIL_BYTES", "whole_or_tail"]
 
 #: Read ahead of small reads; also what Arrow reads first of a Parquet file, from its end.
 TAIL_BYTES = 64 * 1024
@@ -27,7 +27,71 @@ def whole_or_tail(size: int) -> int:
     return size if size <= _WHOLE_BYTES else TAIL_BYTES
 
 
-class RangeFile(io.RawIOBase):
+class PositionedFile(io.RawIOBase):
+    """A seekable file of ``size`` bytes; classes made of it say in `bytes_at` where its bytes come from.
+
+    Attributes
+    ----------
+    size
+        Bytes of the file.
+    """
+
+    def __init__(self, size: int, location: str) -> None:
+        super().__init__()
+        self.size = size
+        self._location = location
+        self._at = 0
+
+    def bytes_at(self, offset: int, length: int) -> bytes:
+        """Return ``length`` bytes from ``offset``, which the file has."""
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a position; beyond the end is no error, before the start is."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        if base + offset < 0:
+            raise FormatError(f"byte {base + offset} was to be read", location=self._location)
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return bytes from the position: as many as asked for, fewer only where the file ends."""
+        return self._take(self.size - self._at if size is None or size < 0 else size)
+
+    def readall(self) -> bytes:
+        """Return all bytes from the position."""
+        return self._take(self.size - self._at)
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer from the position."""
+        view = memoryview(buffer).cast("B")
+        data = self._take(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def _take(self, wanted: int) -> bytes:
+        # Never more than the file has: pyarrow and others ask by numbers that they found in it.
+        length = min(wanted, self.size - self._at)
+        if length <= 0:
+            return b""
+        data = self.bytes_at(self._at, length)
+        self._at += len(data)
+        return data
+
+
+class RangeFile(PositionedFile):
     """A seekable file of ``size`` bytes; ``fetch(offset, length)`` reads a range of it.
 
     Parameters
@@ -36,11 +100,6 @@ class RangeFile(io.RawIOBase):
         Whether each fetch costs a request: small files are then fetched as a whole, and `prefetch` does something.
     tail
         The file's last bytes, where they have been fetched already.
-
-    Attributes
-    ----------
-    size
-        Bytes of the file.
     """
 
     def __init__(
@@ -53,12 +112,9 @@ class RangeFile(io.RawIOBase):
         tail: bytes = b"",
         close: Callable[[], object] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(size, location)
         self._fetch = fetch
-        self.size = size
         self.far = far
-        self._location = location
-        self._at = 0
         self._kept: list[tuple[int, bytes]] = [(size - len(tail), tail)] if tail else []
         self._ahead: list[tuple[int, bytes]] = []
         self._near: tuple[int, bytes] = (0, b"")
@@ -71,41 +127,6 @@ class RangeFile(io.RawIOBase):
             if self._close is not None:
                 self._close()
         super().close()
-
-    def readable(self) -> bool:
-        """Whether it can be read: yes."""
-        return True
-
-    def seekable(self) -> bool:
-        """Whether it can be sought in: yes."""
-        return True
-
-    def tell(self) -> int:
-        """The position."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position; beyond the end is no error, before the start is."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        if base + offset < 0:
-            raise FormatError(f"byte {base + offset} was to be read", location=self._location)
-        self._at = base + offset
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Bytes from the position: as many as asked for, fewer only where the file ends."""
-        return self._take(self.size - self._at if size is None or size < 0 else size)
-
-    def readall(self) -> bytes:
-        """All bytes from the position."""
-        return self._take(self.size - self._at)
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer from the position."""
-        view = memoryview(buffer).cast("B")
-        data = self._take(len(view))
-        view[: len(data)] = data
-        return len(data)
 
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Fetch ranges (offset, length) of a far file that will be read next, close ones together, some at once.
@@ -129,16 +150,10 @@ class RangeFile(io.RawIOBase):
             parts = [self._fetch(*r) for r in wanted]
         self._ahead = [(offset, data) for (offset, _), data in zip(wanted, parts, strict=True)]
 
-    def _take(self, wanted: int) -> bytes:
-        # Never more than the file has: pyarrow and others ask by numbers that they found in it.
-        length = min(wanted, self.size - self._at)
-        if length <= 0:
-            return b""
-        data = self._held(self._at, length)
-        if data is None:
-            data = self._fetched(self._at, length)
-        self._at += len(data)
-        return data
+    def bytes_at(self, offset: int, length: int) -> bytes:
+        """Return bytes of what was fetched before, or fetch them."""
+        data = self._held(offset, length)
+        return self._fetched(offset, length) if data is None else data
 
     def _held(self, offset: int, length: int) -> bytes | None:
         for begin, data in (self._near, *self._kept, *self._ahead):

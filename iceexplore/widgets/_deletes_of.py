@@ -14,7 +14,6 @@ from iceexplore.errors import FormatError, IceexploreError, OptionError
 from iceexplore.formats import read_parquet_row_groups
 from iceexplore.graph import TableState, TreeNode, travel
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, read_manifest_dv, whole
-from iceexplore.widgets._vectors import bitmap_of
 
 __all__ = ["Deletes", "KINDS", "deletes_of", "row_groups"]
 
@@ -122,7 +121,7 @@ def _of_file(state: TableState, entry: dict[str, Any], path: str) -> Deletes:
     left = len(counts) - len(paths)
     said = f"Of {len(counts):,} data files the {_MAX_PATHS} with the most deletes are listed; any other tells its own."
     return Deletes(
-        bitmap_of(index.positions[at]),
+        index.positions[at].bitmap(),
         index.paths[at],
         written=written,
         paths=[] if single else paths,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_CELLS",
     "MAX_LISTED",
-    "bitmap_of",
     "containers",
     "encodings",
     "groups",
@@ -35,15 +33,6 @@ MAX_LISTED = 1_000_000
 #: Positions that are really written to see how large a position delete file is; of more the size is estimated.
 _WRITTEN = 200_000
 _SAFE = 2**53
-
-
-def bitmap_of(positions: npt.NDArray[np.int64]) -> Any:
-    """A `pyroaring.BitMap64` of positions, containers as small as they can be."""
-    from pyroaring import BitMap64
-
-    bitmap = BitMap64(array("Q", positions.astype(np.uint64).tobytes()))
-    bitmap.run_optimize()
-    return bitmap
 
 
 def picture(bitmap: Any, size: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +21,7 @@ from pyarrow import orc
 
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import field_id, read_orc_footer, read_parquet_footer, read_rows, sniff
-from iceexplore.storage import Storage
+from iceexplore.storage import RangeFile, Storage
 
 ROWS = 2000
 
@@ -104,7 +105,7 @@ def test_sniff() -> None:
 def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
     storage, location = store(tmp_path, b"")
     with pytest.raises(FormatError, match="is empty") as caught:
-        read_rows(storage, location, kind="data", said="parquet")
+        read_rows(storage, location, kind="data", stated="parquet")
     assert caught.value.code == "file-truncated"
 
 
@@ -376,3 +377,37 @@ lines = status.read_text().splitlines() if status.exists() else []
 peak = [line.split()[1] for line in lines if line.startswith("VmHWM")]
 print(peak[0] if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
+
+
+def test_a_far_file_is_fetched_once(tmp_path: Path) -> None:
+    """Chunks are looked at before Arrow reads them; each was fetched by both, with a request of its own."""
+    rng = np.random.default_rng(1)
+    texts = [rng.bytes(40).hex() for _ in range(40_000)]
+    path = tmp_path / "d.parquet"
+    columns = {name: texts[::step] for name, step in (("a", 1), ("b", -1))}
+    pq.write_table(pa.table(columns), path, row_group_size=10_000, use_dictionary=False)
+    data = path.read_bytes()
+    fetched: list[int] = []
+
+    def fetch(offset: int, length: int) -> bytes:
+        fetched.append(length)
+        return data[offset : offset + length]
+
+    file = RangeFile(fetch, len(data), str(path), far=True)
+    assert read_rows(Storage(str(tmp_path)), str(path), kind="data", file=file).to_pydict() == columns
+    assert len(fetched) <= 2
+    assert sum(fetched) <= len(data) + (64 << 10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is the kernel's on Linux alone")
+def test_the_helper_has_its_memory_for_the_file(tmp_path: Path) -> None:
+    """Of the limit on its memory an idle helper takes little: an allocator's arena took nearly all of it."""
+    from iceexplore.formats._helper import _FOOTER_MEMORY, _HELPER
+
+    storage, location = store(tmp_path, FORMS["orc"])
+    read_rows(storage, location, kind="data")
+    read_orc_footer(storage, location)
+    assert _HELPER.process is not None
+    status = Path(f"/proc/{_HELPER.process.pid}/status").read_text()
+    taken = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData"))
+    assert taken < _FOOTER_MEMORY // 2

@@ -202,7 +202,7 @@ def test_bits_are_the_positions(version: int) -> None:
     assert parts.workers == []
     for group in parts.groups:
         for row in group.rows:
-            expected = sorted({p for _, some in deletes.of(row) for p in some.tolist()})
+            expected = sorted({p for _, some in deletes.of(row) for p in some.bitmap()})
             words = group.words.get(row)
             bits = [] if words is None else np.unpackbits(words.view(np.uint8), bitorder="little").nonzero()[0].tolist()
             assert bits == expected

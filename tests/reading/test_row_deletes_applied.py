@@ -20,7 +20,7 @@ import iceexplore as ix
 from iceexplore.deletes import encode_bitmap32, encode_deletion_vector, write_position_deletes
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, MatchedDeletes
-from iceexplore.reading import deleted_positions, read_tasks, vector_positions
+from iceexplore.reading import PositionDeletes, deleted_positions, read_tasks
 from tests.reading.data_lab import entry, field, put, stored, struct, table_of
 
 COLUMNS: dict[int, tuple[str, Any, pa.DataType, Any]] = {
@@ -171,11 +171,30 @@ def test_vectors_in_files_and_inline(tmp_path: Path, ten: tuple[ix.Table, EntryB
     assert deleted_positions(t._state, file, deletes) == {location: bitmap}
 
 
-def test_a_vector_that_claims_any_number_of_positions_is_cut_before_it_is_spread() -> None:
+def test_a_vector_that_claims_any_number_of_positions_is_never_spread(
+    tmp_path: Path, ten: tuple[ix.Table, EntryBatch]
+) -> None:
+    """Even where the entry claims as many rows: 17 billion positions take 137 GB as numbers."""
+    t, file = ten
     bitmap = BitMap64()
-    bitmap.add_range(2, 1 << 36)
-    assert vector_positions(bitmap, 5).tolist() == [2, 3, 4]
-    assert vector_positions(BitMap64(), 5).tolist() == []
+    bitmap.add_range(2, 1 << 34)
+    place = {"offset": None, "size_in_bytes": None, "inline_content": encode_deletion_vector(bitmap)}
+    rows = 1 << 34
+    location = file.entries["location"][0].as_py()
+    row = {"location": None, "referenced_file": location, "deletion_vector": place, "record_count": len(bitmap)}
+    claimed = EntryBatch(
+        file.entries.set_column(
+            file.entries.schema.get_field_index("record_count"), "record_count", pa.array([rows], pa.int64())
+        ),
+        file.stats,
+        file.partition,
+    )
+    deletes = PositionDeletes(t._state, claimed, matched([row], vector=0))
+    marks = np.zeros(10, dtype=np.bool_)
+    [(_, positions)] = deletes.of(0)
+    positions.mark(marks)
+    assert marks.tolist() == [False] * 2 + [True] * 8
+    assert deletes.count(0, rows) == len(bitmap)
 
 
 def test_position_deletes_are_read_once_and_by_what_paths_mean(

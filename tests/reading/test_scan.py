@@ -305,3 +305,23 @@ def test_small_parts_of_a_result_become_one_chunk_and_large_ones_stay(monkeypatc
     lengths = [len(chunk) for chunk in found["id"].chunks if len(chunk)]
     assert len(lengths) < len(sizes)
     assert all(a + b > 4 for a, b in pairwise(lengths))
+
+
+def test_the_size_of_a_file_that_grows_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows beyond what every file may take are held against the file's size; not anew with each batch."""
+    from iceexplore.reading import _scan
+    from iceexplore.storage import Storage
+
+    s = ix.empty({"id": "long"})
+    s.append(pd.DataFrame({"id": range(400_000)}))  # four batches
+    asked: list[str] = []
+    stat = Storage.stat
+
+    def counted(self: Storage, location: str) -> Any:
+        asked.append(location)
+        return stat(self, location)
+
+    monkeypatch.setattr(type(s.state.storage), "stat", counted)
+    monkeypatch.setattr(_scan, "FLOOR", 1 << 20)
+    assert s.table.to_arrow().num_rows == 400_000
+    assert len(asked) == 1

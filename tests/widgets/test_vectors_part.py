@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import iceexplore as ix
-from iceexplore.deletes import MAX_POSITION, decode_deletion_vector, encode_deletion_vector
+from iceexplore.deletes import MAX_POSITION, bitmap_of, decode_deletion_vector, encode_deletion_vector
 from iceexplore.widgets import DeletionVectors, Explorer
 from iceexplore.widgets._vectors import (
     MAX_CELLS,
     MAX_LISTED,
-    bitmap_of,
     containers,
     encodings,
     groups,

@@ -1,0 +1,262 @@
+"""Sets of row positions: few as a sorted array, many as a roaring bitmap; and what a position delete file holds."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.deletes._delete_files import FILE_PATH_ID, POS_ID, column_of
+from iceexplore.formats import StreamLimit, open_rows
+from iceexplore.storage import Budget
+
+if TYPE_CHECKING:
+    from iceexplore.storage import Storage
+
+__all__ = ["PositionSet", "bitmap_of", "read_positions"]
+
+Positions = npt.NDArray[np.int64]
+#: Rows of a delete file that are held as plain numbers; beyond them they become bitmaps.
+_PLAIN_ROWS = 1 << 22
+#: What a path takes beside its text, and a bitmap and each of its containers beside their values, about.
+_PATH_BYTES = 100
+_BITMAP_BYTES = 200
+_CONTAINER_BYTES = 64
+#: A run of so many positions is added to a bitmap faster as a range.
+_LONG_RUN = 64
+_ROW_BYTES = 12
+_PATH, _POS = "file_path", "pos"
+_WHAT = "the deleted positions"
+
+
+class PositionSet:
+    """Positions of rows in one data file, each once.
+
+    A few bytes may set billions of positions, so none of the methods makes a list of all of them: rows are marked
+    within a stretch of the file.
+
+    Parameters
+    ----------
+    positions
+        An ascending array without duplicates, or a `pyroaring.BitMap` or ``BitMap64``, which is kept and not changed.
+    """
+
+    def __init__(self, positions: Positions | Any) -> None:
+        from pyroaring import BitMap
+
+        if isinstance(positions, BitMap):
+            positions = _widened(positions)
+        self._array: Positions | None = positions if isinstance(positions, np.ndarray) else None
+        self._bitmap: Any = None if self._array is not None else positions
+
+    @classmethod
+    def union(cls, sets: Sequence[PositionSet]) -> PositionSet:
+        """Return the positions of any of the sets."""
+        if len(sets) == 1:
+            return sets[0]
+        arrays = [s._array for s in sets if s._array is not None]
+        if len(arrays) == len(sets):
+            return cls(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *arrays])))
+        made = sets[0].bitmap()
+        for other in sets[1:]:
+            made |= other.bitmap()
+        return cls(made)
+
+    def __len__(self) -> int:
+        return len(self._bitmap) if self._array is None else len(self._array)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, about."""
+        return _bitmap_bytes(self._bitmap) if self._array is None else self._array.nbytes
+
+    def bitmap(self) -> Any:
+        """Return a `pyroaring.BitMap64`, the caller's own."""
+        return self._bitmap.copy() if self._array is None else bitmap_of(self._array)
+
+    def between(self, start: int, end: int) -> Positions:
+        """Return the positions from ``start`` to before ``end``, ascending."""
+        if self._array is not None:
+            low, high = np.searchsorted(self._array, (start, end)).tolist()
+            return self._array[low:high]
+        found = self._bitmap & type(self._bitmap)(range(start, end))
+        return np.frombuffer(found.to_array(), dtype=np.uint64).astype(np.int64)
+
+    def count(self, rows: int) -> int:
+        """Return how many positions are below ``rows``."""
+        if self._array is not None:
+            return int(np.searchsorted(self._array, rows))
+        return int(self._bitmap.range_cardinality(0, max(0, rows)))
+
+    def mark(self, marks: npt.NDArray[np.bool_], start: int = 0) -> None:
+        """Set the marks of rows that are among the positions; the first mark is of the row at ``start``."""
+        for at in range(0, len(marks), _PLAIN_ROWS):
+            end = min(len(marks), at + _PLAIN_ROWS)
+            marks[self.between(start + at, start + end) - start] = True
+
+    def among(self, positions: Positions) -> npt.NDArray[np.bool_]:
+        """Return which of some positions, each 0 or higher, are in this set."""
+        found = self._array
+        if found is None:
+            both = self._bitmap & bitmap_of(positions)
+            found = np.frombuffer(both.to_array(), dtype=np.uint64).astype(np.int64)
+        return np.isin(positions, found)
+
+
+def bitmap_of(positions: Positions) -> Any:
+    """Return a `pyroaring.BitMap64` of positions in any order, its containers as small as they can be."""
+    from pyroaring import BitMap64
+
+    breaks = np.flatnonzero(np.diff(positions) != 1) + 1
+    if _LONG_RUN * (len(breaks) + 1) <= len(positions):
+        made = BitMap64()
+        edges = [0, *breaks.tolist(), len(positions)]
+        firsts, lasts = positions[edges[:-1]].tolist(), positions[[e - 1 for e in edges[1:]]].tolist()
+        for first, last in zip(firsts, lasts, strict=True):
+            made.add_range(first, last + 1)
+    else:
+        made = BitMap64(array("Q", positions.astype(np.uint64, copy=False).tobytes()))
+    made.run_optimize()
+    return made
+
+
+def _widened(bitmap: Any) -> Any:
+    """Return a 64-bit bitmap of a 32-bit one, without going through its values."""
+    from pyroaring import BitMap64
+
+    if not len(bitmap):
+        return BitMap64()
+    return BitMap64.deserialize(struct.pack("<QI", 1, 0) + bytes(bitmap.serialize()))
+
+
+def _bitmap_bytes(bitmap: Any) -> int:
+    about = bitmap.get_statistics()
+    values = sum(int(about[f"n_bytes_{kind}_containers"]) for kind in ("array", "run", "bitset"))
+    return _BITMAP_BYTES + values + _CONTAINER_BYTES * int(about["n_containers"])
+
+
+def read_positions(
+    storage: Storage, location: str, file_format: str | None = None, *, size: int | None = None
+) -> dict[str, PositionSet]:
+    """Read a position delete file: the positions of each data file, by its path as the file spells it.
+
+    The file is read in batches. Its rows may be many more than fit in memory: run lengths hold a hundred million of
+    them in a megabyte, and so does a bitmap.
+
+    Parameters
+    ----------
+    file_format
+        As the manifest states it; the content decides.
+    size
+        Bytes of the file as the manifest states them (`Storage.open`).
+
+    Raises
+    ------
+    FormatError, UnsupportedError, FileMissingError
+        It is not there, damaged, or without the two columns.
+    MemoryLimitError
+        Even as bitmaps the positions take more than such a file may.
+    """
+    with open_rows(storage, location, kind="delete-file", stated=file_format, encoded=(_PATH,), size=size) as rows:
+        path = column_of(rows.schema, FILE_PATH_ID, _PATH, location)
+        pos = column_of(rows.schema, POS_ID, _POS, location)
+        found, limit = _Positions(rows.budget), StreamLimit(rows.budget)
+        for batch in rows.batches:
+            limit.take(batch.num_rows * _ROW_BYTES, _WHAT)
+            found.add(batch.column(path), batch.column(pos))
+        return found.sets()
+
+
+
+class _Positions:
+    """Positions by path: as plain numbers until there are many."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._numbers: dict[str, int] = {}
+        self._codes: list[npt.NDArray[np.int32]] = []
+        self._positions: list[Positions] = []
+        self._rows = 0
+        self._bitmaps: dict[int, Any] = {}
+
+    def add(self, paths: pa.Array, positions: pa.Array) -> None:
+        """Add the rows of a batch; those without a path or a position delete nothing."""
+        if not pa.types.is_dictionary(paths.type):
+            paths = paths.cast(pa.string()).dictionary_encode()
+        positions = positions.cast(pa.int64())
+        valid = np.asarray(paths.is_valid()) & np.asarray(positions.is_valid())
+        if not valid.all():
+            keep = pa.array(valid)
+            paths, positions = paths.filter(keep), positions.filter(keep)
+        indices, at = np.asarray(paths.indices), np.array(positions, dtype=np.int64)
+        if len(at) and at.min() < 0:
+            indices, at = indices[at >= 0], at[at >= 0]
+        if not len(at):
+            return
+        # A dictionary may be far larger than what a batch uses of it, and may hold a path twice.
+        starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 1))
+        used, which = np.unique(indices[starts], return_inverse=True)
+        names = paths.dictionary.take(pa.array(used)).cast(pa.string()).to_pylist()
+        numbers = np.array([self._number(name) for name in names], dtype=np.int32)
+        self._codes.append(np.repeat(numbers[which], np.diff(starts, append=len(indices))))
+        self._positions.append(at)
+        self._rows += len(at)
+        if self._rows >= _PLAIN_ROWS:
+            self._pack()
+
+    def sets(self) -> dict[str, PositionSet]:
+        """Return what was added, by path."""
+        names = list(self._numbers)
+        if not self._bitmaps:
+            return {names[code]: PositionSet(some) for code, some in self._grouped()}
+        self._pack()
+        return {names[code]: PositionSet(self._bitmaps[code]) for code in sorted(self._bitmaps)}
+
+    def _number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            self._budget.reserve(_PATH_BYTES + len(name), "the paths of data files")
+            number = self._numbers[name] = len(self._numbers)
+        return number
+
+    def _pack(self) -> None:
+        """Turn plain numbers into bitmaps."""
+        for code, some in self._grouped():
+            old, new = self._bitmaps.get(code), bitmap_of(some)
+            if old is None:
+                self._budget.reserve(_bitmap_bytes(new), _WHAT)
+                self._bitmaps[code] = new
+                continue
+            before = _bitmap_bytes(old)
+            old |= new
+            old.run_optimize()
+            self._budget.reserve(_bitmap_bytes(old) - before, _WHAT)
+
+    def _grouped(self) -> list[tuple[int, Positions]]:
+        """Return the plain numbers by path, ascending and each once, and forget them."""
+        if not self._rows:
+            return []
+        codes, positions = np.concatenate(self._codes), np.concatenate(self._positions)
+        self._codes, self._positions, self._rows = [], [], 0
+        # Files are sorted by path and position (spec, "Position Delete Files"), mostly.
+        if not _ascending(codes, positions):
+            order = np.lexsort((positions, codes))
+            codes, positions = codes[order], positions[order]
+            fresh = np.ones(len(codes), dtype=bool)
+            fresh[1:] = (codes[1:] != codes[:-1]) | (positions[1:] != positions[:-1])
+            codes, positions = codes[fresh], positions[fresh]
+        starts = np.flatnonzero(np.diff(codes, prepend=codes[0] - 1))
+        ends = [*starts[1:].tolist(), len(codes)]
+        return [(int(codes[a]), positions[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
+
+
+def _ascending(codes: npt.NDArray[Any], positions: Positions) -> bool:
+    """Return whether positions come by file, in order, each once."""
+    more = codes[1:] > codes[:-1]
+    more |= (codes[1:] == codes[:-1]) & (positions[1:] > positions[:-1])
+    return bool(more.all())
