@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,56 @@ def test_a_record_count_of_0_skips_no_file(healthy: Path, table: Path) -> None:
     assert "512 added_rows_count" in set(t.verify()["field"])
     with pytest.raises(ix.FormatError, match="record counts"):
         _open(table, healthy, strict=True).count()
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes"),
+    [
+        ([3], {"count-mismatch"}),
+        ([3, 99], {"delete-position"}),
+        ([3, -1], {"delete-position"}),
+        ([3, 4, 4], {"count-mismatch"}),
+    ],
+)
+def test_position_deletes_that_are_not_those_of_the_entry(tmp_path: Path, rows: list[int], codes: set[str]) -> None:
+    folder = tmp_path / "t"
+    lab = ix.create(folder, {"id": "long"}, properties={"write.delete.mode": "merge-on-read"})
+    lab.append({"id": list(range(10))})
+    lab.delete("id in (3, 4)")
+    assert ix.open(folder).count() == 8
+    assert not ix.open(folder).problems
+    (path,) = folder.rglob("*-deletes.parquet")
+    old = pq.read_table(path)
+    new = {"file_path": old["file_path"][:1].to_pylist() * len(rows), "pos": rows}
+    pq.write_table(pa.table(new, old.schema), path)
+    _contradicted(folder, codes)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_deletion_vector_beyond_its_file(tmp_path: Path, version: int) -> None:
+    folder = tmp_path / "t"
+    lab = ix.create(
+        folder, {"id": "long"}, format_version=version, properties={"write.delete.mode": "merge-on-read"}
+    )  # fmt: skip
+    lab.append({"id": list(range(10))})
+    lab.delete("id in (3, 4)")
+    (path,) = folder.rglob("*.puffin")
+    data = bytearray(path.read_bytes())
+    start = data.index(bytes.fromhex("d1d33964"))
+    assert data[start + 32 : start + 36] == b"\3\0\4\0"
+    data[start + 34] = 99
+    data[start + 36 : start + 40] = zlib.crc32(data[start : start + 36]).to_bytes(4, "big")
+    path.write_bytes(data)
+    _contradicted(folder, {"delete-position"})
+
+
+def _contradicted(folder: Path, codes: set[str]) -> None:
+    for use in ("to_arrow", "count"):
+        t = ix.open(folder)
+        getattr(t, use)()
+        assert {p.code for p in t.problems} == codes
+        with pytest.raises(ix.FormatError):
+            getattr(ix.open(folder, strict=True), use)()
 
 
 def test_a_row_of_a_v4_root_that_is_gone(tmp_path: Path) -> None:

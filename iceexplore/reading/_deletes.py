@@ -35,10 +35,16 @@ class PositionIndex:
         As the file spells them, each once.
     positions
         For each path the positions, ascending, each once.
+    rows
+        The records of the file, repeated ones included.
+    lowest
+        The lowest position that it gives; those below 0 are in no data file, and left out of `positions`.
     """
 
     paths: tuple[str, ...]
     positions: tuple[Positions, ...]
+    rows: int
+    lowest: int
 
     @property
     def nbytes(self) -> int:
@@ -78,10 +84,11 @@ def _load(state: TableState, location: str, file_format: str | None, size: int |
     table = read_position_deletes(state.storage, location, file_format, encoded=True, size=size)
     encoded = table["file_path"].unify_dictionaries().combine_chunks()
     distinct = encoded.dictionary.dictionary_encode()  # a file's own dictionary may say a path twice
-    positions = table["pos"].to_numpy()
+    positions, rows = table["pos"].to_numpy(), table.num_rows
     codes = np.asarray(distinct.indices)[np.asarray(encoded.indices)]
     del table, encoded
-    if len(positions) and positions.min() < 0:
+    lowest = int(positions.min()) if rows else 0
+    if lowest < 0:
         codes, positions = codes[positions >= 0], positions[positions >= 0]
     # Files are sorted by path and position (spec, "Position Delete Files"), mostly.
     if not _ascending(codes, positions):
@@ -93,7 +100,7 @@ def _load(state: TableState, location: str, file_format: str | None, size: int |
     paths = distinct.dictionary.to_pylist()
     edges = np.searchsorted(codes, np.arange(len(paths) + 1))
     found = {p: positions[a:b] for p, a, b in zip(paths, edges[:-1].tolist(), edges[1:].tolist(), strict=True) if a < b}
-    return PositionIndex(tuple(found), tuple(found.values()))
+    return PositionIndex(tuple(found), tuple(found.values()), rows, lowest)
 
 
 def _ascending(codes: npt.NDArray[Any], positions: Positions) -> bool:
@@ -185,23 +192,33 @@ class PositionDeletes:
             return None
         entry = self._entry(number)
         bitmap = read_vector(self._state, entry)
-        claimed = entry["record_count"]
-        if claimed is not None and claimed != len(bitmap):
-            text = "The deletion vector has another cardinality than its entry says: its own positions are applied."
-            where = entry["location"] or entry["referenced_file"] or self._state.metadata_location
-            # An error, which strict reading raises: who counts by the entry finds other rows than who reads the vector.
+        where = entry["location"] or entry["referenced_file"] or self._state.metadata_location
+        text = "The deletion vector has another cardinality than its entry says: its own positions are applied."
+        self._check_count(where, text, len(bitmap), entry["record_count"])
+        if len(bitmap):
+            self._check_last(row, where, int(bitmap.max()))
+        return bitmap
+
+    def _check_count(self, where: str, text: str, found: int, claimed: int | None) -> None:
+        """Report a delete file that holds another number of deletes than its entry claims."""
+        if claimed is not None and claimed != found:
+            # An error, which strict reading raises: who counts by the entry finds other rows than who reads the file.
             self._state.problems.add(
                 problem(
-                    "count-mismatch",
-                    where,
-                    text,
-                    field="record_count",
-                    found=len(bitmap),
-                    expected=claimed,
-                    severity="error",
+                    "count-mismatch", where, text, field="record_count", found=found, expected=claimed, severity="error"
                 )
             )
-        return bitmap
+
+    def _check_last(self, row: int, where: str, last: int) -> None:
+        """Report a delete of a row that its data file does not have: the row it was written for comes back."""
+        rows = self._files.entries["record_count"][row].as_py()
+        if rows is not None and 0 <= rows <= last:
+            self._outside(where, last, f"below {rows}, the record_count of the data file")
+
+    def _outside(self, where: str, position: int, expected: str) -> None:
+        text = "A delete is of a position that its data file does not have: that position or the file's count is wrong."
+        item = problem("delete-position", where, text, field="pos", found=position, expected=expected)
+        self._state.problems.add(item)
 
     def count(self, row: int, rows: int) -> int:
         """How many of a data file's first ``rows`` positions are deleted. Raises as `of`."""
@@ -233,8 +250,13 @@ class PositionDeletes:
         numbers = self._matched.positions[row].as_py() or ()
         entries = [self._entry(number) for number in numbers]
         for number, entry, index in zip(numbers, entries, self._indexes(entries), strict=True):
+            text = "The file has another number of deletes than its entry says: those that it has are applied."
+            self._check_count(entry["location"], text, index.rows, entry["record_count"])
+            if index.lowest < 0:
+                self._outside(entry["location"], index.lowest, "at least 0")
             found = self._find(index, file["location"], entry["location"])
             if len(found):
+                self._check_last(row, entry["location"], int(found[-1]))
                 out.append((number, found))
         return out
 
