@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NUMBERS", "VALUES", "change"]
+__all__ = ["NUMBERS", "VALUES", "change", "read_thrift", "thrift_values", "write_thrift"]
 
 #: Whole numbers that have broken readers: edges of 32, 63 and 64 bits, and beyond.
 NUMBERS = (0, -1, 1, 2**31 - 1, 2**31, -(2**31) - 1, 2**53, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30)
@@ -252,8 +252,6 @@ _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _ST
 
 
 class _Thrift:
-    """Read structs as lists of ``[field, type, value]``; lists as ``[type of the elements, values]``."""
-
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
 
@@ -339,8 +337,22 @@ def _coded(kind: int, value: Any) -> bytes:
     return bytes(value)
 
 
+def read_thrift(data: bytes) -> list[Any]:
+    """Take a struct apart: a list of ``[field, type, value]``; lists as ``[type of the elements, values]``."""
+    return _Thrift(data).struct()
+
+
+def write_thrift(fields: list[Any]) -> bytes:
+    """Put together what `read_thrift` gave."""
+    return _struct(fields)
+
+
+def thrift_values(fields: list[Any]) -> list[tuple[list[Any], int, str, int]]:
+    """List each number, text and list of a struct: its holder, its place in it, its path, its type."""
+    return list(_numbers(_STRUCT, fields, ""))
+
+
 def _numbers(kind: int, value: Any, path: str) -> Iterator[tuple[list[Any], int, str, int]]:
-    """Give each number, text and list of a struct: its holder, its place in it, its path, its type."""
     if kind == _STRUCT:
         for field in value:
             if field[1] in (_I16, _I32, _I64, _BINARY, _LIST):
@@ -359,8 +371,8 @@ def change_footer(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     start = len(data) - 8 - size
     if data[-4:] != b"PAR1" or start < 4:
         return change_bytes(data, rng)
-    footer = _Thrift(data[start:-8]).struct()
-    found = list(_numbers(_STRUCT, footer, ""))
+    footer = read_thrift(data[start:-8])
+    found = thrift_values(footer)
     # num_rows of the file (3) and of row groups (4[].3), num_values, sizes, offsets and statistics of chunks (4[].1[].3).
     counts = [one for one in found if one[2] == ".3" or one[2].startswith(".4[")]
     holder, at, path, kind = rng.choice(counts if counts and rng.random() < 0.6 else found)
@@ -375,5 +387,5 @@ def change_footer(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         value = rng.choice((*_LONGS, old + 1, old - 1, 7, 12))
         shown = str(value)
     holder[at] = value
-    text = _struct(footer)
+    text = write_thrift(footer)
     return data[:start] + text + len(text).to_bytes(4, "little") + b"PAR1", f"footer {path} = {shown[:80]}"
