@@ -185,6 +185,16 @@ def _refused(table: Path, healthy: Path, field: str) -> None:
         _open(table, healthy, strict=True).count()
 
 
+@pytest.mark.parametrize("number", [0, 1, 7])
+def test_a_sequence_number_that_is_not_the_snapshots(number: int, healthy: Path, table: Path) -> None:
+    """With 0 the delete is older than its data, and its row comes back."""
+    _rewritten(_place(_list(_open(table, healthy)), healthy, table), _set(1, sequence_number=number))
+    t = _open(table, healthy)
+    t.to_arrow()
+    found = [p for p in t.problems if p.field == "515 sequence_number" and p.expected == "3"]
+    assert [(p.code, p.found) for p in found[:1]] == [("sequence-number", str(number))]
+
+
 def test_a_record_count_of_0_skips_no_file(healthy: Path, table: Path) -> None:
     path = _place(_leaf(_open(table, healthy), 0), healthy, table)
 
@@ -224,6 +234,20 @@ def test_position_deletes_that_are_not_those_of_the_entry(tmp_path: Path, rows: 
     new = {"file_path": old["file_path"][:1].to_pylist() * len(rows), "pos": rows}
     pq.write_table(pa.table(new, old.schema), path)
     _contradicted(folder, codes)
+
+
+def test_position_deletes_of_another_file_than_the_one_referred_to(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    lab = ix.create(folder, {"id": "long"}, properties={"write.delete.mode": "merge-on-read"})
+    lab.append({"id": list(range(10))})
+    lab.delete("id in (3, 4)")
+    (path,) = folder.rglob("*-deletes.parquet")
+    old = pq.read_table(path)
+    pq.write_table(old.set_column(0, old.schema.field(0), pa.array(["/elsewhere.parquet"] * 2)), path)
+    for use in ("to_arrow", "count"):
+        t = ix.open(folder)
+        getattr(t, use)()
+        assert {p.code for p in t.problems} == {"delete-dangling"}
 
 
 @pytest.mark.parametrize("version", [3, 4])

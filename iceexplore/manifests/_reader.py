@@ -19,7 +19,7 @@ from iceexplore.manifests._checks import (
     length_problems,
     repeated_problems,
 )
-from iceexplore.manifests._checks_entries import entry_problems, snapshot_problems
+from iceexplore.manifests._checks_entries import added_problems, entry_problems, snapshot_problems
 from iceexplore.manifests._checks_known import leaf_number_problems, list_number_problems, spec_problems
 from iceexplore.manifests._checks_summaries import summary_problems
 from iceexplore.manifests._checks_totals import total_problems
@@ -459,6 +459,8 @@ def _root_manifest(
     entries, problems = replace(part.table, {"status": status}), [*part.problems, *repeated_problems(part.table)]
     problems += snapshot_problems(location, entries, sequence_number)
     if metadata is not None:
+        numbers = {s.snapshot_id: s.sequence_number for s in metadata.snapshots}
+        problems += added_problems(location, entries, numbers)
         problems += summary_problems(location, entries, metadata)
         problems += list_number_problems(location, entries, {s.spec_id for s in metadata.partition_specs})
     if relative_to is not None:

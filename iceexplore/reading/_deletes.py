@@ -258,6 +258,17 @@ class PositionDeletes:
             if len(found):
                 self._check_last(row, entry["location"], int(found[-1]))
                 out.append((number, found))
+            elif entry["referenced_file"] is not None:
+                text = "It has no position of the data file that its entry refers to: deleted rows may come back."
+                item = problem(
+                    "delete-dangling",
+                    entry["location"],
+                    text,
+                    field="143 referenced_data_file",
+                    found=", ".join(index.paths[:2]) or "no path",
+                    expected=entry["referenced_file"],
+                )
+                self._state.problems.add(item)
         return out
 
     def _indexes(self, entries: list[dict[str, Any]]) -> Iterator[PositionIndex]:
