@@ -369,6 +369,10 @@ def _child_lines(
     finally:
         process.kill()
         process.wait()
+        reader.join(10)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def _lines(stream: Any, into: queue.Queue[str | None]) -> None:
