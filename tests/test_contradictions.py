@@ -6,6 +6,7 @@ changed. Each row of the list of damages changed the rows and was told nowhere o
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 import zlib
@@ -248,6 +249,24 @@ def test_position_deletes_of_another_file_than_the_one_referred_to(tmp_path: Pat
         t = ix.open(folder)
         getattr(t, use)()
         assert {p.code for p in t.problems} == {"delete-dangling"}
+
+
+def test_manifests_without_a_field_of_their_spec(tmp_path: Path) -> None:
+    """Of deletes whose partition is not known it is not known either where they apply."""
+    folder = tmp_path / "t"
+    lab = ix.create(
+        folder, {"id": "long", "k": "string"}, partition_by="k", properties={"write.delete.mode": "merge-on-read"}
+    )  # fmt: skip
+    lab.append({"id": [1, 2, 3], "k": ["a", "a", "b"]})
+    lab.delete("id = 1")
+    path = Path(ix.open(folder).metadata_location)
+    document = json.loads(path.read_text())
+    document["partition-specs"][0]["fields"][0]["field-id"] = 7
+    path.write_text(json.dumps(document))
+    t = ix.open(folder)
+    assert t.count() == t.to_arrow().num_rows
+    (found, *_) = (p for p in t.problems if p.field == "102 partition")
+    assert (found.code, found.found, found.expected) == ("file-corrupt", "k (1000)", "k (7)")
 
 
 @pytest.mark.parametrize("version", [3, 4])

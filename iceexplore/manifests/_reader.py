@@ -20,7 +20,7 @@ from iceexplore.manifests._checks import (
     repeated_problems,
 )
 from iceexplore.manifests._checks_entries import added_problems, entry_problems, snapshot_problems
-from iceexplore.manifests._checks_known import leaf_number_problems, list_number_problems, spec_problems
+from iceexplore.manifests._checks_known import leaf_number_problems, list_number_problems, spec_problems, status_problems
 from iceexplore.manifests._checks_summaries import summary_problems
 from iceexplore.manifests._checks_totals import total_problems
 from iceexplore.manifests._checks_v4 import leaf_problems
@@ -282,6 +282,7 @@ class ManifestReader:
             problems += leaf_number_problems(location, part.table)
         entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
         if head.dialect in V4_DIALECTS:
+            problems += status_problems(location, entries)
             problems += leaf_problems(location, parent.content_type, entries, head.dialect)
             problems += spec_problems(location, entries, self._meaning.specs, "spec_id")
         if self._may_be_relative(head.dialect):
