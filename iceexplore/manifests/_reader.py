@@ -461,7 +461,7 @@ def _root_manifest(
     problems += snapshot_problems(location, entries, sequence_number)
     if metadata is not None:
         numbers = {s.snapshot_id: s.sequence_number for s in metadata.snapshots}
-        problems += added_problems(location, entries, numbers)
+        problems += added_problems(location, entries, numbers, sequence_number)
         problems += summary_problems(location, entries, metadata)
         problems += list_number_problems(location, entries, {s.spec_id for s in metadata.partition_specs})
     if relative_to is not None:
