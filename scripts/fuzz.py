@@ -57,9 +57,9 @@ def make(folder: Path) -> list[Path]:
     shutil.copytree(Path(ix.__file__).parent / "data" / "trips", folder / "trips")
     rng = random.Random(1)
     with (
-        mock.patch("uuid.uuid4", lambda: uuid.UUID(int=rng.getrandbits(128), version=4)),
-        mock.patch("secrets.randbits", rng.getrandbits),
-        mock.patch("time.time_ns", lambda: 1_750_000_000_000_000_000),
+        mock.patch("uuid.uuid4", side_effect=lambda: uuid.UUID(int=rng.getrandbits(128), version=4)),
+        mock.patch("secrets.randbits", side_effect=rng.getrandbits),
+        mock.patch("time.time_ns", return_value=1_750_000_000_000_000_000),
     ):
         return [folder / "trips", *(_lab(folder / f"v{version}", version) for version in (1, 2, 3, 4))]
 
@@ -178,7 +178,9 @@ def _kind(error: BaseException) -> str:
     return f"{type(error).__name__} in {file}:{frames[-1].name}"
 
 
-def look(table: Path, file: Path, out: Path, rows: int, rng: random.Random, *, everything: bool = False) -> dict[str, Any]:
+def look(
+    table: Path, file: Path, out: Path, rows: int, rng: random.Random, *, everything: bool = False
+) -> dict[str, Any]:
     """Look at a damaged table in some ways.
 
     Returns
@@ -382,6 +384,21 @@ def _lines(stream: Any, into: queue.Queue[str | None]) -> None:
     into.put(None)
 
 
+@contextlib.contextmanager
+def _folder(where: Path | None) -> Iterator[Path]:
+    """Make the folder of a run: of the same name in each, as it is in the files, unless another run has it."""
+    path = Path(where or tempfile.gettempdir()) / "iceexplore-fuzz"
+    try:
+        path.mkdir()
+    except FileExistsError:
+        path = Path(tempfile.mkdtemp(prefix="iceexplore-fuzz-", dir=where))
+        print(f"{path.parent}/iceexplore-fuzz is there already: cases differ a little from those of its run")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -399,11 +416,11 @@ def main() -> int:
         return 0
     until = None if given.stop_after is None else time.monotonic() + given.stop_after
     # In memory where there is such a place: a case writes a file twice and reads some twenty.
-    memory = Path("/dev/shm")  # noqa: S108
+    memory = Path("/dev/shm")
     where = memory if os.access(memory, os.W_OK) else None
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="iceexplore-fuzz-", dir=where) as folder:
-        found = run(Path(folder), given.seed, given.first, given.cases, given.seconds, until=until,
+    with _folder(where) as folder:
+        found = run(folder, given.seed, given.first, given.cases, given.seconds, until=until,
                     everything=given.all, say=partial(print, flush=True))  # fmt: skip
     took = time.monotonic() - began
     if given.list:

@@ -205,7 +205,8 @@ def change_vector(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         size = struct.calcsize(form)
         if at + size <= len(vector):
             old = int.from_bytes(vector[at : at + size], "little")
-            number = rng.choice((0, 1, old + 1, old - 1, 0x7F, 0xFFFF, 2**31 - 1, 2**31, -1, 12347, rng.randrange(2**16)))
+            edges = (0, 1, 0x7F, 0xFFFF, 2**31 - 1, 2**31, -1, 12347)
+            number = rng.choice((*edges, old + 1, old - 1, rng.randrange(2**16)))
             vector[at : at + size] = (number % (1 << 8 * size)).to_bytes(size, "little")
             said.append(f"{name} at {at} = {number}")
     return data[:begin] + _checked(bytes(vector)) + data[end:], "vector: " + ", ".join(said)
@@ -373,7 +374,7 @@ def change_footer(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         return change_bytes(data, rng)
     footer = read_thrift(data[start:-8])
     found = thrift_values(footer)
-    # num_rows of the file (3) and of row groups (4[].3), num_values, sizes, offsets and statistics of chunks (4[].1[].3).
+    # num_rows of the file (3) and of row groups (4[].3); numbers, offsets and statistics of chunks (4[].1[].3).
     counts = [one for one in found if one[2] == ".3" or one[2].startswith(".4[")]
     holder, at, path, kind = rng.choice(counts if counts and rng.random() < 0.6 else found)
     old = holder[at]

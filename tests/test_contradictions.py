@@ -237,14 +237,16 @@ def test_position_deletes_that_are_not_those_of_the_entry(tmp_path: Path, rows: 
     _contradicted(folder, codes)
 
 
-def test_position_deletes_of_another_file_than_the_one_referred_to(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", [1, 2])
+def test_position_deletes_of_another_file_than_the_one_referred_to(tmp_path: Path, others: int) -> None:
     folder = tmp_path / "t"
     lab = ix.create(folder, {"id": "long"}, properties={"write.delete.mode": "merge-on-read"})
     lab.append({"id": list(range(10))})
     lab.delete("id in (3, 4)")
     (path,) = folder.rglob("*-deletes.parquet")
     old = pq.read_table(path)
-    pq.write_table(old.set_column(0, old.schema.field(0), pa.array(["/elsewhere.parquet"] * 2)), path)
+    names = old["file_path"].to_pylist()[others:] + ["/elsewhere.parquet"] * others
+    pq.write_table(old.set_column(0, old.schema.field(0), pa.array(names)), path)
     for use in ("to_arrow", "count"):
         t = ix.open(folder)
         getattr(t, use)()

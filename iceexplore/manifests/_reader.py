@@ -20,7 +20,12 @@ from iceexplore.manifests._checks import (
     repeated_problems,
 )
 from iceexplore.manifests._checks_entries import added_problems, entry_problems, snapshot_problems
-from iceexplore.manifests._checks_known import leaf_number_problems, list_number_problems, spec_problems, status_problems
+from iceexplore.manifests._checks_known import (
+    leaf_number_problems,
+    list_number_problems,
+    spec_problems,
+    status_problems,
+)
 from iceexplore.manifests._checks_summaries import summary_problems
 from iceexplore.manifests._checks_totals import total_problems
 from iceexplore.manifests._checks_v4 import leaf_problems

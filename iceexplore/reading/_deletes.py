@@ -258,8 +258,9 @@ class PositionDeletes:
             if len(found):
                 self._check_last(row, entry["location"], int(found[-1]))
                 out.append((number, found))
-            elif entry["referenced_file"] is not None:
-                text = "It has no position of the data file that its entry refers to: deleted rows may come back."
+            if entry["referenced_file"] is not None and not (len(found) and len(index.paths) == 1):
+                # The field is of a delete file all of whose positions are in that one file.
+                text = "Its positions are not of the one file that its entry refers to: deleted rows may come back."
                 item = problem(
                     "delete-dangling",
                     entry["location"],
