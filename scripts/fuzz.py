@@ -223,6 +223,7 @@ def _files(table: Path) -> tuple[int, Path, list[Path], list[Path]]:
     opened = ix.open(table)
     every = sorted(p for p in table.rglob("*") if p.is_file())
     by_name = {p.name: p for p in every}
+    assert opened.snapshot is not None, "each table has rows"
     paths = [opened.snapshot.manifest_list, *opened.inspect.manifests()["path"].tolist()]
     paths += opened.inspect.files()["file_path"].tolist()
     live = sorted({by_name[name] for name in (str(p).rsplit("/", 1)[-1] for p in paths if p) if name in by_name})

@@ -328,7 +328,7 @@ def _coded(kind: int, value: Any) -> bytes:
     if kind in (_I16, _I32, _I64):
         return _zigzag(value)
     if kind == _BINARY:
-        return _varint(len(value)) + value
+        return _varint(len(value)) + bytes(value)
     if kind == _STRUCT:
         return _struct(value)
     if kind in (_LIST, _SET):
