@@ -327,7 +327,8 @@ def run(
                 if found["peak"] > RESIDENT:
                     failed(begun, "memory", f"{found['peak'] >> 20} MB")
                 if say and total["done"] % 100 == 0:
-                    say(f"{total['done']} cases, {len(total['bad'])} failures, peak {total['peak'] >> 20} MB")
+                    kinds = ", ".join(f"{times} {kind}" for kind, times in total["kinds"].items()) or "no failure"
+                    say(f"{total['done']} cases: {kinds}; peak {total['peak'] >> 20} MB, slowest {total['slow']}")
         if not finished:
             at = begun["case"] + 1
             shutil.rmtree(tables)

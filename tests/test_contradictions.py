@@ -24,6 +24,7 @@ from iceexplore.manifests._checks_totals import LiveTotals, live_totals
 from iceexplore.widgets._compare import Comparison
 from iceexplore.widgets._grid_query import GridQuery
 from iceexplore.widgets._scan_words import plan_sent
+from tests.folders import local
 
 Change = Callable[[list[Any]], None]
 
@@ -261,7 +262,7 @@ def test_manifests_without_a_field_of_their_spec(tmp_path: Path) -> None:
     )  # fmt: skip
     lab.append({"id": [1, 2, 3], "k": ["a", "a", "b"]})
     lab.delete("id = 1")
-    path = Path(ix.open(folder).metadata_location)
+    path = local(ix.open(folder).metadata_location)
     document = json.loads(path.read_text())
     document["partition-specs"][0]["fields"][0]["field-id"] = 7
     path.write_text(json.dumps(document))

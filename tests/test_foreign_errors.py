@@ -22,6 +22,7 @@ from iceexplore.manifests import _source
 from iceexplore.storage import CACHE, Storage
 from iceexplore.storage._catalog import from_catalog
 from scripts import fuzz
+from tests.folders import local
 from tests.outside_lab import change_manifests
 
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}, {"name": "b", "type": "long"}]}
@@ -121,11 +122,11 @@ def test_a_root_that_is_gone_at_its_second_read(
     t = ix.open(folder)
     root = t.state.root()
     assert root is not None and len(root) and not root.problems
-    Path(str(root.location)).unlink()
+    local(root.location).unlink()
     if not cached:
         CACHE.clear()
     seen = fuzz.Look()
-    found = fuzz.ways(folder, Path(t.metadata_location), tmp_path)
+    found = fuzz.ways(folder, local(t.metadata_location), tmp_path)
     names = ["tree seed svg", "tree tree text", "inspect.manifests", "inspect.entries", "inspect.partitions", "head"]
     for name in [*names, "plan", "verify", "changes", "bundle", "simulate", "save_html"]:
         seen.go(name, partial(found[name], t))
@@ -145,7 +146,7 @@ def test_a_status_that_there_is_not_is_drawn(version: int, status: int, tmp_path
     else:
         root = ix.open(folder).state.root()
         assert root is not None
-        _with_status(Path(root.location), status)
+        _with_status(local(root.location), status)
     t = ix.open(folder)
     tree = t.tree(snapshots="all", style="seed")
     for kind in ("text", "svg", "mermaid", "graphviz"):
