@@ -24,7 +24,7 @@ def run(folder: Path, cases: int, first: int = 0) -> None:
 
 
 def test_damaged_tables_raise_errors_of_ours_alone(tmp_path: Path) -> None:
-    run(tmp_path, 40)
+    run(tmp_path, 25)
 
 
 @pytest.mark.long
