@@ -28,7 +28,7 @@ test: $(VENV)/.dev system ## run every test, notebooks included (CI=true: nothin
 test-long: $(VENV)/.dev system ## the same, with many more examples per property (hours)
 	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) --hypothesis-profile=long --timeout=0 $(PYTEST_ARGS)
 
-fuzz: $(VENV)/.dev ## look at 10,000 damaged tables in every way (hours); FUZZ_ARGS: --seed 7 --cases 500
+fuzz: $(VENV)/.dev ## look at 10,000 damaged tables (an hour); FUZZ_ARGS: --seed 7 --cases 500
 	$(BIN)/python -m scripts.fuzz $(FUZZ_ARGS)
 
 lint: $(VENV)/.dev ## ruff

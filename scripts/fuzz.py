@@ -1,15 +1,16 @@
 """Damage small tables at random and look at them in every way: only errors of iceexplore's own may come.
 
 Each case takes a table made by the project, changes one of its files, reads and draws the table, and puts the file
-back. A case repeats from its number alone: ``python -m scripts.fuzz --seed 7 --first 120 --cases 1``.
+back. Each case counts the rows in two ways, and looks through some of the other doors; those that take longer come
+less often. A case repeats from its number alone: ``python -m scripts.fuzz --seed 7 --first 120 --cases 1``
+(``--all`` looks through every door).
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import gzip
-import io
+import gc
 import json
 import os
 import queue
@@ -22,155 +23,73 @@ import tempfile
 import threading
 import time
 import traceback
+import uuid
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from scripts.fuzz_changes import change
 
 #: Bytes that a child may address, and may really use at once.
 ADDRESSED = 3 << 30
 RESIDENT = 1536 << 20
 #: Cases that one child looks at, before another one takes over.
-A_CHILD = 25
-#: Whole numbers that have broken readers: edges of 32, 63 and 64 bits, and beyond.
-NUMBERS = (0, -1, 1, 2**31 - 1, 2**31, -(2**31) - 1, 2**53, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30)
-#: In the place of a JSON value: each type of JSON, nested and empty ones too.
-VALUES: tuple[Any, ...] = (*NUMBERS, None, True, "", "x", "a\0b", "\ud800", 1.5, 1e308, [], {}, [[]], [None], {"x": []})
+A_CHILD = 500
+#: Ways beyond counting the rows that each case goes.
+WAYS = 3
+#: Ways that take longer than others, and the share of cases that go them. A saved page takes a second.
+SELDOM = {"save_html": 0.01, "verify": 0.06, "bundle": 0.04, "simulate": 0.06, "changes": 0.06, "plan": 0.1}
+#: The shares of tables. The sample is large: its cases take three times as long as those of labs.
+TABLES = {"trips": 1, "v1": 2, "v2": 4, "v3": 4, "v4": 4}
 
 
 def make(folder: Path) -> list[Path]:
-    """Make the tables: the sample, and a lab of each version with an evolved schema, deletes and a compaction."""
+    """Make the tables: the sample, and a lab of each version with an evolved schema, deletes and a compaction.
+
+    Names, ids and times are the same in each run, so that a case finds the same bytes again.
+    """
+    import iceexplore as ix
+
+    shutil.copytree(Path(ix.__file__).parent / "data" / "trips", folder / "trips")
+    rng = random.Random(1)
+    with (
+        mock.patch("uuid.uuid4", side_effect=lambda: uuid.UUID(int=rng.getrandbits(128), version=4)),
+        mock.patch("secrets.randbits", side_effect=rng.getrandbits),
+        mock.patch("time.time_ns", return_value=1_750_000_000_000_000_000),
+    ):
+        return [folder / "trips", *(_lab(folder / f"v{version}", version) for version in (1, 2, 3, 4))]
+
+
+def _lab(where: Path, version: int) -> Path:
     import pyarrow as pa
 
     import iceexplore as ix
 
-    shutil.copytree(Path(ix.__file__).parent / "data" / "trips", folder / "trips")
-    tables = [folder / "trips"]
-    for version in (1, 2, 3, 4):
-        where = folder / f"v{version}"
-        how = {"write.delete.mode": "merge-on-read"} if version > 1 else {}
-        lab = ix.create(where, {"id": "long", "name": "string", "at": "timestamp", "more": "struct<a: list<double>>"},
-                        partition_by="bucket(2, id)", format_version=version, properties=how)  # fmt: skip
-        for first in (0, 20):
-            ids = range(first, first + 20)
-            lab.append(pa.table({"id": ids, "name": [f"n{i}" for i in ids], "at": pa.array(ids, pa.timestamp("us")),
-                                 "more": [{"a": [i / 2]} for i in ids]}))  # fmt: skip
-        lab.delete("id in (1, 2, 7)" if version > 1 else "id < 20")
-        lab.tag("kept")
-        lab.delete("id = 21")
-        lab.close()
-        tables.append(where)
-    return tables
+    how = {"write.delete.mode": "merge-on-read"} if version > 1 else {}
+    if version == 2:
+        how["write.metadata.compression-codec"] = "gzip"
+    lab = ix.create(where, {"id": "long", "name": "string", "at": "timestamp", "more": "struct<a: list<double>>"},
+                    partition_by="bucket(2, id)", format_version=version, properties=how)  # fmt: skip
+    for first in (0, 20):
+        ids = range(first, first + 20)
+        lab.append(pa.table({"id": ids, "name": [f"n{i}" for i in ids], "at": pa.array(ids, pa.timestamp("us")),
+                             "more": [{"a": [i / 2]} for i in ids]}))  # fmt: skip
+    lab.delete("id in (1, 2, 7)" if version > 1 else "id < 20")
+    lab.tag("kept")
+    lab.delete("id = 21")
+    lab.close()
+    return where
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give the path of every value in a JSON document."""
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in pairs:
-        yield (*path, key)
-        yield from _places(inner, (*path, key))
+@cache
+def _inspect_names() -> tuple[str, ...]:
+    import iceexplore as ix
 
-
-def change_json(text: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """Replace, or remove, one value of a JSON document."""
-    document = json.loads(text)
-    path = rng.choice(list(_places(document)) or [()])
-    holder = document
-    for step in path[:-1]:
-        holder = holder[step]
-    if not path:
-        return b"null", "the document = null"
-    if rng.random() < 0.15:
-        del holder[path[-1]]
-        said = f"{path} removed"
-    else:
-        holder[path[-1]] = rng.choice(VALUES)
-        said = f"{path} = {holder[path[-1]]!r}"
-    return json.dumps(document).encode(), said
-
-
-def change_bytes(data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """Change some bytes, cut the file, or double or remove a piece."""
-    if not data:
-        return b"\0", "a byte"
-    at = rng.randrange(len(data))
-    match rng.randrange(5):
-        case 0:
-            return data[:at], f"cut at {at}"
-        case 1:
-            end = min(len(data), at + rng.randrange(1, 64))
-            return data[:at] + data[end:], f"without {at}:{end}"
-        case 2:
-            end = min(len(data), at + rng.randrange(1, 64))
-            return data[:end] + data[at:], f"{at}:{end} twice"
-        case _:
-            changed = bytearray(data)
-            # The ends hold lengths, magics and footers: half of the changes go there.
-            near = rng.choice((0, max(0, len(data) - 200), at))
-            spots = [min(len(data) - 1, near + rng.randrange(200)) for _ in range(rng.choice((1, 1, 2, 8)))]
-            for spot in spots:
-                changed[spot] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
-            return bytes(changed), f"bytes {spots}"
-
-
-def change_avro(data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """Write the records of an Avro file anew with one value changed, or one record removed."""
-    import fastavro
-
-    reader = fastavro.reader(io.BytesIO(data))
-    schema, header = reader.writer_schema, dict(reader.metadata)
-    records: list[Any] = list(reader)
-    if not isinstance(schema, dict) or not records:
-        return change_bytes(data, rng)
-    at = rng.randrange(len(records))
-    if rng.random() < 0.1:
-        del records[at]
-        said = f"record {at} removed"
-    else:
-        path = rng.choice(list(_places(records[at])))
-        holder = records[at]
-        for step in path[:-1]:
-            holder = holder[step]
-        longs = [n for n in NUMBERS if -(2**63) <= n < 2**63]
-        value: Any = rng.choice([*longs, None, "", "a\0b", b"", b"\xff" * 40, [], 1e308])
-        holder[path[-1]] = value
-        said = f"record {at} {path} = {value!r}"
-    out = io.BytesIO()
-    kept = {k: v for k, v in header.items() if not k.startswith("avro.")}
-    try:
-        fastavro.writer(out, schema, records, metadata=kept)
-    except Exception:  # the value is none of the field's type: bytes are changed instead
-        return change_bytes(data, rng)
-    return out.getvalue(), said
-
-
-def change_puffin(data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """Change one field of a Puffin footer; the blobs stay."""
-    size = int.from_bytes(data[-12:-8], "little")
-    start = len(data) - 12 - size
-    if data[-4:] != b"PFA1" or data[-8] & 1 or start < 8:
-        return change_bytes(data, rng)
-    footer, said = change_json(data[start:-12], rng)
-    return data[:start] + footer + len(footer).to_bytes(4, "little") + data[-8:], said
-
-
-def change(path: Path, data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """Change a file as fits its format, or its bytes alone."""
-    if rng.random() < 0.3:
-        return change_bytes(data, rng)
-    name = path.name
-    if name.endswith(".json"):
-        if data[:2] == b"\x1f\x8b":
-            text, said = change_json(gzip.decompress(data), rng)
-            return gzip.compress(text), said
-        return change_json(data, rng)
-    if name.endswith(".avro"):
-        return change_avro(data, rng)
-    if data[:4] == b"PFA1" and rng.random() < 0.6:
-        return change_puffin(data, rng)
-    return change_bytes(data, rng)
+    return tuple(n for n in dir(ix.sample("trips").inspect) if not n.startswith("_"))
 
 
 def ways(table: Path, file: Path, out: Path) -> dict[str, Callable[[Any], Any]]:
@@ -179,14 +98,12 @@ def ways(table: Path, file: Path, out: Path) -> dict[str, Callable[[Any], Any]]:
 
     found: dict[str, Callable[[Any], Any]] = {
         "card": lambda t: (repr(t), t._repr_html_()),
-        "count": lambda t: t.count(),
         "head": lambda t: t.head(5),
-        "to_arrow": lambda t: t.to_arrow(),
         "plan": lambda t: repr(t.plan("id > 3" if table.name != "trips" else None, row_groups=True)),
         "verify": lambda t: t.verify(level="data"),
         "history": lambda t: t.history(),
-        "diff": lambda t: repr(t.diff(t.snapshots[0].snapshot_id)),
-        "changes": lambda t: [repr(t.changes(t.snapshots[-2].snapshot_id, rows=rows)) for rows in (False, True)],
+        "diff": lambda t: repr(t.diff(t.snapshots[0].snapshot_id)) if t.snapshots else None,
+        "changes": _changes,
         "at": lambda t: [repr(t.at(snapshot=s.snapshot_id)) for s in t.snapshots],
         "problems": lambda t: repr(t.problems),
         "bundle": lambda t: t.bundle(out / "b.zip", overwrite=True),
@@ -197,7 +114,7 @@ def ways(table: Path, file: Path, out: Path) -> dict[str, Callable[[Any], Any]]:
     for style in ("tree", "seed"):
         for kind in ("text", "svg", "mermaid", "graphviz"):
             found[f"tree {style} {kind}"] = partial(_tree, style=style, kind=kind)
-    for name in (n for n in dir(ix.sample("trips").inspect) if not n.startswith("_")):
+    for name in _inspect_names():
         found[f"inspect.{name}"] = partial(_inspect, name=name)
     return found
 
@@ -211,48 +128,87 @@ def _tree(table: Any, style: str, kind: str) -> Any:
     return getattr(tree, f"to_{kind}")()
 
 
+def _changes(table: Any) -> None:
+    if len(table.snapshots) > 1:
+        for rows in (False, True):
+            repr(table.changes(table.snapshots[-2].snapshot_id, rows=rows))
+
+
 def _simulate(table: Any) -> None:
     with contextlib.closing(table.simulate()) as simulation:
         simulation.append(1, rows=10)
 
 
-#: Ways that take half a second and more: one case in four goes each of them.
-COSTLY = {"verify", "save_html", "bundle", "simulate", "changes", "inspect.column_stats"}
+def _chosen(found: dict[str, Callable[[Any], Any]], rng: random.Random) -> list[str]:
+    """Choose the ways that a case goes."""
+    often = [name for name in found if name not in SELDOM]
+    return rng.sample(often, WAYS) + [name for name, share in SELDOM.items() if rng.random() < share]
 
 
-def look(table: Path, file: Path, out: Path, rows: int | None, rng: random.Random) -> dict[str, Any]:
-    """Look at a table in every way; give the foreign errors and whether its rows changed without a word."""
-    import iceexplore as ix
+class Look:
+    """What one case shows: foreign errors by kind, what is refused, rows that differ without a word."""
 
-    faults: list[str] = []
-    refused, slow, counted, opened = 0, ("", 0.0), None, None
-    for name, way in ways(table, file, out).items():
-        if name in COSTLY and rng.random() < 0.75:
-            continue
+    def __init__(self) -> None:
+        self.faults: list[tuple[str, str]] = []
+        self.refused = 0
+        self.slow = ("", 0.0)
+
+    def go(self, name: str, way: Callable[[], Any]) -> Any:
+        """Go one way; give its result, or None where it fails."""
+        import iceexplore as ix
+
         began = time.monotonic()
         try:
-            # A table of its own for each, so that an error of one cannot hide in what another has kept.
-            if opened is None or name in ("to_arrow", "verify", "save_html"):
-                opened = ix.open(table)
-            result = way(opened)
-            if name == "count":
-                counted = int(result)
+            return way()
         except ix.IceexploreError:
-            refused += 1
-        except IndexError as error:
-            # Too few snapshots for what this script asks for is its own fault.
-            if "scripts" not in traceback.extract_tb(error.__traceback__)[-1].filename:
-                faults.append(f"{name}: {traceback.format_exc()}")
-        except Exception:
-            faults.append(f"{name}: {traceback.format_exc()}")
-        took = time.monotonic() - began
-        slow = max(slow, (name, took), key=lambda one: one[1])
-    silent = None
-    if rows is not None and counted is not None and counted != rows and opened is not None:
-        with contextlib.suppress(ix.IceexploreError):
-            if not list(opened.problems):
-                silent = [rows, counted]
-    return {"faults": faults, "refused": refused, "silent": silent, "slow": slow}
+            self.refused += 1
+        except Exception as error:
+            self.faults.append((_kind(error), f"{name}: {traceback.format_exc()}"))
+        finally:
+            took = time.monotonic() - began
+            self.slow = max(self.slow, (name, took), key=lambda one: one[1])
+
+
+def _kind(error: BaseException) -> str:
+    """Name an error by its type and the innermost frame of the package."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f"{os.sep}iceexplore{os.sep}" in f.filename]
+    if not frames:
+        return f"{type(error).__name__} outside the package"
+    file = frames[-1].filename.rsplit(f"{os.sep}iceexplore{os.sep}", 1)[1]
+    return f"{type(error).__name__} in {file}:{frames[-1].name}"
+
+
+def look(
+    table: Path, file: Path, out: Path, rows: int, rng: random.Random, *, everything: bool = False
+) -> dict[str, Any]:
+    """Look at a damaged table in some ways.
+
+    Returns
+    -------
+    dict
+        The foreign errors; how often the table was refused; the rows where they differ from the undamaged table's and
+        no problem says so (``silent``); the slowest way.
+    """
+    import iceexplore as ix
+
+    seen, silent = Look(), None
+    opened = seen.go("open", lambda: ix.open(table))
+    if opened is not None:
+        counted = seen.go("count", lambda: int(opened.count()))
+        read = seen.go("to_arrow", lambda: opened.to_arrow().num_rows)
+        quiet = seen.go("problems", lambda: not list(opened.problems))
+        if quiet and counted is not None and read is not None and counted != read:
+            text = f"count() gives {counted} rows, to_arrow() {read}, and there is no problem"
+            seen.faults.append(("count and to_arrow disagree", text))
+        elif quiet and (different := [n for n in (counted, read) if n is not None and n != rows]):
+            silent = [rows, different[0]]
+    found = ways(table, file, out)
+    for name in found if everything else _chosen(found, rng):
+        if opened is not None:
+            seen.go(name, partial(found[name], opened))
+        elif name == "open_file":
+            seen.go(name, partial(found[name], None))
+    return {"faults": seen.faults, "refused": seen.refused, "silent": silent, "slow": seen.slow}
 
 
 def _peak() -> int:
@@ -260,40 +216,60 @@ def _peak() -> int:
     return int(text.split("VmHWM:")[1].split()[0]) << 10
 
 
-def child(folder: Path, seed: int, first: int, cases: int) -> None:
-    """Run cases, one line of JSON each (after one with what is changed)."""
+def _files(table: Path) -> tuple[int, Path, list[Path], list[Path]]:
+    """Find a table's rows, its newest metadata, the files that its newest snapshot reads, and all files."""
     import iceexplore as ix
 
+    opened = ix.open(table)
+    every = sorted(p for p in table.rglob("*") if p.is_file())
+    by_name = {p.name: p for p in every}
+    assert opened.snapshot is not None, "each table has rows"
+    paths = [opened.snapshot.manifest_list, *opened.inspect.manifests()["path"].tolist()]
+    paths += opened.inspect.files()["file_path"].tolist()
+    live = sorted({by_name[name] for name in (str(p).rsplit("/", 1)[-1] for p in paths if p) if name in by_name})
+    return int(opened.count()), by_name[opened.metadata_location.rsplit("/", 1)[-1]], live, every
+
+
+def child(folder: Path, seed: int, first: int, cases: int, *, everything: bool = False) -> None:
+    """Run cases, one line of JSON each (after one with what is changed)."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSED, ADDRESSED))
     warnings.simplefilter("ignore")
-    tables = sorted(p for p in (folder / "tables").iterdir())
-    rows = {table: int(ix.open(table).count()) for table in tables if table.name != "trips"}
+    tables = {table: _files(table) for table in sorted((folder / "tables").iterdir())}
     out = folder / "out"
     out.mkdir(exist_ok=True)
     for case in range(first, first + cases):
         rng = random.Random(f"{seed}:{case}")
-        table = rng.choice(tables)
-        file = rng.choice(sorted(p for p in table.rglob("*") if p.is_file()))
-        if rng.random() < 0.4:
-            # What the newest version reads first: most other files are of history alone.
-            file = table / "metadata" / ix.open(table).metadata_location.rsplit("/", 1)[-1]
+        table = rng.choices(list(tables), [TABLES[table.name] for table in tables])[0]
+        rows, metadata, live, every = tables[table]
+        # What the newest version reads: most other files are of history alone.
+        file = rng.choice(rng.choices(([metadata], live, every), (30, 50, 20))[0])
         data = file.read_bytes()
         changed, said = change(file, data, rng)
         print(json.dumps({"case": case, "file": str(file.relative_to(folder)), "said": said[:300]}), flush=True)
+        if case % 20 == 0:
+            gc.collect()
         with contextlib.suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
         file.write_bytes(changed)
         try:
-            result = look(table, file, out, rows.get(table), rng)
+            result = look(table, file, out, rows, rng, everything=everything)
         finally:
             file.write_bytes(data)
         print(json.dumps({"case": case, "peak": _peak(), **result}), flush=True)
 
 
 def run(
-    folder: Path, seed: int, first: int, cases: int, seconds: float, *, until: float | None = None
+    folder: Path,
+    seed: int,
+    first: int,
+    cases: int,
+    seconds: float,
+    *,
+    until: float | None = None,
+    everything: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Run cases in children and gather what went wrong.
+    """Run cases in children and gather what goes wrong.
 
     Parameters
     ----------
@@ -301,61 +277,106 @@ def run(
         The limit of one case; a child that takes longer is killed, and the case counts as a hang.
     until
         `time.monotonic` after which no further child begins.
+    everything
+        Go every way in each case.
+    say
+        Takes a line for each hundred cases, and the first example of each kind of failure.
+
+    Returns
+    -------
+    dict
+        The cases done, the failures (``bad``), how many of each kind (``kinds``), the largest resident memory and the
+        slowest way.
     """
     pristine, tables = folder / "pristine", folder / "tables"
     if not tables.exists():
         tables.mkdir(parents=True)
         make(tables)
         shutil.copytree(tables, pristine)
-    done, bad = 0, []
-    peak, slow = 0, ("", 0.0)
+    total: dict[str, Any] = {"done": 0, "bad": [], "kinds": Counter(), "peak": 0, "slow": ("", 0.0)}
+
+    def failed(begun: dict[str, Any], kind: str, what: str) -> None:
+        total["bad"].append({**begun, "kind": kind, "what": what})
+        total["kinds"][kind] += 1
+        if say and total["kinds"][kind] == 1:
+            say(f"--- {kind}: seed {seed} case {begun['case']}: {begun['file']}: {begun['said']}\n{what}")
+
     at, end = first, first + cases
     while at < end and (until is None or time.monotonic() < until):
-        command = [sys.executable, "-m", "scripts.fuzz", "--child", str(folder), "--seed", str(seed)]
-        command += ["--first", str(at), "--cases", str(min(A_CHILD, end - at))]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   cwd=Path(__file__).parent.parent)  # fmt: skip
-        lines: queue.Queue[str | None] = queue.Queue()
-        errors: list[str] = []
-        threading.Thread(target=_lines, args=(process.stdout, lines), daemon=True).start()
-        reader = threading.Thread(target=lambda p=process, e=errors: e.append(p.stderr.read()), daemon=True)
-        reader.start()
         begun: dict[str, Any] = {"case": at, "file": "", "said": "before the first"}
-        finished, limit = True, 60.0
-        while True:
-            try:
-                line = lines.get(timeout=limit)
-            except queue.Empty:
-                process.kill()
-                bad.append({**begun, "what": f"hang: over {limit:.0f} s"})
-                finished = False
-                break
-            if line is None:
-                finished = process.wait() == 0
-                reader.join(10)
-                if not finished:
-                    bad.append({**begun, "what": f"the process ended: {process.returncode} {''.join(errors)[-2000:]}"})
-                break
-            found = json.loads(line)
+        finished = False
+        for found in _child_lines(folder, seed, at, min(A_CHILD, end - at), seconds, everything=everything):
             if "file" in found:
-                begun, limit = found, seconds
-                continue
-            if done % 10 == 9 or found["faults"] or found["silent"]:
-                failed = (*found["faults"][:1], found["silent"] or "")
-                print(f"case {found['case']}: {len(bad)} failures", *failed, begun, file=sys.stderr, flush=True)
-            at, done, peak = found["case"] + 1, done + 1, max(peak, found["peak"])
-            slow = max(slow, tuple(found["slow"]), key=lambda one: one[1])
-            bad += [{**begun, "what": fault} for fault in found["faults"]]
-            if found["silent"]:
-                bad.append({**begun, "what": "silent: {} rows became {}".format(*found["silent"])})
-            if found["peak"] > RESIDENT:
-                bad.append({**begun, "what": f"memory: {found['peak'] >> 20} MB"})
-        process.wait()
+                begun = found
+            elif "ended" in found:
+                finished = not found["ended"]
+                if found["ended"]:
+                    failed(begun, found["ended"], found["text"])
+                if not begun["file"]:
+                    return total
+            else:
+                at = found["case"] + 1
+                total["done"] += 1
+                total["peak"] = max(total["peak"], found["peak"])
+                total["slow"] = max(total["slow"], (*found["slow"], found["case"]), key=lambda one: one[1])
+                for kind, text in found["faults"]:
+                    failed(begun, kind, text)
+                if found["silent"]:
+                    kind = f"silent: {_format_of(begun['file'])}"
+                    failed(begun, kind, "{} rows became {}, and there is no problem".format(*found["silent"]))
+                if found["peak"] > RESIDENT:
+                    failed(begun, "memory", f"{found['peak'] >> 20} MB")
+                if say and total["done"] % 100 == 0:
+                    kinds = ", ".join(f"{times} {kind}" for kind, times in total["kinds"].items()) or "no failure"
+                    say(f"{total['done']} cases: {kinds}; peak {total['peak'] >> 20} MB, slowest {total['slow']}")
         if not finished:
             at = begun["case"] + 1
             shutil.rmtree(tables)
             shutil.copytree(pristine, tables)
-    return {"done": done, "bad": bad, "peak": peak, "slow": slow}
+    return total
+
+
+def _format_of(file: str) -> str:
+    name = Path(file).name
+    end = next((e for e in (".metadata.json", ".avro", ".puffin") if name.endswith(e)), Path(file).suffix)
+    return f"{Path(file).parts[-2] if 'metadata' in file else 'data'} {end}"
+
+
+def _child_lines(
+    folder: Path, seed: int, at: int, cases: int, seconds: float, *, everything: bool
+) -> Iterator[dict[str, Any]]:
+    """Run a child and give what it writes; at last how it ended: ``{"ended": "", "text": ""}`` if well."""
+    command = [sys.executable, "-m", "scripts.fuzz", "--child", str(folder), "--seed", str(seed)]
+    command += ["--first", str(at), "--cases", str(cases), *(["--all"] if everything else [])]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               cwd=Path(__file__).parent.parent)  # fmt: skip
+    lines: queue.Queue[str | None] = queue.Queue()
+    errors: list[str] = []
+    threading.Thread(target=_lines, args=(process.stdout, lines), daemon=True).start()
+    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)  # type: ignore[union-attr]
+    reader.start()
+    limit = 60.0
+    try:
+        while True:
+            try:
+                line = lines.get(timeout=limit)
+            except queue.Empty:
+                yield {"ended": "hang", "text": f"over {limit:.0f} s"}
+                return
+            if line is None:
+                code = process.wait()
+                reader.join(10)
+                yield {"ended": f"the process ended: {code}" if code else "", "text": "".join(errors)[-4000:]}
+                return
+            limit = seconds
+            yield json.loads(line)
+    finally:
+        process.kill()
+        process.wait()
+        reader.join(10)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def _lines(stream: Any, into: queue.Queue[str | None]) -> None:
@@ -363,6 +384,21 @@ def _lines(stream: Any, into: queue.Queue[str | None]) -> None:
         for line in stream:
             into.put(line)
     into.put(None)
+
+
+@contextlib.contextmanager
+def _folder(where: Path | None) -> Iterator[Path]:
+    """Make the folder of a run: of the same name in each, as it is in the files, unless another run has it."""
+    path = Path(where or tempfile.gettempdir()) / "iceexplore-fuzz"
+    try:
+        path.mkdir()
+    except FileExistsError:
+        path = Path(tempfile.mkdtemp(prefix="iceexplore-fuzz-", dir=where))
+        print(f"{path.parent}/iceexplore-fuzz is there already: cases differ a little from those of its run")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def main() -> int:
@@ -373,24 +409,29 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=30.0, help="the limit of one case")
     parser.add_argument("--stop-after", type=float, help="begin no further child after these seconds")
+    parser.add_argument("--all", action="store_true", help="go every way in each case")
+    parser.add_argument("--list", action="store_true", help="list all failures at the end, not one of each kind")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        child(given.child, given.seed, given.first, given.cases)
+        child(given.child, given.seed, given.first, given.cases, everything=given.all)
         return 0
     until = None if given.stop_after is None else time.monotonic() + given.stop_after
-    with tempfile.TemporaryDirectory() as folder:
-        found = run(Path(folder), given.seed, given.first, given.cases, given.seconds, until=until)
-    kinds: Counter[str] = Counter()
-    for one in found["bad"]:
-        last = one["what"].strip().splitlines()[-1][:160]
-        if not kinds[last]:
-            print(f"--- seed {given.seed} case {one['case']}: {one['file']}: {one['said']}\n{one['what']}")
-        kinds[last] += 1
-    for last, times in kinds.most_common():
-        print(f"{times:6} {last}")
-    peak, slow = found["peak"] >> 20, found["slow"]
-    print(f"{found['done']} cases, {len(found['bad'])} failures, peak {peak} MB, slowest {slow}")
+    # In memory where there is such a place: a case writes a file twice and reads some twenty.
+    memory = Path("/dev/shm")
+    where = memory if os.access(memory, os.W_OK) else None
+    began = time.monotonic()
+    with _folder(where) as folder:
+        found = run(folder, given.seed, given.first, given.cases, given.seconds, until=until,
+                    everything=given.all, say=partial(print, flush=True))  # fmt: skip
+    took = time.monotonic() - began
+    if given.list:
+        for one in found["bad"]:
+            print(f"{one['kind']}: case {one['case']}: {one['file']}: {one['said']}: {one['what'].splitlines()[-1]}")
+    for kind, times in found["kinds"].most_common():
+        print(f"{times:6} {kind}")
+    print(f"{found['done']} cases in {took:.0f} s, {len(found['bad'])} failures, peak {found['peak'] >> 20} MB, "
+          f"slowest {found['slow']}")  # fmt: skip
     return 1 if found["bad"] or not found["done"] else 0
 
 

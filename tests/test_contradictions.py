@@ -6,8 +6,10 @@ changed. Each row of the list of damages changed the rows and was told nowhere o
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from iceexplore.manifests._checks_totals import LiveTotals, live_totals
 from iceexplore.widgets._compare import Comparison
 from iceexplore.widgets._grid_query import GridQuery
 from iceexplore.widgets._scan_words import plan_sent
+from tests.folders import local
 
 Change = Callable[[list[Any]], None]
 
@@ -184,6 +187,16 @@ def _refused(table: Path, healthy: Path, field: str) -> None:
         _open(table, healthy, strict=True).count()
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_sequence_number_that_is_not_the_snapshots(number: int, healthy: Path, table: Path) -> None:
+    """With 0 the delete is older than its data, and its row comes back."""
+    _rewritten(_place(_list(_open(table, healthy)), healthy, table), _set(1, sequence_number=number))
+    t = _open(table, healthy)
+    t.to_arrow()
+    found = [p for p in t.problems if p.field == "515 sequence_number" and p.expected == "3"]
+    assert [(p.code, p.found) for p in found[:1]] == [("sequence-number", str(number))]
+
+
 def test_a_record_count_of_0_skips_no_file(healthy: Path, table: Path) -> None:
     path = _place(_leaf(_open(table, healthy), 0), healthy, table)
 
@@ -200,6 +213,90 @@ def test_a_record_count_of_0_skips_no_file(healthy: Path, table: Path) -> None:
     assert "512 added_rows_count" in set(t.verify()["field"])
     with pytest.raises(ix.FormatError, match="record counts"):
         _open(table, healthy, strict=True).count()
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes"),
+    [
+        ([3], {"count-mismatch"}),
+        ([3, 99], {"delete-position"}),
+        ([3, -1], {"delete-position"}),
+        ([3, 4, 4], {"count-mismatch"}),
+    ],
+)
+def test_position_deletes_that_are_not_those_of_the_entry(tmp_path: Path, rows: list[int], codes: set[str]) -> None:
+    folder = tmp_path / "t"
+    lab = ix.create(folder, {"id": "long"}, properties={"write.delete.mode": "merge-on-read"})
+    lab.append({"id": list(range(10))})
+    lab.delete("id in (3, 4)")
+    assert ix.open(folder).count() == 8
+    assert not ix.open(folder).problems
+    (path,) = folder.rglob("*-deletes.parquet")
+    old = pq.read_table(path)
+    new = {"file_path": old["file_path"][:1].to_pylist() * len(rows), "pos": rows}
+    pq.write_table(pa.table(new, old.schema), path)
+    _contradicted(folder, codes)
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_position_deletes_of_another_file_than_the_one_referred_to(tmp_path: Path, others: int) -> None:
+    folder = tmp_path / "t"
+    lab = ix.create(folder, {"id": "long"}, properties={"write.delete.mode": "merge-on-read"})
+    lab.append({"id": list(range(10))})
+    lab.delete("id in (3, 4)")
+    (path,) = folder.rglob("*-deletes.parquet")
+    old = pq.read_table(path)
+    names = old["file_path"].to_pylist()[others:] + ["/elsewhere.parquet"] * others
+    pq.write_table(old.set_column(0, old.schema.field(0), pa.array(names)), path)
+    for use in ("to_arrow", "count"):
+        t = ix.open(folder)
+        getattr(t, use)()
+        assert {p.code for p in t.problems} == {"delete-dangling"}
+
+
+def test_manifests_without_a_field_of_their_spec(tmp_path: Path) -> None:
+    """Of deletes whose partition is not known it is not known either where they apply."""
+    folder = tmp_path / "t"
+    lab = ix.create(
+        folder, {"id": "long", "k": "string"}, partition_by="k", properties={"write.delete.mode": "merge-on-read"}
+    )  # fmt: skip
+    lab.append({"id": [1, 2, 3], "k": ["a", "a", "b"]})
+    lab.delete("id = 1")
+    path = local(ix.open(folder).metadata_location)
+    document = json.loads(path.read_text())
+    document["partition-specs"][0]["fields"][0]["field-id"] = 7
+    path.write_text(json.dumps(document))
+    t = ix.open(folder)
+    assert t.count() == t.to_arrow().num_rows
+    (found, *_) = (p for p in t.problems if p.field == "102 partition")
+    assert (found.code, found.found, found.expected) == ("file-corrupt", "k (1000)", "k (7)")
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_deletion_vector_beyond_its_file(tmp_path: Path, version: int) -> None:
+    folder = tmp_path / "t"
+    lab = ix.create(
+        folder, {"id": "long"}, format_version=version, properties={"write.delete.mode": "merge-on-read"}
+    )  # fmt: skip
+    lab.append({"id": list(range(10))})
+    lab.delete("id in (3, 4)")
+    (path,) = folder.rglob("*.puffin")
+    data = bytearray(path.read_bytes())
+    start = data.index(bytes.fromhex("d1d33964"))
+    assert data[start + 32 : start + 36] == b"\3\0\4\0"
+    data[start + 34] = 99
+    data[start + 36 : start + 40] = zlib.crc32(data[start : start + 36]).to_bytes(4, "big")
+    path.write_bytes(data)
+    _contradicted(folder, {"delete-position"})
+
+
+def _contradicted(folder: Path, codes: set[str]) -> None:
+    for use in ("to_arrow", "count"):
+        t = ix.open(folder)
+        getattr(t, use)()
+        assert {p.code for p in t.problems} == codes
+        with pytest.raises(ix.FormatError):
+            getattr(ix.open(folder, strict=True), use)()
 
 
 def test_a_row_of_a_v4_root_that_is_gone(tmp_path: Path) -> None:

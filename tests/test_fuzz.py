@@ -12,6 +12,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import FormatError
 from scripts import fuzz
+from scripts.fuzz_changes import change, read_thrift, thrift_values, write_thrift
 
 
 def run(folder: Path, cases: int, first: int = 0) -> None:
@@ -23,7 +24,7 @@ def run(folder: Path, cases: int, first: int = 0) -> None:
 
 
 def test_damaged_tables_raise_errors_of_ours_alone(tmp_path: Path) -> None:
-    run(tmp_path, 8)
+    run(tmp_path, 25)
 
 
 @pytest.mark.long
@@ -35,8 +36,8 @@ def test_many_damaged_tables(tmp_path: Path) -> None:
 def test_a_case_repeats_from_its_number() -> None:
     data = json.dumps({"a": [1, {"b": None}], "c": "x"}).encode()
     path = Path("v1.metadata.json")
-    changes = [fuzz.change(path, data, random.Random(f"1:{n}")) for n in range(50)]
-    assert changes == [fuzz.change(path, data, random.Random(f"1:{n}")) for n in range(50)]
+    changes = [change(path, data, random.Random(f"1:{n}")) for n in range(50)]
+    assert changes == [change(path, data, random.Random(f"1:{n}")) for n in range(50)]
     assert len({said for _, said in changes}) > 20
 
 
@@ -70,3 +71,23 @@ def test_lone_surrogates_of_a_puffin_footer_are_shown(tmp_path: Path) -> None:
     loose = ix.open_file(path)
     assert "\ufffd" in loose._repr_html_()
     assert "Traceback" not in repr(loose)
+
+
+@pytest.mark.parametrize("field", ["3.16.2", "3.16.3"])
+def test_chunks_that_contradict_themselves_do_not_end_the_process(tmp_path: Path, field: str) -> None:
+    """Size statistics with a histogram of another length, of a column in a list."""
+    lab = ix.create(tmp_path / "t", {"id": "long", "more": "list<long>"})
+    lab.append({"id": [1, 2, 3], "more": [[1, 2], [], None]})
+    (path,) = (tmp_path / "t").rglob("*-data.parquet")
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = read_thrift(data[start:-8])
+    holder, at, _, _ = next(one for one in thrift_values(footer) if one[2] == f".4[0].1[1].{field}")
+    kind, histogram = holder[at]
+    assert len(histogram) > 1
+    holder[at] = [kind, histogram[:-1]]
+    text = write_thrift(footer)
+    path.write_bytes(data[:start] + text + len(text).to_bytes(4, "little") + b"PAR1")
+    for use in ("head", "to_arrow"):
+        with pytest.raises(FormatError, match="histogram"):
+            getattr(ix.open(tmp_path / "t"), use)()

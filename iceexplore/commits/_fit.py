@@ -142,7 +142,8 @@ def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.D
             raise OptionError(f"column '{where}.{f.name}' is required, and missing")
         else:
             children.append(pa.nulls(len(array), to))
-    mask = array.is_null() if array.null_count else None
+    # Without fields only the mask has the length.
+    mask = array.is_null() if array.null_count or not children else None
     return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
 
 

@@ -77,7 +77,8 @@ class _Rows:
         match f.type:
             case StructType(children):
                 arrays = [self.column(c, rows, target.field(i).type) for i, c in enumerate(children)]
-                return pa.StructArray.from_arrays(arrays, fields=list(target))
+                mask = None if arrays else pa.repeat(pa.scalar(False), rows)  # it alone has the length then
+                return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
             case ListType(element):
                 offsets = self._offsets(rows)
                 return pa.ListArray.from_arrays(

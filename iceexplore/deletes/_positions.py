@@ -18,7 +18,7 @@ from iceexplore.storage import Budget
 if TYPE_CHECKING:
     from iceexplore.storage import Storage
 
-__all__ = ["PositionSet", "bitmap_of", "read_positions"]
+__all__ = ["PositionSet", "PositionSets", "bitmap_of", "read_positions"]
 
 Positions = npt.NDArray[np.int64]
 #: Rows of a delete file that are held as plain numbers; beyond them they become bitmaps.
@@ -71,6 +71,13 @@ class PositionSet:
         return len(self._bitmap) if self._array is None else len(self._array)
 
     @property
+    def last(self) -> int:
+        """The highest position. Raises `ValueError` if there is none."""
+        if not len(self):
+            raise ValueError("no positions")
+        return int(self._bitmap.max()) if self._array is None else int(self._array[-1])
+
+    @property
     def nbytes(self) -> int:
         """Memory, about."""
         return _bitmap_bytes(self._bitmap) if self._array is None else self._array.nbytes
@@ -108,6 +115,21 @@ class PositionSet:
         return np.isin(positions, found)
 
 
+class PositionSets(dict[str, PositionSet]):
+    """The positions of each data file that a position delete file names, by the path as the file spells it.
+
+    Attributes
+    ----------
+    rows
+        The records of the file, repeated ones included.
+    lowest
+        The lowest position that it gives, at most 0; those below 0 are in no data file, and in no set.
+    """
+
+    rows: int = 0
+    lowest: int = 0
+
+
 def bitmap_of(positions: Positions) -> Any:
     """Return a `pyroaring.BitMap64` of positions in any order, its containers as small as they can be."""
     from pyroaring import BitMap64
@@ -142,7 +164,7 @@ def _bitmap_bytes(bitmap: Any) -> int:
 
 def read_positions(
     storage: Storage, location: str, file_format: str | None = None, *, size: int | None = None
-) -> dict[str, PositionSet]:
+) -> PositionSets:
     """Read a position delete file: the positions of each data file, by its path as the file spells it.
 
     The file is read in batches. Its rows may be many more than fit in memory: run lengths hold a hundred million of
@@ -172,7 +194,6 @@ def read_positions(
         return found.sets()
 
 
-
 class _Positions:
     """Positions by path: as plain numbers until there are many."""
 
@@ -183,9 +204,11 @@ class _Positions:
         self._positions: list[Positions] = []
         self._rows = 0
         self._bitmaps: dict[int, Any] = {}
+        self._all_rows, self._lowest = 0, 0
 
     def add(self, paths: pa.Array, positions: pa.Array) -> None:
         """Add the rows of a batch; those without a path or a position delete nothing."""
+        self._all_rows += len(positions)
         if not pa.types.is_dictionary(paths.type):
             paths = paths.cast(pa.string()).dictionary_encode()
         positions = positions.cast(pa.int64())
@@ -194,7 +217,9 @@ class _Positions:
             keep = pa.array(valid)
             paths, positions = paths.filter(keep), positions.filter(keep)
         indices, at = np.asarray(paths.indices), np.array(positions, dtype=np.int64)
-        if len(at) and at.min() < 0:
+        lowest = int(at.min()) if len(at) else 0
+        self._lowest = min(self._lowest, lowest)
+        if lowest < 0:
             indices, at = indices[at >= 0], at[at >= 0]
         if not len(at):
             return
@@ -209,13 +234,16 @@ class _Positions:
         if self._rows >= _PLAIN_ROWS:
             self._pack()
 
-    def sets(self) -> dict[str, PositionSet]:
+    def sets(self) -> PositionSets:
         """Return what was added, by path."""
-        names = list(self._numbers)
-        if not self._bitmaps:
-            return {names[code]: PositionSet(some) for code, some in self._grouped()}
-        self._pack()
-        return {names[code]: PositionSet(self._bitmaps[code]) for code in sorted(self._bitmaps)}
+        names, out = list(self._numbers), PositionSets()
+        out.rows, out.lowest = self._all_rows, self._lowest
+        if self._bitmaps:
+            self._pack()
+            out.update({names[code]: PositionSet(self._bitmaps[code]) for code in sorted(self._bitmaps)})
+        else:
+            out.update({names[code]: PositionSet(some) for code, some in self._grouped()})
+        return out
 
     def _number(self, name: str) -> int:
         number = self._numbers.get(name)

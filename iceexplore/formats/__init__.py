@@ -20,6 +20,7 @@ from iceexplore.formats._avro_encode import encode_records
 from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
+from iceexplore.formats._parquet_chunks import check_chunks
 from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes, whole_bytes
 from iceexplore.formats._row_groups import (
     ChunkBounds,
@@ -55,6 +56,7 @@ __all__ = [
     "avro_batches",
     "batch_rows",
     "block_bytes",
+    "check_chunks",
     "chunk_sizes",
     "container",
     "decompress_block",

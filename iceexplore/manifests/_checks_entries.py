@@ -6,7 +6,7 @@ whatever their code is elsewhere: an error on a manifest says that not all of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests._content_entry import ContentType, Status, live
 
-__all__ = ["entry_problems", "root_entry_problems", "snapshot_problems", "twice_problems"]
+__all__ = ["added_problems", "entry_problems", "root_entry_problems", "snapshot_problems", "twice_problems"]
 
 _SEQUENCE = "3 sequence_number"
 _LATER = "A later number than what holds it can have: deletes may apply to the wrong files."
@@ -28,6 +28,32 @@ def snapshot_problems(location: str, entries: pa.Table, sequence_number: int) ->
     later = pc.greater(entries["sequence_number"], sequence_number)
     field = "515 sequence_number"
     return _first(later, entries, location, field, f"a sequence number above the snapshot's. {_LATER}", sequence_number)
+
+
+def added_problems(
+    location: str, entries: pa.Table, numbers: Mapping[int, int], sequence_number: int
+) -> list[Problem]:
+    """Compare 515 ``sequence_number`` in a manifest list with the snapshots that added the manifests.
+
+    A manifest's entries inherit its number: of a lower one deletes are skipped, of a higher one they apply to more.
+
+    Parameters
+    ----------
+    numbers
+        The sequence number of each snapshot that the table has, by its id.
+    sequence_number
+        That of the list's own snapshot: what is above it is a case of `snapshot_problems`.
+    """
+    known = [(i, n) for i, n in numbers.items() if max(abs(i), abs(n)) < 2**63]
+    ids, added = (pa.array([one[at] for one in known], pa.int64()) for at in (0, 1))
+    due = added.take(pc.index_in(entries["snapshot_id"], ids))
+    stated = entries["sequence_number"]
+    field = "515 sequence_number"
+    other = pc.and_(pc.not_equal(stated, due), pc.less_equal(stated, sequence_number))
+    other = pc.fill_null(other, False)
+    text = "a sequence number that is not that of the snapshot which added it: deletes may apply to the wrong files."
+    expected = due[pc.index(other, True).as_py()].as_py() if pc.any(other).as_py() else None
+    return _first(other, entries, location, field, text, expected)
 
 
 def entry_problems(

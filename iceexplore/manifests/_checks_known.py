@@ -16,7 +16,7 @@ from iceexplore.errors import Problem, problem
 from iceexplore.manifests._columns import bool_array, whole
 from iceexplore.manifests._content_entry import ContentType, Status, live
 
-__all__ = ["leaf_number_problems", "list_number_problems", "spec_problems"]
+__all__ = ["leaf_number_problems", "list_number_problems", "spec_problems", "status_problems"]
 
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 _FILES = (int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE))
@@ -39,6 +39,14 @@ def leaf_number_problems(location: str, entries: pa.Table) -> list[Problem]:
     states = _strange(entries, "status", (int(Status.EXISTING), int(Status.ADDED), int(Status.DELETED)))
     text = "of a status that is none of 0 to 2: nobody can tell whether the file is live."
     return [*out, *_first(states, entries, location, "entries are", "entry is", text, "0 status", "status")]
+
+
+def status_problems(location: str, entries: pa.Table) -> list[Problem]:
+    """Statuses of V4 entries that mean nothing."""
+    known = [int(status) for status in Status]
+    text = f"of a status that is none of {min(known)} to {max(known)}: nobody can tell whether it is live."
+    strange = _strange(entries, "status", known)
+    return _first(strange, entries, location, "entries are", "entry is", text, "0 status", "status")
 
 
 def spec_problems(location: str, entries: pa.Table, specs: Collection[int], field: str) -> list[Problem]:

@@ -74,7 +74,7 @@ def _one(
         target = arrow_type(result_type(field.transform, source))
     found = find_column(layout, field)
     if found is None:
-        return pa.nulls(table.num_rows, target), []
+        return pa.nulls(table.num_rows, target), _lacking(table, layout, field, location)
     array = from_file(whole(table.column(found.column)), found.logical)
     if pa.types.is_null(target):  # the source column is gone, or the transform unknown: the file knows best
         return array, []
@@ -90,6 +90,19 @@ def _one(
             expected=target,
         )
         return array, [item]
+
+
+def _lacking(table: pa.Table, layout: Layout, field: PartitionField, location: str) -> list[Problem]:
+    """Report a manifest without a field of its spec; of a void one, which is null, nothing is lost."""
+    if not table.num_rows or field.transform == "void":
+        return []
+    text = f"The manifest has no partition field {field.name!r} of its spec: filters and deletes may miss its files."
+    found = ", ".join(f"{column.name} ({column.field_id})" for column in layout.partition) or "none"
+    expected = f"{field.name} ({field.field_id})"
+    item = problem(
+        "file-corrupt", location, text, field="102 partition", found=found, expected=expected, severity="warning"
+    )
+    return [item]
 
 
 def find_column(layout: Layout, field: PartitionField) -> PartitionColumn | None:

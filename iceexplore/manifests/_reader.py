@@ -20,8 +20,13 @@ from iceexplore.manifests._checks import (
     repeated_problems,
 )
 from iceexplore.manifests._checks_claims import RootClaims
-from iceexplore.manifests._checks_entries import entry_problems, snapshot_problems
-from iceexplore.manifests._checks_known import leaf_number_problems, list_number_problems, spec_problems
+from iceexplore.manifests._checks_entries import added_problems, entry_problems, snapshot_problems
+from iceexplore.manifests._checks_known import (
+    leaf_number_problems,
+    list_number_problems,
+    spec_problems,
+    status_problems,
+)
 from iceexplore.manifests._checks_summaries import summary_problems
 from iceexplore.manifests._checks_totals import total_problems
 from iceexplore.manifests._checks_v4 import leaf_problems
@@ -284,6 +289,7 @@ class ManifestReader:
             problems += leaf_number_problems(location, part.table)
         entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
         if head.dialect in V4_DIALECTS:
+            problems += status_problems(location, entries)
             problems += leaf_problems(location, parent.content_type, entries, head.dialect)
             problems += spec_problems(location, entries, self._meaning.specs, "spec_id")
         if self._may_be_relative(head.dialect):
@@ -462,6 +468,8 @@ def _root_manifest(
     entries, problems = replace(part.table, {"status": status}), [*part.problems, *repeated_problems(part.table)]
     problems += snapshot_problems(location, entries, sequence_number)
     if metadata is not None:
+        numbers = {s.snapshot_id: s.sequence_number for s in metadata.snapshots}
+        problems += added_problems(location, entries, numbers, sequence_number)
         problems += summary_problems(location, entries, metadata)
         problems += list_number_problems(location, entries, {s.spec_id for s in metadata.partition_specs})
     if relative_to is not None:

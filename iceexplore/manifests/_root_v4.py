@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problems, problem
 from iceexplore.manifests._checks_entries import root_entry_problems, snapshot_problems
-from iceexplore.manifests._checks_known import spec_problems
+from iceexplore.manifests._checks_known import spec_problems, status_problems
 from iceexplore.manifests._checks_v4 import FILE_TYPES, affinity_problems, root_problems
 from iceexplore.manifests._content_entry import ContentType
 from iceexplore.manifests._inherit import inherit_root
@@ -40,7 +40,7 @@ def v4_root(
 ) -> Manifest:
     """A root manifest of V4 from its decoded entries; without a snapshot nothing is inherited."""
     head, entries = part.head, part.table
-    problems = [*part.problems, *root_problems(location, entries, head.dialect)]
+    problems = [*part.problems, *root_problems(location, entries, head.dialect), *status_problems(location, entries)]
     if meaning.location is not None:
         entries, more = absolute_entries(entries, meaning.location, location)
         problems += more

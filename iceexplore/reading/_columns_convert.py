@@ -86,7 +86,7 @@ def _constant_struct(kind: StructType, value: Any, target: pa.DataType, rows: in
         constant(f, target.field(i).type, rows, constants, given=given.get(f.field_id))
         for i, f in enumerate(kind.fields)
     ]
-    return pa.StructArray.from_arrays(arrays, fields=list(target))
+    return _struct_of(arrays, target, rows)
 
 
 def _holds(f: NestedField, constants: Mapping[int, Any]) -> bool:
@@ -244,10 +244,16 @@ def _struct(
                 children.append(constant(step, target.field(i).type, len(array), constants))
             else:
                 children.append(step(pc.struct_field(array, [at])))
-        mask = array.is_null() if array.null_count else None
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+        return _struct_of(children, target, len(array), array.is_null() if array.null_count else None)
 
     return make
+
+
+def _struct_of(children: list[pa.Array], target: pa.DataType, rows: int, mask: pa.Array | None = None) -> pa.Array:
+    """Make structs of their fields; without any, as a damaged schema may ask for, only the mask has the length."""
+    if not children and mask is None:
+        mask = pa.repeat(pa.scalar(False), rows)
+    return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
 
 
 def _list(inner: Maker, target: pa.DataType) -> Maker:

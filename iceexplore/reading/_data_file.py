@@ -121,7 +121,7 @@ def _batches(
             if found == "parquet":
                 sparing = batch_rows is not None and batch_rows < BATCH_ROWS
                 rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds, sparing=sparing, checksums=checksums)
-                _check_count(state, entry, rows.rows)
+                check_count(state, entry, rows.rows)
                 plain = made.identified(rows.schema)
                 leaves = rows.leaves(plain, made.fields)
                 yield from rows.batches(leaves, row_groups, batch_rows, entry["record_count"])
@@ -137,7 +137,7 @@ def _batches(
                 "data that can be read"
             ) from None
         raise
-    _check_count(state, entry, table.num_rows)
+    check_count(state, entry, table.num_rows)
     start = 0
     for batch in table.to_batches(max_chunksize=batch_rows):
         yield start, batch
@@ -152,7 +152,7 @@ def _avro(
     data = opened.read()
     limit = StreamLimit(Budget(location, len(data), ratio=DATA_RATIO))
     with foreign("the Avro file", location):
-        _check_count(state, entry, index_blocks(data, read_header(data, location), location).rows)
+        check_count(state, entry, index_blocks(data, read_header(data, location), location).rows)
         found = avro_batches(data, location, batch_rows) if batch_rows else avro_batches(data, location)
         schema = pa.schema([plain_field(f) for f in next(found)])
         start = 0
@@ -163,7 +163,7 @@ def _avro(
             start += batch.num_rows
 
 
-def _check_count(state: TableState, entry: Mapping[str, Any], rows: int) -> None:
+def check_count(state: TableState, entry: Mapping[str, Any], rows: int) -> None:
     said = entry["record_count"]
     if said is not None and said != rows:
         text = "The file has another number of rows than its manifest says: counts from metadata are wrong."

@@ -30,10 +30,16 @@ class PositionIndex:
         As the file spells them, each once.
     positions
         For each path its positions.
+    rows
+        The records of the file, repeated ones included.
+    lowest
+        The lowest position that it gives, at most 0; those below 0 are in no data file, and left out of `positions`.
     """
 
     paths: tuple[str, ...]
     positions: tuple[PositionSet, ...]
+    rows: int
+    lowest: int
 
     @property
     def nbytes(self) -> int:
@@ -71,7 +77,7 @@ def position_index(
 
 def _load(state: TableState, location: str, file_format: str | None, size: int | None) -> PositionIndex:
     found = read_positions(state.storage, location, file_format, size=size)
-    return PositionIndex(tuple(found), tuple(found.values()))
+    return PositionIndex(tuple(found), tuple(found.values()), found.rows, found.lowest)
 
 
 def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
@@ -138,23 +144,33 @@ class PositionDeletes:
             return None
         entry = self._entry(number)
         bitmap = read_vector(self._state, entry)
-        claimed = entry["record_count"]
-        if claimed is not None and claimed != len(bitmap):
-            text = "The deletion vector has another cardinality than its entry says: its own positions are applied."
-            where = entry["location"] or entry["referenced_file"] or self._state.metadata_location
-            # An error, which strict reading raises: who counts by the entry finds other rows than who reads the vector.
+        where = entry["location"] or entry["referenced_file"] or self._state.metadata_location
+        text = "The deletion vector has another cardinality than its entry says: its own positions are applied."
+        self._check_count(where, text, len(bitmap), entry["record_count"])
+        if len(bitmap):
+            self._check_last(row, where, int(bitmap.max()))
+        return bitmap
+
+    def _check_count(self, where: str, text: str, found: int, claimed: int | None) -> None:
+        """Report a delete file that holds another number of deletes than its entry claims."""
+        if claimed is not None and claimed != found:
+            # An error, which strict reading raises: who counts by the entry finds other rows than who reads the file.
             self._state.problems.add(
                 problem(
-                    "count-mismatch",
-                    where,
-                    text,
-                    field="record_count",
-                    found=len(bitmap),
-                    expected=claimed,
-                    severity="error",
+                    "count-mismatch", where, text, field="record_count", found=found, expected=claimed, severity="error"
                 )
             )
-        return bitmap
+
+    def _check_last(self, row: int, where: str, last: int) -> None:
+        """Report a delete of a row that its data file does not have: the row it was written for comes back."""
+        rows = self._files.entries["record_count"][row].as_py()
+        if rows is not None and 0 <= rows <= last:
+            self._outside(where, last, f"below {rows}, the record_count of the data file")
+
+    def _outside(self, where: str, position: int, expected: str) -> None:
+        text = "A delete is of a position that its data file does not have: that position or the file's count is wrong."
+        item = problem("delete-position", where, text, field="pos", found=position, expected=expected)
+        self._state.problems.add(item)
 
     def count(self, row: int, rows: int) -> int:
         """How many of a data file's first ``rows`` positions are deleted. Raises as `of`."""
@@ -182,9 +198,26 @@ class PositionDeletes:
         numbers = self._matched.positions[row].as_py() or ()
         entries = [self._entry(number) for number in numbers]
         for number, entry, index in zip(numbers, entries, self._indexes(entries), strict=True):
+            text = "The file has another number of deletes than its entry says: those that it has are applied."
+            self._check_count(entry["location"], text, index.rows, entry["record_count"])
+            if index.lowest < 0:
+                self._outside(entry["location"], index.lowest, "at least 0")
             found = self._find(index, location, entry["location"])
             if found is not None:
+                self._check_last(row, entry["location"], found.last)
                 out.append((number, found))
+            if entry["referenced_file"] is not None and (found is None or len(index.paths) != 1):
+                # The field is of a delete file all of whose positions are in that one file.
+                text = "Its positions are not of the one file that its entry refers to: deleted rows may come back."
+                item = problem(
+                    "delete-dangling",
+                    entry["location"],
+                    text,
+                    field="143 referenced_data_file",
+                    found=", ".join(index.paths[:2]) or "no path",
+                    expected=entry["referenced_file"],
+                )
+                self._state.problems.add(item)
         return out
 
     def _indexes(self, entries: list[dict[str, Any]]) -> Iterator[PositionIndex]:

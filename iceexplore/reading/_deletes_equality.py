@@ -23,7 +23,7 @@ from iceexplore.metadata import NestedField, StructType
 from iceexplore.planning import MatchedDeletes
 from iceexplore.reading._columns import with_ancestors
 from iceexplore.reading._columns_convert import arrow_field
-from iceexplore.reading._data_file import read_data_file
+from iceexplore.reading._data_file import check_count, read_data_file
 from iceexplore.storage import CACHE, in_order, is_local
 
 __all__ = ["EqualityDeletes", "column_of", "columns_of", "equality_fields", "equality_mask"]
@@ -292,7 +292,12 @@ class EqualityDeletes:
         types = tuple(str(paths[i][-1].type) for i in ids)
         key = (state.storage.key(location), location, state.storage.fingerprint(location), "equality", ids, types)
         one = EntryBatch(self._matched.deletes.entries.slice(number, 1))
-        return CACHE.get_or_load(key, lambda: _read_values(state, one, ids, paths), lambda table: table.nbytes)
+        table: pa.Table = CACHE.get_or_load(
+            key, lambda: _read_values(state, one, ids, paths), lambda table: table.nbytes
+        )
+        # Here and not where the file is read: a table that finds the keys in the cache learns of it as well.
+        check_count(state, entry, table.num_rows)
+        return table
 
 
 def _read_values(

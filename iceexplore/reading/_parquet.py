@@ -11,7 +11,16 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
-from iceexplore.formats import FIELD_ID, KeptChunks, StreamLimit, batch_rows, chunk_sizes, field_id, foreign
+from iceexplore.formats import (
+    FIELD_ID,
+    KeptChunks,
+    StreamLimit,
+    batch_rows,
+    check_chunks,
+    chunk_sizes,
+    field_id,
+    foreign,
+)
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.reading._columns_ids import children_of
 from iceexplore.storage import DATA_RATIO, Budget, RangeFile
@@ -64,6 +73,7 @@ class ParquetRows:
             self._reader = pq.ParquetFile(self._file, **how)
             self._file.opened()
             self._how, self._sparing = how, sparing
+            self._far = isinstance(file, RangeFile) and file.far
             self._budget = Budget(location, self._file.size, ratio=DATA_RATIO)
             self._limit = StreamLimit(self._budget)
             self.rows = int(self._reader.metadata.num_rows)
@@ -150,9 +160,11 @@ class ParquetRows:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         threads = rows >= _THREADS_FROM
         reader, near = self._reader, None
+        if self._sparing or self._far:
+            check_chunks(reader.metadata, self._file.size, groups, leaves, self.location)
         if self._sparing and self._fetched(groups, leaves) > _SPARED_BYTES:
             reader, threads, near = self._in_pieces, False, _PIECE_BYTES
-        elif isinstance(self._file.file, RangeFile) and self._file.file.far:
+        elif isinstance(self._file.file, RangeFile) and self._far:
             self._file.file.prefetch(self._ranges(groups, leaves))
         at = start
         numbers = [i for i, path in enumerate(self._paths) if leaves is None or path in leaves]

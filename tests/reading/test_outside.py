@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import OptionError, OutsideRootsError
+from iceexplore.on_spark._data_source import state_of_options
 from iceexplore.storage._roots import _fewest, admitting
+from tests.outside_lab import outside_lab
 
 
 @pytest.fixture
@@ -65,3 +69,31 @@ def test_what_is_advised_is_no_wider_than_it_must_be() -> None:
 def test_what_names_no_place_is_refused(given: Any) -> None:
     with pytest.raises(OptionError, match="allow="):
         ix.open(".", allow=given)
+
+
+def test_a_lab_reads_what_is_allowed_and_writes_nothing_there(tmp_path: Path) -> None:
+    folder, other = outside_lab(tmp_path)
+    before = {path: path.read_bytes() for path in other.iterdir()}
+    with closing(ix.lab(folder)) as refused, pytest.raises(OutsideRootsError) as error:
+        refused.to_arrow()
+    assert error.value.allow == (str(other),)
+    with closing(ix.lab(folder, allow=str(other))) as lab:
+        assert sorted(lab.to_arrow()["id"].to_pylist()) == [1, 2, 3]
+        lab.append({"id": [4]})
+        lab.delete("id = 2")
+        assert sorted(lab.to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    assert {path: path.read_bytes() for path in other.iterdir()} == before
+    with pytest.raises(OptionError, match="allow"):
+        ix.lab(folder, allow=5)  # type: ignore[arg-type]
+
+
+def test_the_option_allow_of_the_spark_reader(tmp_path: Path) -> None:
+    folder, other = outside_lab(tmp_path)
+    for given in (str(other), json.dumps([str(other), "/nowhere"])):
+        state = state_of_options({"path": str(folder), "allow": given})
+        assert ix.Table(state).count() == ix.Table(state).to_arrow().num_rows == 3
+    with pytest.raises(OutsideRootsError):
+        ix.Table(state_of_options({"path": str(folder)})).to_arrow()
+    for wrong in ("[1]", "[", '["x", null]'):
+        with pytest.raises(OptionError, match="allow="):
+            state_of_options({"path": str(folder), "allow": wrong})

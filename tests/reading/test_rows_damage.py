@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,3 +129,16 @@ def test_what_has_expired_is_said_not_to_be_there() -> None:
         assert f"snapshot {second} (no longer in the metadata)" in place.fate.text
     assert "no longer in the metadata" in lab.table.rows("id = 1").story().to_text()
     lab.table.close()
+
+
+def test_a_struct_whose_fields_are_gone_from_the_schema_keeps_its_rows(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long", "more": "struct<a: long>"})
+    lab.append({"id": [1, 2, 3], "more": [{"a": 1}, None, {"a": 3}]})
+    lab.append({"id": [4], "more": [{"a": 4}]})
+    path = tmp_path / "t" / "metadata" / ix.open(tmp_path / "t").metadata_location.rsplit("/", 1)[-1]
+    document = json.loads(path.read_text())
+    document["schemas"][0]["fields"][1]["type"]["fields"] = 2147483647
+    path.write_text(json.dumps(document))
+    found = ix.open(tmp_path / "t").to_arrow()
+    assert found["id"].to_pylist() == [4, 1, 2, 3]
+    assert found["more"].to_pylist() == [{}, {}, None, {}]

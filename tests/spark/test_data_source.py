@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError, SnapshotNotFoundError, UnsupportedError
 from iceexplore.on_spark import SessionInfo, register
+from tests.outside_lab import outside_lab
 from tests.spark import tables
 from tests.spark.compare import differences
 from tests.spark.conftest import Warehouse
@@ -169,3 +171,13 @@ def test_spark_3_5_is_told_what_it_lacks() -> None:
     info = SessionInfo((3, 5), False, True, None)
     with pytest.raises(UnsupportedError, match=r"needs Spark 4\.0 or later; this session is Spark 3\.5"):
         info.need((4, 0), "the data source")
+
+
+def test_what_is_outside_the_table_is_read_where_it_is_allowed(spark: Any, tmp_path: Path) -> None:
+    folder, other = outside_lab(tmp_path)
+    reader = spark.read.format("iceexplore")
+    with pytest.raises(Exception, match="allow"):
+        reader.load(str(folder)).collect()
+    for given in (str(other), json.dumps([str(other)])):
+        found = reader.option("allow", given).load(str(folder)).collect()
+        assert sorted(row.id for row in found) == [1, 2, 3]
