@@ -82,4 +82,5 @@ def test_what_is_said_to_be_checked_is_what_the_checker_names(version: int) -> N
     assert commits.checked_rules(s.state) == ()
     s.append(1, rows=5)
     checked = {rule.name for rule in commits.checked_rules(s.state)}
-    assert checked == found if version == 4 else checked < found
+    of_lists = {"summaries-cover"}
+    assert checked == found - of_lists if version == 4 else of_lists < checked < found

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from iceexplore.commits._check_rules_change import change_breaks
 from iceexplore.commits._check_rules_rows import RuleBreak, root_breaks, row_breaks
-from iceexplore.commits._check_rules_stats import count_breaks, cover_breaks, partition_breaks
+from iceexplore.commits._check_rules_stats import count_breaks, cover_breaks, partition_breaks, summary_breaks
 from iceexplore.commits._check_rules_tree import leaf_breaks, root_file_breaks, tree_breaks
 from iceexplore.commits._check_rules_view import LeafView, view_tree
 from iceexplore.commits._rules import RULES, Rule, rule
@@ -20,8 +20,9 @@ __all__ = ["check_rules", "checked_rules"]
 _CHECKED = (
     "content-fields", "duplicate-file", "dv-in-range", "dv-struct", "leaf-data-content", "leaf-delete-content",
     "manifest-stats", "no-inline-data-dv", "one-dv", "one-root", "row-ids", "sequence-order", "size-with-location",
-    "summaries-cover", "two-levels",
+    "two-levels",
 )  # fmt: skip
+_CHECKED_OF_LISTS = ("summaries-cover",)
 _CHECKED_OF_ROOTS = (
     "added-is-change", "affinity", "compaction-existing", "deleted-entries", "leaf-change-by-dv", "manifest-sequence",
     "one-manifest-dv", "orphan-dv", "partition-rebuilds", "stats-cover",
@@ -34,7 +35,7 @@ def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[
     if root is None:
         return ()
     v4 = root.dialect in ("v4-proposal", "v4-draft")
-    return tuple(RULES[name] for name in sorted((*_CHECKED, *(_CHECKED_OF_ROOTS if v4 else ()))))
+    return tuple(RULES[name] for name in sorted((*_CHECKED, *(_CHECKED_OF_ROOTS if v4 else _CHECKED_OF_LISTS))))
 
 
 def check_rules(
@@ -84,7 +85,7 @@ def check_rules(
         if tree_is_v4:
             out.extend(cover_breaks(root, view, leaf, metadata))
         else:
-            out.extend(RuleBreak("summaries-cover", item.where, item.text) for item in leaf.untrue_claims())
+            out.extend(summary_breaks(leaf))
         if not view.old:
             out.extend(partition_breaks(leaf, metadata))
 

@@ -14,7 +14,7 @@ from iceexplore.commits._check_rules_view import LeafView
 from iceexplore.manifests import Manifest, Status
 from iceexplore.metadata import PartitionField, TableMetadata
 
-__all__ = ["count_breaks", "cover_breaks", "partition_breaks"]
+__all__ = ["count_breaks", "cover_breaks", "partition_breaks", "summary_breaks"]
 
 _COUNTED = {
     "added": (Status.ADDED,),
@@ -41,6 +41,12 @@ def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[Rul
     if lowest is not None and len(counted) and int(counted.min()) < lowest:
         text = f"min_sequence_number is {lowest}, {view.location} has an entry of {int(counted.min())}"
         yield RuleBreak("manifest-stats", where, text)
+
+
+def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
+    """``summaries-cover``: partition summaries of a manifest list that do not cover the manifest's live tuples."""
+    for item in leaf.untrue_claims():
+        yield RuleBreak("summaries-cover", item.where, item.text)
 
 
 def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: TableMetadata) -> Iterator[RuleBreak]:

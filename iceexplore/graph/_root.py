@@ -74,6 +74,8 @@ class Removals:
 
     def __init__(self, root: Manifest) -> None:
         self._by_leaf: dict[str, Removed] = {}
+        if not root.dv_rows:
+            return
         # Of all leaves at once: a root may have thousands.
         every = [row for rows in root.dv_rows.values() for row in rows]
         counts = iter(removed_counts(root, every))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +34,8 @@ from iceexplore.metadata import Type
 
 __all__ = ["Manifest"]
 
+#: Rows of a file that are kept as Python values once they were asked for.
+_FEW_ROWS = 1_000
 #: Columns of a manifest whose statistics are compared with the root's when they are decoded: a filter has few, and
 #: a table of files may have all of many thousands.
 _MOST_COMPARED = 64
@@ -100,7 +103,18 @@ class Manifest:
         #: Of a root, what it claims of its manifests; of a leaf, what its root does.
         self.claims = claims
         self._compared: set[int] = set()
+        self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
+
+    def row(self, index: int, columns: Sequence[str]) -> dict[str, Any]:
+        """Return some columns of one entry as Python values; those of a small file are converted once."""
+        if len(self.entries) > _FEW_ROWS:
+            found: dict[str, Any] = self.entries.select(columns).slice(index, 1).to_pylist()[0]
+            return found
+        key = tuple(columns)
+        if key not in self._few_rows:
+            self._few_rows[key] = self.entries.select(columns).to_pylist()
+        return self._few_rows[key][index]
 
     @classmethod
     def empty(
@@ -187,7 +201,11 @@ class Manifest:
                 self._compare_stats(s)
                 yield (s.field_id,), s
         else:
-            yield from self._mapped.blocks({i: self._meaning.types.get(i) for i in field_ids})
+            kinds = {i: self._meaning.types.get(i) for i in field_ids}
+            if self._mapped.keeps(kinds):  # few values: they are decoded once, column by column
+                yield from (((s.field_id,), s) for s in self._mapped.columns(kinds))
+            else:
+                yield from self._mapped.blocks(kinds)
 
     def row_stats(self, row: int, kinds: Mapping[int, Type | None]) -> tuple[list[ColumnStats], int]:
         """The statistics of one entry of v1 to v3, by field id, and its place in them; nothing is noted of them.

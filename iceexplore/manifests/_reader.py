@@ -245,7 +245,7 @@ class ManifestReader:
         return manifest
 
     def _leaf(self, root: Manifest, index: int, parts: frozenset[str]) -> Manifest:
-        row = root.entries.select(_OF_PARENT).slice(index, 1).to_pylist()[0]
+        row = root.row(index, _OF_PARENT)
         location = row["location"]
         if root.dialect in V4_DIALECTS and row["content_type"] not in _MANIFEST_TYPES:
             found = row["content_type"]

@@ -17,4 +17,4 @@ def shown_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """
     from iceexplore.render._frame_types import ShownFrame  # pandas is loaded by whoever needs it
 
-    return ShownFrame(frame)
+    return ShownFrame(frame, copy=False)  # the frame was made for this

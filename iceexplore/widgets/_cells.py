@@ -52,7 +52,7 @@ def text_of(value: Any, *, most: int | None = None) -> str | None:
 
 def safe_text(text: str) -> str:
     """Text that UTF-8 can hold: a lone surrogate as its escape."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def page_of(
@@ -132,8 +132,12 @@ def nested_value(value: Any, *, key: str = "") -> Any:
 def values_of(series: pd.Series[Any]) -> list[Any]:
     """A column's values. Arrow tells NaN from null; where a column has no other null, NaN is one."""
     import pandas as pd
+    import pyarrow as pa
 
     if isinstance(series.dtype, pd.ArrowDtype):
+        kind = series.dtype.pyarrow_dtype
+        if pa.types.is_string(kind) or pa.types.is_integer(kind):  # the same values, without pandas' loop over them
+            return list(pa.array(series.array).to_pylist())
         try:
             return series.tolist()
         except (ValueError, OverflowError):  # a time beyond Python's calendar, as others write

@@ -124,6 +124,8 @@ class FrameTable(GridTable):
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
         """Some rows."""
+        if order is None and at.start == 0 and at.stop >= len(self._frame):
+            return self._frame
         return self._frame.iloc[at if order is None else order[at]]
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:

@@ -128,7 +128,7 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     for name in names:  # made as they are to be: a frame of records, cast, takes most of the time of a saved page
         made: list[Any] = [record.get(name) for record in records]
         columns[name] = pd.array(made, dtype="Int64") if name in numbers else pd.Series(made, dtype=object)
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, copy=False)
 
 
 #: Dialects whose statistics are one struct a column; below, they are six maps.

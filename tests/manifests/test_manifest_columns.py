@@ -141,12 +141,13 @@ def test_partition_value_that_does_not_fit_is_a_problem_and_stays() -> None:
     ]
 
 
-def test_partition_field_that_the_file_does_not_have_is_null() -> None:
+def test_partition_field_that_the_file_does_not_have_is_null_and_a_problem() -> None:
     spec = PartitionSpec(0, (PartitionField(1001, "q", "bucket[4]", (1,)),))
     made, problems = partition("long", pa.array([5]), spec, {1: PrimitiveType("long")})
     assert made.to_pylist() == [{"1001": None}]
     assert made.type.field("1001").type == pa.int32()
-    assert problems == []
+    [problem] = problems
+    assert (problem.severity, problem.found, problem.expected) == ("warning", "p (1000)", "q (1001)")
 
 
 def test_names_as_java_writes_them() -> None:
