@@ -100,8 +100,9 @@ def pairs_of(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-#: Statistics of so many values are kept once they are decoded.
+#: Statistics of so many values, of so many columns, are kept once they are decoded, an array for each column.
 _KEPT_VALUES = 20_000
+_KEPT_COLUMNS = 64
 
 
 class _Keyed:
@@ -201,7 +202,7 @@ class MapStats:
 
     def keeps(self, field_ids: Collection[int]) -> bool:
         """Return whether the statistics of so many columns are few enough to be kept."""
-        return self._rows * len(field_ids) <= _KEPT_VALUES
+        return len(field_ids) <= _KEPT_COLUMNS and self._rows * len(field_ids) <= _KEPT_VALUES
 
     def columns(self, kinds: Mapping[int, Type | None]) -> Iterator[ColumnStats]:
         """Return the statistics of some columns, by the types of their bounds; those of one type come together."""

@@ -39,6 +39,8 @@ Level = Literal["footers", "data"]
 
 #: Entries of one slice: what one thread checks at a time, and progress counts.
 _SLICE = {"footers": 64, "data": 8}
+#: Slices of one manifest.
+_MOST_SLICES = 4_096
 #: Slices of one Spark task, about; tasks at most: each is sent the list of all.
 _TASKS_PER_WORKER = 8
 _MOST_TASKS = 20_000
@@ -83,7 +85,8 @@ def slices_of(state: TableState, level: Level) -> list[Slice]:
 
 
 def _cut(row: int, count: int | None, level: Level) -> list[Slice]:
-    size = _SLICE[level]
+    # A count that is wrong may be of billions: then slices are larger, and most of them are of nothing.
+    size = max(_SLICE[level], -(-(count or 0) // _MOST_SLICES))
     starts = range(0, max(count or 0, 1), size)
     return [Slice(row, at, None if at == starts[-1] else at + size) for at in starts]
 
