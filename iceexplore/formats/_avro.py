@@ -321,8 +321,8 @@ def _snappy(body: bytes, most: int) -> bytes:
 def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
     """Return whether a file's bytes are its header, its blocks and their records, as `header_bytes` would write them.
 
-    Readers pass over the rest, which may hold anything: a key that is there twice, in the header or its schema, blocks
-    of no records, and what follows a compressed stream. False where it cannot be told.
+    Readers skip everything else, so it may hold anything: a duplicate key in the header or its schema, blocks without
+    records, bytes after a compressed stream. Also return False where this cannot be determined.
     """
     try:
         pairs, _ = _read_pairs(data, 4)

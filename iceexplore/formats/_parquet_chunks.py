@@ -7,11 +7,11 @@ error. So reading is begun here, on a file that gives no bytes.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
 from iceexplore.formats._foreign import foreign
+from iceexplore.storage import PositionedFile
 
 __all__ = ["check_chunks"]
 
@@ -20,27 +20,11 @@ class _NoBytesError(Exception):
     """Reading came as far as the data."""
 
 
-class _NoBytes(io.RawIOBase):
+class _NoBytes(PositionedFile):
     """A file of some size that gives no bytes."""
 
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self._size, self._at = size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_CUR: self._at, io.SEEK_END: self._size}.get(whence, 0)
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
+    def bytes_at(self, offset: int, length: int) -> bytes:
+        """Raise `_NoBytesError`."""
         raise _NoBytesError
 
 
@@ -65,7 +49,7 @@ def check_chunks(metadata: Any, size: int, groups: Sequence[int], columns: list[
 
     with foreign("the Parquet file", location):
         # With pre_buffer Arrow goes through the metadata of all chunks before it reads the first byte.
-        reader = pq.ParquetFile(_NoBytes(size), metadata=metadata, pre_buffer=True)
+        reader = pq.ParquetFile(_NoBytes(size, location), metadata=metadata, pre_buffer=True)
         try:
             reader.read_row_groups(list(groups), columns=columns, use_threads=False)
         except _NoBytesError:

@@ -105,7 +105,7 @@ def open_rows(
         The format that the file's manifest names, for the error if the file is none of the three.
     encoded
         Columns whose values a Parquet file's batches have in a dictionary (``dictionary<int32, ...>``): a path that
-        stands in each of a million rows is decoded once. Batches may share a dictionary.
+        a million rows share is decoded once. Batches may share a dictionary.
     size
         Bytes of the file as a manifest states them (`Storage.open`).
     file

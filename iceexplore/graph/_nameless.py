@@ -1,4 +1,4 @@
-"""A table's state without its names or its metadata's values: what is made of it shows stand-ins for them."""
+"""Replace the names in a table's state, or the values in its metadata, by placeholders."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["nameless"]
 
 
 def nameless(state: TableState, kinds: Iterable[str] = ("names",)) -> TableState:
-    """Return the same state with stand-ins in its metadata; files, and where they are, stay as they are.
+    """Return the same state with placeholders in its metadata; files and their locations do not change.
 
-    Manifests name columns by id, so their stand-ins come from the metadata alone. Values in manifests stay.
+    Manifests refer to columns by id, so the metadata alone decides how they are shown. Values in manifests stay.
 
     Parameters
     ----------

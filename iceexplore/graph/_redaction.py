@@ -276,7 +276,7 @@ class Redaction:
         return "/".join([*map(self._folder, folders), self._segment(last)])
 
     def _folder(self, segment: str) -> str:
-        """As `_segment`, kept: files stand together in folders."""
+        """Redact a path segment as `_segment` does, once: many files share a folder."""
         made = self._folders.get(segment)
         if made is None:
             made = self._segment(segment)

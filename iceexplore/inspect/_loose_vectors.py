@@ -48,7 +48,7 @@ def manifest_vectors(root: Manifest) -> pa.Table:
     left = MAX_LISTED
     for row, entry in zip(at.tolist(), root.entries.select(columns).take(pa.array(at)).to_pylist(), strict=True):
         vector, data = entry["deletion_vector"], entry["deletion_vector"]["inline_content"]
-        apart = entry["content_type"] == ContentType.MANIFEST_DV  # or it stands on the manifest's own entry
+        apart = entry["content_type"] == ContentType.MANIFEST_DV  # else the vector is part of the manifest's own entry
         made: dict[str, Any] = {
             "ordinal": entry["ordinal"],
             "manifest": entry["referenced_file" if apart else "location"],

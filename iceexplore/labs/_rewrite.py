@@ -107,7 +107,7 @@ def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) 
 
 
 def planned(state: TableState, writer: CommitWriter, where: Any) -> tuple[Filter, FileTasks]:
-    """Return the files that may have matching rows; ``writer`` is told why some may be missing.
+    """Return the files that may have matching rows; ``writer.doubts`` gets the reasons why some may be missing.
 
     Raises
     ------

@@ -50,7 +50,7 @@ _LONG = 60
 
 @dataclass(frozen=True)
 class _Claim:
-    """What the rows of a root claim of one column or partition field; null is not said.
+    """Bounds and counts that the rows of a root claim for one column or partition field; null means unknown.
 
     Attributes
     ----------
@@ -125,14 +125,14 @@ class RootClaims:
         return None if found is None else self._problem(leaf, row, f"column {stats.field_id}", found, stats.field_id)
 
     def _problem(self, leaf: Manifest, row: int, what: str, found: tuple[str, str], column: int | None) -> Problem:
-        has, said = found
+        has, claimed = found
         name, field = ("manifest list", "507 partitions") if column is None else ("root", "146 content_stats")
         where = f"{self._root.location}#entry {self._root.entries['ordinal'][row].as_py()}"
         text = (
-            f"Of {what} the {name} claims {said}, and the live entries of {leaf.location} have {has}: filters leave "
-            "the manifest out by that claim, and rows, or deletes, are missing then."
+            f"For {what} the {name} claims {claimed}, but the live entries of {leaf.location} have {has}: filters skip "
+            "the manifest because of that claim, and its rows or deletes are missing."
         )
-        return problem(SUMMARY_UNTRUE, where, text, field=field, found=has, expected=said)
+        return problem(SUMMARY_UNTRUE, where, text, field=field, found=has, expected=claimed)
 
     @cached_property
     def _partitioned(self) -> set[int]:
@@ -257,8 +257,8 @@ def _outside(lower: pa.Array, upper: pa.Array, values: pa.Array, words: Any) -> 
         return None
     order = _comparable(values)
     first = values.filter(pc.equal(order, least if below else most))[0]
-    said = f"a lower bound of {words(lower[0])}" if below else f"an upper bound of {words(upper[0])}"
-    return words(first), said
+    claimed = f"a lower bound of {words(lower[0])}" if below else f"an upper bound of {words(upper[0])}"
+    return words(first), claimed
 
 
 def _comparable(values: pa.Array) -> pa.Array:

@@ -106,7 +106,7 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
         file = _File(data, header, index, location, schema, codec, budget)
         blocks = None
         if worth_bulk(_SLOWER * len(data)):
-            # What its values were counted as stays so: on the other way they get the same stand-ins.
+            # Values keep their numbers: if records are redacted one by one after all, they get the same placeholders.
             blocks = _by_columns(file, unchanged=own)
         if blocks is None:
             blocks = _by_records(file, unchanged=own)

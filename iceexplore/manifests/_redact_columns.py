@@ -1,8 +1,7 @@
 """Redact the records of large Avro manifests column by column.
 
-What is redacted, and what stands in for it, is the record-wise redaction's (`_redact_avro`): its function for a value
-is called once for each distinct value of a column. Types that need more, such as maps and unions of several types, are
-left to it altogether.
+`_redact_avro` decides what is redacted and by which placeholder: its function for a single value is called once for
+each distinct value of a column. Types that need more, such as maps and unions of several types, are left to it.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ class Columns:
     # Changes -------------------------------------------------------------------------------------------------------
 
     def change(self, plain: Any, place: Place, key: Any = None) -> ColumnChange | None:
-        """How a column is changed that stands in a place."""
+        """Return the function that redacts a column in this place; None where the column stays as it is."""
         single = self.schema.change(plain, place, key)
         if single is None:
             return None

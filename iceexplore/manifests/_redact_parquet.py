@@ -60,7 +60,7 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
         if writer is None:
             schema = columns.redacted(opened.schema.empty_table()).schema
             writer = _writer(pq, out, schema, codec)
-        # Written anew in any case: Arrow's own schema, statistics and what stands between pages may hold anything.
+        # Always rewritten: Arrow's own schema, statistics and the bytes between pages may hold anything.
         writer.add_key_value_metadata(redactor.header(opened.metadata))
     finally:
         if writer is not None:

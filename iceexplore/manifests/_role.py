@@ -52,10 +52,10 @@ def role_of(entries: pa.Table, dialect: str, content: str | None, location: str)
     kinds = set(np.unique(entries["content_type"].drop_null().to_numpy()).tolist())
     if kinds & _LISTED:
         return Role(True, "its entries name manifests (134 content_type)")
-    said = (content or "").strip().lower()
-    if said:
-        return Role(said == "root", f"its key-value metadata (content = {said})")
-    # In the draft a vector stands on the entry of its data file, in leaves, too.
+    stated = (content or "").strip().lower()
+    if stated:
+        return Role(stated == "root", f"its key-value metadata (content = {stated})")
+    # In the draft a deletion vector is part of its data file's entry, in leaves too.
     own = kinds - ({int(ContentType.POSITION_DELETE)} if dialect in VECTORS_BY_FILE else set())
     if int(ContentType.DATA) in own and len(own) > 1:
         return Role(True, "it holds data files and deletes, of which a leaf holds one kind")

@@ -256,14 +256,15 @@ class Matching:
     def _say(self, kind: str, file: int, delete: int, count: int) -> None:
         name = self.files.entries["location"][file].as_py()
         where = self.found.batch.entries["location"][delete].as_py()
-        said = self.found.referenced[delete].as_py()
+        referenced = self.found.referenced[delete].as_py()
         more = f" ({count} such pairs)" if count > _MOST_NOTES else ""
         if kind == "otherwise":
             how = "with another scheme or authority; it is applied by its path"
-            if path_only(said) != path_only(name):
+            if path_only(referenced) != path_only(name):
                 how = "otherwise; it is applied because both lead to one file"
             text = f"A delete spells its data file {how}{more}."
-            item = problem("delete-path", where, text, field="143 referenced_data_file", found=said, expected=name)
+            field = "143 referenced_data_file"
+            item = problem("delete-path", where, text, field=field, found=referenced, expected=name)
         elif kind == "double":
             text = f"Data file {name} has several deletion vectors; the newest counts{more}."
             item = problem("delete-scope", where, text, field="143 referenced_data_file", severity="error")

@@ -118,9 +118,9 @@ def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints, *, move
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
     far = np.flatnonzero(bool_array(pc.is_in(theirs, value_set=pc.unique(ours.take(pa.array(near))))))
-    spelled, said = locations.take(pa.array(near)), names.take(pa.array(far))
-    mine, other = _tail(spelled), _tail(said)
-    mixed = moved or _odd(spelled).any() or _odd(said).any()
+    spelled, named = locations.take(pa.array(near)), names.take(pa.array(far))
+    mine, other = _tail(spelled), _tail(named)
+    mixed = moved or _odd(spelled).any() or _odd(named).any()
     if not mixed:
         near = near[bool_array(pc.is_in(mine, value_set=pc.unique(other)))]
         far = far[bool_array(pc.is_in(other, value_set=pc.unique(mine)))]

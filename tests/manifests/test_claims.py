@@ -78,14 +78,14 @@ def test_a_claim_that_leaves_out_a_live_entry(name: str, lab: ix.Lab) -> None:
     for use in ("to_arrow", "plan", "head"):
         strict = ix.open(folder, strict=True)
         for _ in range(2):
-            with pytest.raises(ix.FormatError, match="filters leave the manifest out"):
+            with pytest.raises(ix.FormatError, match="filters skip the manifest"):
                 getattr(strict, use)()
 
     t = ix.open(folder)
     assert t.to_arrow(where).num_rows == 0, "what a filter by it cannot see: the manifest is not read (Limits)"
     assert t.count(where) == 0
     t.to_arrow()
-    with pytest.warns(UserWarning, match="filters leave the manifest out"):  # now that it is known
+    with pytest.warns(UserWarning, match="filters skip the manifest"):  # now that it is known
         t.to_arrow(where)
 
 
@@ -93,9 +93,9 @@ def test_a_filter_that_reads_another_part_of_the_list_warns(lab: ix.Lab) -> None
     """The first manifest is read, and contradicts its claim; the second one is left out by such a claim."""
     _change_list(_list(lab), lambda rows: rows[-1]["partitions"][0].update(contains_null=False))
     t = ix.open(lab.state.storage.folder)
-    with pytest.warns(UserWarning, match="filters leave the manifest out"):
+    with pytest.warns(UserWarning, match="filters skip the manifest"):
         assert t.to_arrow("k = 'b'").num_rows == 1
-    with pytest.warns(UserWarning, match="filters leave the manifest out"):
+    with pytest.warns(UserWarning, match="filters skip the manifest"):
         assert t.count("k = 'b'") == 1
 
 
@@ -202,5 +202,5 @@ def test_a_v4_root_that_claims_too_little(column: str, tmp_path: Path) -> None:
     assert "summary-untrue" in {p.code for p in t.problems}
     assert "summary-untrue" in set(t.verify()["code"])
     assert "stats-cover" in {b.rule for b in check_rules(t.state)}
-    with pytest.raises(ix.FormatError, match="filters leave the manifest out"):
+    with pytest.raises(ix.FormatError, match="filters skip the manifest"):
         ix.open(folder, strict=True).to_arrow("id >= 0")
