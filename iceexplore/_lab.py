@@ -163,8 +163,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             Spark's workers cannot reach the folder, or it is another one there.
         """
-        make = lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows))  # noqa: E731
-        return self._files(make, ref, adds_only=True)
+        return self._files(lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows)), ref, adds_only=True)
 
     def delete(self, where: Any, *, spark: Any = None, ref: str = "main") -> Snapshot | None:
         """Delete the rows that match a filter; ``"true"`` is all. Files that match by metadata go unread.

@@ -7,16 +7,14 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from iceexplore.formats import Records, decompress_block, index_blocks, read_header
-from iceexplore.storage import DATA_RATIO, Budget, allowed
+from iceexplore.formats import Records, decompress_block, index_blocks, read_header, record_limit
+from iceexplore.storage import Budget
 
 __all__ = ["read_avro", "rewritten_avro"]
 
 #: Records are decoded one by one: as many bytes take about ten seconds, or so many times what is stored.
 _SLOW_BYTES = 256 << 20
 _SLOW_RATIO = 16
-#: A record becomes Python objects, of which a number of one or two bytes takes 40.
-_RECORD_SHARE = 32
 _META = {"type": "map", "values": "bytes"}
 
 
@@ -44,7 +42,7 @@ def read_avro(data: bytes, location: str) -> tuple[Any, Mapping[str, str], Itera
         for block in index.blocks:
             plain = decompress_block(data, block, header.codec, location)
             budget.reserve(len(plain), "the records")
-            found = Records(plain, schema, allowed(len(data), DATA_RATIO) // _RECORD_SHARE, location)
+            found = Records(plain, schema, record_limit(len(data)), location)
             for _ in range(block.count):
                 yield found.read()
 

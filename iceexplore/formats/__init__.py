@@ -17,7 +17,7 @@ from iceexplore.formats._avro import (
     read_header,
 )
 from iceexplore.formats._avro_encode import encode_records
-from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches
+from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches, record_limit
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._parquet_chunks import check_chunks
@@ -75,6 +75,7 @@ __all__ = [
     "read_parquet_row_groups",
     "read_rows",
     "read_struct",
+    "record_limit",
     "sniff",
     "sniff_file",
     "whole_bytes",

@@ -13,7 +13,7 @@ from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, Un
 from iceexplore.formats._avro import decompress_block, index_blocks, read_header
 from iceexplore.storage import DATA_RATIO, allowed
 
-__all__ = ["AVRO_LOGICAL_TYPES", "Records", "avro_batches"]
+__all__ = ["AVRO_LOGICAL_TYPES", "Records", "avro_batches", "record_limit"]
 
 _BATCH_ROWS = 10_000
 #: After so many bytes of records a batch ends: as Python objects they take many times as much.
@@ -45,6 +45,11 @@ AVRO_LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
+
+
+def record_limit(stored: int) -> int:
+    """Return the plain bytes that a record may have which is decoded into Python objects, of a file of ``stored``."""
+    return allowed(stored, DATA_RATIO) // _RECORD_SHARE
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def avro_batches(data: bytes, location: str, batch_rows: int = _BATCH_ROWS) -> I
         plain = decompress_block(data, block, header.codec, location)
         if block.count > len(plain):
             raise FormatError(f"{block.count} records in {len(plain)} bytes", location=location, offset=block.start)
-        stream = Records(plain, parsed, allowed(len(data), DATA_RATIO) // _RECORD_SHARE, location)
+        stream = Records(plain, parsed, record_limit(len(data)), location)
         left = block.count
         while left:
             records: list[Any] = []
