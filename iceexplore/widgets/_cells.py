@@ -34,6 +34,10 @@ def cell(value: Any) -> str | None:
 
 def text_of(value: Any, *, most: int | None = None) -> str | None:
     """A value as text; None for null. Of more than ``most`` characters the end may be left out."""
+    if type(value) is str:  # nearly every cell is text or a whole number
+        return safe_text(value)
+    if type(value) is int:
+        return str(value)
     if _is_missing(value):
         return None
     match value:
