@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from iceexplore import commits, graph
 from iceexplore.commits import Committer, Cost, LayoutOptions, Saved
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, known_arguments, text_of, texts_of, version_of, whole_numbers_of
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import WriteLog
 from iceexplore.table import Table
@@ -148,7 +148,7 @@ class CommittedTable(Table):
         RuleError
             ``expire-referenced``, ``expire-gc``.
         """
-        wanted = None if ids is None else commits.whole_numbers_of("ids", ids)
+        wanted = None if ids is None else whole_numbers_of("ids", ids)
         before = None if older_than is None else graph.to_ms(older_than)
         before = 0 if before is None and wanted is not None else before
         expired = commits.Expired()
@@ -202,7 +202,7 @@ class CommittedTable(Table):
         self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()
     ) -> Snapshot | None:
         """Set and remove table properties. ``reserved-property``."""
-        gone = commits.texts_of("remove", remove, "['owner']")
+        gone = texts_of("remove", remove, "['owner']")
         return self._document(lambda d, ms: commits.set_properties(d, set=properties, remove=gone), "set_properties")
 
     def evolve_schema(self, **changes: Any) -> Snapshot | None:
@@ -210,12 +210,12 @@ class CommittedTable(Table):
 
         See `iceexplore.commits.evolve_schema`. What the spec forbids is refused with its rule's name.
         """
-        commits.known_arguments("evolve_schema", changes, commits.evolve_schema, ("document",))
+        known_arguments("evolve_schema", changes, commits.evolve_schema, ("document",))
         return self._document(lambda d, ms: commits.evolve_schema(d, **changes), "evolve_schema", _SCHEMA_PINS)
 
     def evolve_spec(self, **changes: Any) -> Snapshot | None:
         """Evolve the partition spec: ``add=["day(ts)"]``, ``remove``, ``rename`` (`iceexplore.commits.evolve_spec`)."""
-        commits.known_arguments("evolve_spec", changes, commits.evolve_spec, ("document",))
+        known_arguments("evolve_spec", changes, commits.evolve_spec, ("document",))
         return self._document(lambda d, ms: commits.evolve_spec(d, **changes), "evolve_spec", _SPEC_PINS)
 
     def set_sort_order(self, *fields: str) -> Snapshot | None:
@@ -235,7 +235,7 @@ class CommittedTable(Table):
         OptionError
             It is none of 1 to 4, or an option makes no sense.
         """
-        format_version = commits.version_of(format_version)
+        format_version = version_of(format_version)
         old = self._sandbox.options
         if format_version < self.format_version:
             commits.upgrade(self._state.opened.document, format_version)
@@ -253,7 +253,7 @@ class CommittedTable(Table):
         return None
 
     def _files(self, make: commits.MakeChange, ref: str, **how: Any) -> Snapshot:
-        made = self._sandbox.commit(make, ref=commits.text_of("ref", ref, "the name of a branch"), **how)
+        made = self._sandbox.commit(make, ref=text_of("ref", ref, "the name of a branch"), **how)
         self._state = self._sandbox.state
         assert made is not None
         return made
@@ -284,7 +284,7 @@ class CommittedTable(Table):
     def _set_ref(
         self, name: str, kind: Literal["branch", "tag"], at: Any, retention: Mapping[str, int]
     ) -> Snapshot | None:
-        commits.known_arguments(kind, retention, commits.set_ref, _NO_RETENTION)
+        known_arguments(kind, retention, commits.set_ref, _NO_RETENTION)
         snapshot = self._state.snapshot if at is None else self._resolve(at).snapshot
         if snapshot is None:
             raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref names one")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore import commits, labs
 from iceexplore._committed import CommittedTable
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, known_arguments
 from iceexplore.metadata import Snapshot
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As `delete`.
         """
-        commits.known_arguments("compact", how, commits.compact, ("state", "writer", "where", "rewrite"))
+        known_arguments("compact", how, commits.compact, ("state", "writer", "where", "rewrite"))
         if how.pop("read", None) is False:
             raise OptionError("read=False makes files without rows, which is for simulations: a lab has rows")
         if spark is not None:

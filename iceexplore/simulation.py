@@ -9,6 +9,7 @@ from typing import Any
 from iceexplore import commits, graph
 from iceexplore._committed import CommittedTable
 from iceexplore.commits import Sandbox
+from iceexplore.errors import known_arguments
 from iceexplore.metadata import Snapshot
 
 __all__ = ["Simulation", "empty", "simulate"]
@@ -127,7 +128,7 @@ class Simulation(CommittedTable):
         OptionError
             What is given does not fit the schema or the spec.
         """
-        commits.known_arguments("append", how, commits.new_files, _OURS)
+        known_arguments("append", how, commits.new_files, _OURS)
         return self._files(lambda w: commits.append(w.base, w, files, **how), ref)
 
     def delete_files(self, paths: Any, *, ref: str = "main") -> Snapshot:
@@ -142,7 +143,7 @@ class Simulation(CommittedTable):
         how
             ``isolation``, and what goes with ``files`` as in `append`.
         """
-        commits.known_arguments("overwrite", how, commits.overwrite, _OURS, commits.new_files)
+        known_arguments("overwrite", how, commits.overwrite, _OURS, commits.new_files)
         return self._files(lambda w: commits.overwrite(w.base, w, files, delete=delete, **how), ref)
 
     def row_delta(
@@ -160,7 +161,7 @@ class Simulation(CommittedTable):
         RuleError
             ``deletes-need-v2``, ``dv-in-range`` (a position past a file's rows), ``files-exist``.
         """
-        commits.known_arguments("row_delta", how, commits.row_delta, _OURS, commits.new_files)
+        known_arguments("row_delta", how, commits.row_delta, _OURS, commits.new_files)
         return self._files(lambda w: commits.row_delta(w.base, w, files, deletes=deletes, **how), ref)
 
     def delete_where(
@@ -181,5 +182,5 @@ class Simulation(CommittedTable):
             As in `iceexplore.commits.compact`: locations, or ``where``, ``partition``, ``small_than``; ``files`` a
             partition; ``read=False`` puts metadata together without reading data.
         """
-        commits.known_arguments("compact", how, commits.compact, ("state", "writer", "paths", "rewrite"))
+        known_arguments("compact", how, commits.compact, ("state", "writer", "paths", "rewrite"))
         return self._files_if_any(lambda w: commits.compact(w.base, w, paths, **how), ref)

@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 from iceexplore.commits._applied_deletes import scoped_to
-from iceexplore.commits._arguments import (
-    known_arguments,
-    mapping_of,
-    text_of,
-    texts_of,
-    version_of,
-    whole_number_of,
-    whole_numbers_of,
-)
 from iceexplore.commits._bent import BENT_RULES, BentLeaf, bent_commit, bent_dv, root_rows
 from iceexplore.commits._change import Applied, Change, Isolation, NothingToDo, Operation
 from iceexplore.commits._check_rules import check_rules, checked_rules
@@ -137,9 +128,7 @@ __all__ = [
     "fit_columns",
     "foreign_frame",
     "is_made_up",
-    "known_arguments",
     "locate",
-    "mapping_of",
     "new_files",
     "new_table",
     "new_table_document",
@@ -175,10 +164,5 @@ __all__ = [
     "start_sandbox",
     "summary_of",
     "target_bytes",
-    "text_of",
-    "texts_of",
     "upgrade",
-    "version_of",
-    "whole_number_of",
-    "whole_numbers_of",
 ]

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._applied_deletes import applied_deletes, position_files
-from iceexplore.commits._arguments import whole_number_of
 from iceexplore.commits._change import Change, NothingToDo
 from iceexplore.commits._data_files import DataFile, file_schema, write_data_files
 from iceexplore.commits._frames import columns_at
@@ -24,7 +23,7 @@ from iceexplore.commits._selection import select
 from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.deletes import PositionSet
-from iceexplore.errors import FormatError, OptionError, UnsupportedError
+from iceexplore.errors import FormatError, OptionError, UnsupportedError, whole_number_of
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.metadata import type_base

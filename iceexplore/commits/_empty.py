@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from iceexplore.commits._arguments import items_of, mapping_of, texts_of, version_of
 from iceexplore.commits._given_types import given_schema
 from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._records import refuse_half_characters
 from iceexplore.commits._schema_evolution import evolve_schema, first_schema
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, items_of, mapping_of, texts_of, version_of
 from iceexplore.graph import TableState, open_state
 from iceexplore.storage import TemporaryFolder, temporary_room
 

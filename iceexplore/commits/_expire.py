@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from iceexplore.commits._arguments import whole_number_of, whole_numbers_of
 from iceexplore.commits._document import (
     Json,
     ancestors,
@@ -20,7 +19,7 @@ from iceexplore.commits._document import (
 )
 from iceexplore.commits._expired import Expired, KeptSnapshot, age_reason, source_of
 from iceexplore.commits._refs import read_refs
-from iceexplore.errors import FormatError, RuleError
+from iceexplore.errors import FormatError, RuleError, whole_number_of, whole_numbers_of
 from iceexplore.render import escape
 
 __all__ = ["expire_snapshots"]

@@ -10,9 +10,8 @@ import pyarrow as pa
 from iceexplore.commits._data_files import file_schema
 from iceexplore.commits._fit_values import fit_values, plain_array
 from iceexplore.commits._required import entries_of, list_of, map_of, pairs_of, with_required
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type, type_base
-from iceexplore.planning import nearest
 
 __all__ = ["default_of", "fit_columns", "fitted"]
 

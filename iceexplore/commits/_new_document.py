@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from iceexplore.commits._arguments import version_of
 from iceexplore.commits._document import Json, now_or
 from iceexplore.commits._properties import set_properties
 from iceexplore.commits._upgrade_document import with_expressions
+from iceexplore.errors import version_of
 from iceexplore.metadata import parse_schema
 
 __all__ = ["new_table_document"]

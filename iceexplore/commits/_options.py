@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args, get_type_hints
 
-from iceexplore.commits._arguments import version_of
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, version_of
 
 __all__ = ["Affinity", "DvEncoding", "LEAST", "LayoutOptions", "PartitionStorage"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from iceexplore.commits._arguments import mapping_of, texts_of
 from iceexplore.commits._document import Json, read_properties, with_values
-from iceexplore.errors import RuleError
+from iceexplore.errors import RuleError, mapping_of, texts_of
 
 __all__ = ["set_properties"]
 

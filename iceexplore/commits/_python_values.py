@@ -18,9 +18,8 @@ import pyarrow as pa
 
 from iceexplore.commits._fit import default_of, fitted
 from iceexplore.commits._required import list_of, map_of
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, arrow_type, type_base
-from iceexplore.planning import nearest
 
 __all__ = ["list_given", "plain_values", "python_column"]
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from iceexplore.commits._live import refuse_duplicates
 from iceexplore.commits._statistics import StatColumn, stat_columns, stats_arrays
-from iceexplore.errors import OptionError, RuleError
+from iceexplore.errors import OptionError, RuleError, nearest
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch
-from iceexplore.planning import nearest, partition_columns, tuples_of, typed_values
+from iceexplore.planning import partition_columns, tuples_of, typed_values
 from iceexplore.storage import canonical
 
 __all__ = ["RECORD_KEYS", "files_of_records", "refuse_half_characters", "refuse_twice"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from iceexplore.commits._arguments import text_of, whole_number_of
 from iceexplore.commits._document import (
     Json,
     ancestors,
@@ -21,7 +20,7 @@ from iceexplore.commits._document import (
     whole_number,
     with_values,
 )
-from iceexplore.errors import FormatError, OptionError, RuleError, SnapshotNotFoundError
+from iceexplore.errors import FormatError, OptionError, RuleError, SnapshotNotFoundError, text_of, whole_number_of
 
 __all__ = [
     "cherry_pick_summary",

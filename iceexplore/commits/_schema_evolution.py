@@ -7,7 +7,6 @@ from dataclasses import replace
 from types import NoneType
 from typing import Any
 
-from iceexplore.commits._arguments import mapping_of, texts_of
 from iceexplore.commits._document import Json, entries, read_properties, whole_number, with_values
 from iceexplore.commits._name_mapping_update import updated_properties
 from iceexplore.commits._schema_draft import SchemaDraft
@@ -15,7 +14,7 @@ from iceexplore.commits._schema_rules import check_promotion, check_schema, defa
 from iceexplore.commits._type_notation import checked_type, type_of
 from iceexplore.commits._unknown_keys import unknown_keys, with_unknown_keys
 from iceexplore.commits._upgrade_document import with_lists
-from iceexplore.errors import FormatError, Problems, RuleError
+from iceexplore.errors import FormatError, Problems, RuleError, mapping_of, texts_of
 from iceexplore.metadata import (
     Schema,
     StructType,

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from iceexplore.commits._arguments import items_of, mapping_of, texts_of
 from iceexplore.commits._document import Json, entries, whole_number, with_values
 from iceexplore.commits._partition_rules import check_names, check_sources
 from iceexplore.commits._schema_evolution import without_history
 from iceexplore.commits._terms import resolve_term
 from iceexplore.commits._upgrade_document import uses_expressions, with_expressions, with_lists
-from iceexplore.errors import FormatError, OptionError, RuleError
+from iceexplore.errors import FormatError, OptionError, RuleError, items_of, mapping_of, texts_of
 from iceexplore.metadata import (
     PartitionField,
     PartitionSpec,

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iceexplore.commits import MetadataNames, snapshot_files, whole_number_of
-from iceexplore.errors import FileMissingError, OutsideRootsError, StorageError
+from iceexplore.commits import MetadataNames, snapshot_files
+from iceexplore.errors import FileMissingError, OutsideRootsError, StorageError, whole_number_of
 from iceexplore.graph import TableState
 from iceexplore.labs._committer import LabCommitter
 from iceexplore.labs._pointer import HINT, numbered

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from iceexplore.commits import LayoutOptions, MetadataNames, mapping_of, new_table
-from iceexplore.errors import CatalogError, OptionError, UnsupportedError
+from iceexplore.commits import LayoutOptions, MetadataNames, new_table
+from iceexplore.errors import CatalogError, OptionError, UnsupportedError, mapping_of
 from iceexplore.graph import open_state
 from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
 from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab, layout_text, options_of

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from iceexplore.commits import Change, CommitWriter, NothingToDo
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, nearest
 from iceexplore.graph import TableState
 from iceexplore.labs._here import HERE, is_array
 from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
 from iceexplore.labs._spark_rows import OnSpark, is_spark_column, is_spark_frame
 from iceexplore.labs._write import write_rows
 from iceexplore.manifests import EntryBatch, concat_batches
-from iceexplore.planning import FileTasks, nearest
+from iceexplore.planning import FileTasks
 
 __all__ = ["Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
 

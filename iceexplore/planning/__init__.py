@@ -32,7 +32,6 @@ from iceexplore.planning._judge import may_match, must_match, satisfied
 from iceexplore.planning._parse import parse_filter
 from iceexplore.planning._partition_values import (
     PartitionColumn,
-    nearest,
     partition_columns,
     partition_keys,
     tuples_of,
@@ -102,7 +101,6 @@ __all__ = [
     "may_hold",
     "may_match",
     "must_match",
-    "nearest",
     "negated",
     "node_evidence",
     "parse_filter",

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, nearest
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import Schema, TableMetadata
 from iceexplore.planning._bind import bind_filter
 from iceexplore.planning._evidence import Mask, comparable, known
 from iceexplore.planning._expression import ALWAYS, Expression, Predicate, predicates
 from iceexplore.planning._judge import satisfied
-from iceexplore.planning._partition_values import PartitionColumn, nearest, partition_columns, tuples_of
+from iceexplore.planning._partition_values import PartitionColumn, partition_columns, tuples_of
 from iceexplore.planning._witness import FileWitnesses, all_may, all_must
 
 __all__ = ["Filter", "make_filter", "same_partition", "tuple_predicate"]

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import (
     NestedField,
     PartitionField,
@@ -29,7 +28,7 @@ from iceexplore.metadata import (
     type_base,
 )
 
-__all__ = ["PartitionColumn", "nearest", "partition_columns", "partition_keys", "tuples_of", "typed_values"]
+__all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of", "typed_values"]
 
 
 @dataclass(frozen=True)
@@ -54,12 +53,6 @@ def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[Part
         found = columns.get(field.source_id) if len(field.source_ids) == 1 else None
         out.append(PartitionColumn(field, kind.type, None if found is None else found[1]))
     return out
-
-
-def nearest(name: str, names: Sequence[str]) -> str:
-    """`` (nearest: ...)`` or all names, for messages."""
-    close = get_close_matches(name, names, 3, 0.5)
-    return f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names[:20]) or 'none'}"
 
 
 def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str = "partitions") -> pa.StructArray:

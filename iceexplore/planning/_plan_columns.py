@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, nearest
 from iceexplore.manifests import Manifest, bool_array, whole
 from iceexplore.metadata import NestedField, Schema
 from iceexplore.planning._bind_names import METADATA_COLUMNS
-from iceexplore.planning._partition_values import nearest
 from iceexplore.planning._plan_leaves import leaves_of
 
 if TYPE_CHECKING:

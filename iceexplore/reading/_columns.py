@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, TableMetadata
-from iceexplore.planning import nearest, partition_columns
+from iceexplore.planning import partition_columns
 
 __all__ = [
     "DELETED",

@@ -332,6 +332,6 @@ def _check_names(widget: type[Face], given: Iterable[str]) -> None:
     known = list(dict.fromkeys(["selection", *traits, *_IGNORED]))
     for name in given:
         if name not in known and not name.startswith("_"):
-            from iceexplore.planning import nearest
+            from iceexplore.errors import nearest
 
             raise OptionError(f"{widget.__name__} has no argument {name!r}; {nearest(name, known)}")

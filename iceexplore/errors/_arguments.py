@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from iceexplore.errors import OptionError
-from iceexplore.planning import nearest
+from iceexplore.errors._exceptions import OptionError
 
 __all__ = [
     "items_of",
     "known_arguments",
     "mapping_of",
+    "nearest",
     "text_of",
     "texts_of",
     "version_of",
+    "whole_number",
     "whole_number_of",
     "whole_numbers_of",
 ]
@@ -107,6 +109,20 @@ def known_arguments(
     for name in given:
         if name not in known:
             raise OptionError(f"{what} has no argument {name!r}; {nearest(name, known)}")
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """Name the nearest of some names, or the first of them, for a message about one that is not among them."""
+    close = get_close_matches(name, names, 3, 0.5)
+    return f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names[:20]) or 'none'}"
+
+
+def whole_number(name: str, value: Any, *, least: int = 0) -> int:
+    """An argument that counts something; `OptionError` says what it takes."""
+    number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
+    if number is None or number < least:
+        raise OptionError(f"{name}={repr(value)[:60]}: give a whole number from {least}")
+    return number
 
 
 def _kind(given: Any) -> str:

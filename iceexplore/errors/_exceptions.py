@@ -1,0 +1,201 @@
+"""The errors that iceexplore raises: what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "AccessDeniedError",
+    "CatalogError",
+    "CommitConflictError",
+    "FileMissingError",
+    "FormatError",
+    "IceexploreError",
+    "MemoryLimitError",
+    "MetadataNotFoundError",
+    "MissingDependencyError",
+    "OptionError",
+    "OutsideRootsError",
+    "RuleError",
+    "SnapshotNotFoundError",
+    "StorageError",
+    "TableChangedError",
+    "TemporaryFolderError",
+    "UnsupportedError",
+    "visible",
+]
+
+#: Characters that act instead of showing. ZWNJ and ZWJ (U+200C, U+200D) stay: scripts and emoji need them.
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001fffe\U0001ffff\U000e0000-\U000e0fff]"
+)
+
+
+def _show(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return f"\u27e8U+{code:04X}\u27e9"
+
+
+def visible(value: object) -> str:
+    """The text with every character that acts shown as a sign: ``␛`` for escape, ``⟨U+202E⟩`` for a bidi override."""
+    return _ACTING.sub(_show, str(value))
+
+
+class IceexploreError(Exception):
+    """Base of every error that iceexplore raises. Names of tables in it cannot drive a terminal."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(visible, super().__str__().split("\n")))
+
+    def __reduce__(self) -> Any:  # arguments of `__init__` are not the message that it made: a pool's worker sends this
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[IceexploreError], args: tuple[Any, ...], state: dict[str, Any]) -> IceexploreError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class MetadataNotFoundError(IceexploreError, FileNotFoundError):
+    """No table metadata file where one was looked for."""
+
+
+class FileMissingError(IceexploreError, FileNotFoundError):
+    """A file that the table names does not exist (404)."""
+
+
+class AccessDeniedError(IceexploreError, PermissionError):
+    """The storage refused access (403): the file may well exist."""
+
+
+class StorageError(IceexploreError, OSError):
+    """The storage failed in another way: network, time-out, bad credentials format."""
+
+
+class TemporaryFolderError(StorageError):
+    """The temporary folder is full, read-only or not there: no fault of the table, and so never kept as a problem."""
+
+
+class OutsideRootsError(IceexploreError, PermissionError):
+    """A location outside the table's own roots was refused; `allow=` admits it.
+
+    Attributes
+    ----------
+    allow
+        What to pass as ``allow=`` to admit it.
+    """
+
+    allow: tuple[str, ...] = ()
+
+
+class CatalogError(IceexploreError, LookupError):
+    """A catalog or a table in it could not be found or loaded."""
+
+
+class SnapshotNotFoundError(IceexploreError, LookupError):
+    """No such snapshot, ref, version or time; the message lists the nearest ones."""
+
+
+class TableChangedError(IceexploreError, RuntimeError):
+    """After a refresh another table (another uuid) stands at the same place."""
+
+
+class OptionError(IceexploreError, ValueError):
+    """An argument that makes no sense; the message lists what is accepted."""
+
+
+class RuleError(IceexploreError, ValueError):
+    """A commit that would break a rule of the format; refused before a byte is written.
+
+    Parameters
+    ----------
+    rule
+        The rule's name, a key of `iceexplore.commits.RULES`.
+    message
+        What breaks it, and what to do instead.
+    """
+
+    def __init__(self, rule: str, message: str) -> None:
+        self.rule = rule
+        super().__init__(f"{message} [rule {rule}]")
+
+
+class CommitConflictError(IceexploreError, RuntimeError):
+    """Another commit came first, and this one cannot be applied on top of it.
+
+    Parameters
+    ----------
+    rule
+        The validation that failed, a key of `iceexplore.commits.RULES`.
+    message
+        What the other commit did.
+    files
+        The locations in conflict.
+    """
+
+    def __init__(self, rule: str, message: str, files: Iterable[str] = ()) -> None:
+        self.rule = rule
+        self.files = tuple(files)
+        shown = ", ".join(self.files[:5]) + (f" and {len(self.files) - 5} more" if len(self.files) > 5 else "")
+        super().__init__(f"{message}{': ' + shown if shown else ''} [rule {rule}]")
+
+
+class UnsupportedError(IceexploreError, NotImplementedError):
+    """The file is fine, as far as one can tell, but asks for what is not supported."""
+
+
+class MemoryLimitError(UnsupportedError, MemoryError):
+    """What a file holds would take more memory, once decoded, than it may; `iceexplore.memory_limit` allows more."""
+
+
+class MissingDependencyError(IceexploreError, ImportError):
+    """An optional package or program is not installed; the message says how to get it."""
+
+
+class FormatError(IceexploreError, ValueError):
+    """A file does not have the format it should.
+
+    Parameters
+    ----------
+    message
+        What was wrong.
+    location
+        The file.
+    offset
+        Byte offset in the file, where known.
+    field
+        The field or key, in the spec's words, where known.
+    code
+        The problem code under which tolerant reading reports it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        location: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        code: str = "file-corrupt",
+    ) -> None:
+        self.reason = message
+        self.location = location
+        self.offset = offset
+        self.field = field
+        self.code = code
+        parts = [message]
+        if field is not None:
+            parts.append(f"field {field}")
+        if offset is not None:
+            parts.append(f"at byte {offset}")
+        if location is not None:
+            parts.append(f"in {location}")
+        super().__init__(" · ".join(parts))
