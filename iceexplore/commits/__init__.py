@@ -25,6 +25,7 @@ from iceexplore.commits._new_document import new_table_document
 from iceexplore.commits._operations import append, delete_files, delete_where, overwrite
 from iceexplore.commits._option_docs import OptionDoc, option_docs
 from iceexplore.commits._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
+from iceexplore.commits._partition_path import partition_path
 from iceexplore.commits._pointer import FolderFiles, MetadataNames, Pointer, publish_by_rename, publish_by_swap
 from iceexplore.commits._properties import set_properties
 from iceexplore.commits._python_values import plain_values
@@ -50,7 +51,7 @@ from iceexplore.commits._schema_evolution import evolve_schema
 from iceexplore.commits._selection import Selection, select
 from iceexplore.commits._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits._spec_evolution import evolve_spec, set_sort_order
-from iceexplore.commits._summary import partition_path, summary_of
+from iceexplore.commits._summary import summary_of
 from iceexplore.commits._transforms import apply_transform
 from iceexplore.commits._trial import CommitRecord, DocumentChange, MakeChange
 from iceexplore.commits._upgrade_document import upgrade

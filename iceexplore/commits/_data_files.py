@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._file_rows import file_rows
+from iceexplore.commits._partition_path import partition_path
 from iceexplore.commits._required import pairs_of
+from iceexplore.commits._sink import FileSink
 from iceexplore.commits._statistics import StatColumn, bounds_of, stat_columns, stats_arrays
-from iceexplore.commits._summary import partition_path
-from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.formats import FIELD_ID
 from iceexplore.graph import TableState
@@ -89,7 +89,7 @@ def _stored(kind: Type) -> pa.DataType:
 
 
 def write_data_files(
-    state: TableState, writer: CommitWriter, files: Sequence[DataFile], columns: Sequence[PartitionColumn]
+    state: TableState, sink: FileSink, files: Sequence[DataFile], columns: Sequence[PartitionColumn]
 ) -> EntryBatch:
     """Write data files and give their entries, with statistics of their data.
 
@@ -105,8 +105,8 @@ def write_data_files(
         data, info = _parquet(file_rows(file.table, state.schema), codec, _with_nan(file.table, wanted, state.schema))
         stats = _stats(file.table, wanted, info, state.schema)
         folder = _folder(state, file)
-        location = writer.new_location("data", ".parquet", folder=folder)
-        writer.write(location, data, kind="data-file")
+        location = sink.new_location("data", ".parquet", folder=folder)
+        sink.write(location, data, kind="data-file")
         row = {
             "content_type": int(ContentType.DATA),
             "location": location,

@@ -14,9 +14,9 @@ from iceexplore.commits._data_files import DataFile, file_schema, write_data_fil
 from iceexplore.commits._fit import fit_columns
 from iceexplore.commits._foreign_frames import foreign_frame
 from iceexplore.commits._python_values import list_given, python_column
+from iceexplore.commits._sink import FileSink
 from iceexplore.commits._sort_rows import default_order, sorted_rows
 from iceexplore.commits._transforms import apply_transform
-from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
@@ -38,7 +38,7 @@ _TARGET_BYTES = 512 << 20
 
 
 def files_of_frame(
-    state: TableState, frame: Any, writer: CommitWriter, *, lineage: pa.Table | None = None
+    state: TableState, frame: Any, sink: FileSink, *, lineage: pa.Table | None = None
 ) -> EntryBatch:
     """Write a frame's rows: a Parquet file per partition, more where one would get too large.
 
@@ -76,7 +76,7 @@ def files_of_frame(
         for partition, rows in pieces
         for part in _in_size(rows, target)
     ]
-    return write_data_files(state, writer, made, columns)
+    return write_data_files(state, sink, made, columns)
 
 
 def arrow_frame(frame: Any, schema: Schema) -> pa.Table:

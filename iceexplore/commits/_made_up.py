@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from iceexplore.commits._constraints import Constraint, constraints_of
 from iceexplore.commits._ordered import LETTERS, Numbers, line_of, values_on
+from iceexplore.commits._partition_path import partition_path
 from iceexplore.commits._statistics import StatColumn, stat_columns, truncate_lower, truncate_upper
-from iceexplore.commits._summary import partition_path
 from iceexplore.commits._transforms import apply_transform
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.errors import OptionError

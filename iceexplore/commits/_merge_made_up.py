@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits._made_up import made_up_folder, uuid_strings
+from iceexplore.commits._partition_path import partition_path
 from iceexplore.commits._statistics import StatColumn, stat_columns, stats_arrays
-from iceexplore.commits._summary import partition_path
 from iceexplore.commits._writer import CommitWriter
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-from urllib.parse import quote_plus
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.commits._partition_path import partition_path
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
-from iceexplore.metadata import Snapshot, TableMetadata, human_value, partition_type
+from iceexplore.metadata import Snapshot, TableMetadata
 
-__all__ = ["partition_path", "summary_of"]
+__all__ = ["summary_of"]
 
 _TOTALS = (
     ("total-records", "added-records", "deleted-records"),
@@ -95,30 +94,6 @@ def summary_of(
     out["changed-partition-count"] = str(count)
     out |= _totals(out, None if parent is None else parent.summary or {})
     return out | dict(further or {})
-
-
-def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
-    """The partition of a row as Java spells it in paths: ``day=2024-01-01/kind=a%2Fb``; empty where unpartitioned."""
-    spec = metadata.spec(batch.entries["partition_spec_id"][row].as_py())
-    if spec is None or batch.partition is None:
-        return ""
-    parts = []
-    for field, typed in zip(spec.fields, partition_type(spec, metadata).fields, strict=True):
-        at = batch.partition.type.get_field_index(str(field.field_id))
-        value = None if at < 0 else _stored(pc.struct_field(batch.partition.slice(row, 1), [at])[0])
-        text = "null" if value is None else human_value(typed.type, field.transform, value)
-        parts.append(f"{_escaped(field.name)}={_escaped(text)}")
-    return "/".join(parts)
-
-
-def _stored(value: pa.Scalar) -> Any:
-    """The integer of a date, time or timestamp: Python's own end at the year 9999."""
-    return value.value if pa.types.is_temporal(value.type) else value.as_py()
-
-
-def _escaped(text: str) -> str:
-    """As Java's ``URLEncoder``."""
-    return quote_plus(text, safe="*").replace("~", "%7E")
 
 
 def _limit(text: str | None) -> int:
