@@ -40,7 +40,9 @@ from iceexplore.planning._partition_values import (
 from iceexplore.planning._plan import manifests_read, plan_scan
 from iceexplore.planning._plan_evidence import DeleteOf, NodeEvidence, Term, node_evidence
 from iceexplore.planning._plan_nodes import Group, PlanNodes
+from iceexplore.planning._plan_skipped import skipped_table
 from iceexplore.planning._plan_tree import PlanTree
+from iceexplore.planning._planned import PlannedScan
 from iceexplore.planning._prune import may_hold
 from iceexplore.planning._residual import residuals
 from iceexplore.planning._row_groups import ROW_GROUP_SCHEMA, row_groups_of
@@ -72,6 +74,7 @@ __all__ = [
     "PartitionColumn",
     "PlanNodes",
     "PlanTree",
+    "PlannedScan",
     "Predicate",
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
@@ -111,6 +114,7 @@ __all__ = [
     "residuals",
     "row_groups_of",
     "satisfied",
+    "skipped_table",
     "split_table",
     "stands_for",
     "tuples_of",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["Advice", "advise"]
 
@@ -116,7 +116,7 @@ _CLUSTERING = pa.schema(
 )  # fmt: skip
 
 
-def _scene(plan: ScanPlan) -> Scene:
+def _scene(plan: PlannedScan) -> Scene:
     """The live data files of the table, and which of them the filter leaves, at each level."""
     ids = plan.filter.field_ids
     found = []
@@ -138,7 +138,7 @@ def _scene(plan: ScanPlan) -> Scene:
     )
 
 
-def advise(plan: ScanPlan) -> Advice:
+def advise(plan: PlannedScan) -> Advice:
     """Look for what would help a plan's filter. Reads every manifest of data files, pruned ones too; no data file."""
     scene = _scene(plan)
     found: list[Suggestion] = []
@@ -169,7 +169,7 @@ def advise(plan: ScanPlan) -> Advice:
     return Advice(plan.filter.text, scene.now, ranked, table, tuple(dict.fromkeys(notes)))
 
 
-def _upkeep(plan: ScanPlan, scene: Scene) -> Iterator[Suggestion]:
+def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
     """What neglect costs."""
     metadata = scene.metadata
     yield from small_files(scene.table, metadata.properties, plan.files)
@@ -184,7 +184,7 @@ def _upkeep(plan: ScanPlan, scene: Scene) -> Iterator[Suggestion]:
     )  # fmt: skip
 
 
-def _judged(plan: ScanPlan, batch: EntryBatch) -> Mask:
+def _judged(plan: PlannedScan, batch: EntryBatch) -> Mask:
     may, _ = plan.filter.judge(batch, plan.state.metadata)
     return np.asarray(may).astype(np.bool_)
 

@@ -15,12 +15,15 @@ from iceexplore.graph import card_html, card_text, human_bytes, to_frame
 from iceexplore.manifests import whole
 from iceexplore.planning._compare_alone import absent_from
 from iceexplore.planning._compare_words import asked, snapshot_words, told
+from iceexplore.planning._plan_card import plan_totals
+from iceexplore.planning._plan_frames import tasks_table
+from iceexplore.planning._plan_reads import reads_table
 from iceexplore.render import Card, CardTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["PlanComparison", "compare_plans"]
 
@@ -62,13 +65,13 @@ class PlanComparison:
         The plans.
     """
 
-    a: ScanPlan
-    b: ScanPlan
+    a: PlannedScan
+    b: PlannedScan
 
     @cached_property
     def files_arrow(self) -> pa.Table:
         """`files` as Arrow."""
-        mine, other = self.a.tasks_arrow, self.b.tasks_arrow
+        mine, other = tasks_table(self.a), tasks_table(self.b)
         of_b = pc.index_in(whole(mine["file_path"]), value_set=whole(other["file_path"]))
         alone = np.asarray(pc.invert(pc.is_in(whole(other["file_path"]), value_set=whole(mine["file_path"]))))
         rest = pa.array(np.flatnonzero(alone), pa.int64())
@@ -152,18 +155,17 @@ class PlanComparison:
         return card_html(_card(self))
 
 
-def compare_plans(a: ScanPlan, b: Any) -> PlanComparison:
+def compare_plans(a: PlannedScan, b: Any) -> PlanComparison:
     """See `ScanPlan.compare`."""
-    from iceexplore.planning._scan_plan import ScanPlan
-
-    if not isinstance(b, ScanPlan):
+    if not isinstance(b, PlannedScan):
         raise OptionError(f"compare() takes another plan, made by t.plan(...); got {type(b).__name__}")
     return PlanComparison(a, b)
 
 
-def _numbers(plan: ScanPlan) -> dict[str, int | None]:
-    looked = plan.reads
-    return {**plan.totals, "metadata_files": len(looked), "metadata_bytes": int(looked["bytes"].sum() or 0)}
+def _numbers(plan: PlannedScan) -> dict[str, int | None]:
+    looked = reads_table(plan)
+    held = pc.sum(looked["bytes"]).as_py() or 0
+    return {**plan_totals(plan), "metadata_files": len(looked), "metadata_bytes": int(held)}
 
 
 def _card(comparison: PlanComparison) -> Card:
@@ -213,7 +215,7 @@ def _card(comparison: PlanComparison) -> Card:
     )
 
 
-def _label(plan: ScanPlan) -> str:
+def _label(plan: PlannedScan) -> str:
     state = plan.state
     snapshot = state.travel or f"snapshot {snapshot_words(state)}"
     return f"{plan.filter.text} · {state.name}, v{state.metadata.format_version}, {snapshot}"

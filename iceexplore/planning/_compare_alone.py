@@ -14,7 +14,7 @@ from iceexplore.planning._plan_leaves import leaves_of, parts_of
 from iceexplore.planning._plan_roots import candidates
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["ABSENT_SCHEMA", "absent_from"]
 
@@ -23,7 +23,7 @@ ABSENT_SCHEMA = pa.schema([("absent", pa.string()), *(WHY_SCHEMA.field(name) for
 _GONE = "not in its snapshot"
 
 
-def absent_from(plan: ScanPlan, locations: pa.Array) -> pa.Table:
+def absent_from(plan: PlannedScan, locations: pa.Array) -> pa.Table:
     """Why a plan does not read these data files. Its manifests are read, pruned ones too, until all are found.
 
     Returns

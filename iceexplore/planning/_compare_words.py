@@ -10,18 +10,18 @@ from iceexplore.metadata import format_spec
 from iceexplore.planning._advice_suggestion import amount
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["asked", "snapshot_words", "told"]
 
 
-def asked(a: ScanPlan, b: ScanPlan) -> list[tuple[str, str, str]]:
+def asked(a: PlannedScan, b: PlannedScan) -> list[tuple[str, str, str]]:
     """What is not the same of two plans before a file is looked at: what, and how it is in each."""
     both = [_facts(plan) for plan in (a, b)]
     return [(what, both[0][what], both[1][what]) for what in both[0] if both[0][what] != both[1][what]]
 
 
-def _facts(plan: ScanPlan) -> dict[str, str]:
+def _facts(plan: PlannedScan) -> dict[str, str]:
     state = plan.state
     metadata = state.metadata
     spec = metadata.spec()
@@ -39,7 +39,7 @@ def _facts(plan: ScanPlan) -> dict[str, str]:
     }
 
 
-def _after(plan: ScanPlan) -> str:
+def _after(plan: PlannedScan) -> str:
     """Where an incremental plan begins."""
     if plan.appends is None:
         return "not incremental"

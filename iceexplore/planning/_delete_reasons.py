@@ -11,7 +11,7 @@ from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import human_value
 from iceexplore.planning._delete_files import path_bounds
 from iceexplore.planning._delete_match import Matching
-from iceexplore.planning._plan_frames import partition_texts
+from iceexplore.planning._layout_groups import partition_texts
 from iceexplore.storage import canonical, path_only
 
 __all__ = ["Reasons"]

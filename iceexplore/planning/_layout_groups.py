@@ -16,7 +16,7 @@ from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata, format_spec, human_value
 from iceexplore.planning._partition_values import partition_columns
 
-__all__ = ["GROUPINGS", "Groups", "counted", "partition_codes"]
+__all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
 _DAY = 86_400_000
 #: Up to so many milliseconds before the snapshot shown.
@@ -221,3 +221,11 @@ def _used(codes: npt.NDArray[np.int64], columns: pa.Table) -> Groups:
     """Groups without files left out."""
     there, dense = np.unique(codes, return_inverse=True)
     return Groups(dense.astype(np.int64), columns.take(pa.array(there)))
+
+
+def partition_texts(state: TableState, files: EntryBatch) -> pa.Array:
+    """Return the partition of each file as text for people."""
+    if not len(files):
+        return pa.array([], pa.string())
+    groups = GROUPINGS["partition"](state, files)
+    return whole(groups.columns["partition"]).take(pa.array(groups.codes))

@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.manifests import whole
 from iceexplore.planning._plan_levels import levels_table, pruned_counts
+from iceexplore.planning._plan_skipped import skipped_table
 from iceexplore.planning._splits import delete_counts, split_counts
 from iceexplore.render import Card, CardTable
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
@@ -26,8 +27,12 @@ _MOST_PROBLEMS = 5
 _MOST_JUDGED = 200_000
 
 
-def plan_totals(plan: ScanPlan) -> dict[str, int | None]:
+def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
     """The plan in numbers; None where it is not known."""
+    return plan.once("plan_totals", lambda: _plan_totals(plan))
+
+
+def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
     tasks = plan.files
     entries, matched = tasks.files.entries, tasks.matched
     counts = delete_counts(matched)
@@ -59,9 +64,9 @@ def plan_totals(plan: ScanPlan) -> dict[str, int | None]:
     return columns
 
 
-def reasons(plan: ScanPlan) -> list[dict[str, Any]]:
+def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
     """What ruled how much out: level, term, what it was judged by, files; the most first."""
-    table = plan.skipped_arrow.select(["level", "kind", "term", "by", "files"])
+    table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
         return []
     grouped = table.group_by(["level", "kind", "term", "by"]).aggregate([("files", "sum"), ([], "count_all")])
@@ -70,9 +75,9 @@ def reasons(plan: ScanPlan) -> list[dict[str, Any]]:
     return list(rows)
 
 
-def plan_card(plan: ScanPlan) -> Card:
+def plan_card(plan: PlannedScan) -> Card:
     """What a plan shows of itself."""
-    numbers = plan.totals
+    numbers = plan_totals(plan)
     total = numbers["files_in_table"]
     of = "" if total is None else f" of {total:,}"
     facts = [
@@ -111,13 +116,13 @@ def _deletes(numbers: dict[str, int | None]) -> str:
     return f"{numbers['deletes']:,} for {numbers['files_with_deletes']:,} files"
 
 
-def _stretch(plan: ScanPlan) -> str:
+def _stretch(plan: PlannedScan) -> str:
     assert plan.appends is not None
     start = "the first" if plan.appends.after is None else str(plan.appends.after)
     return f"appends after {start} up to {plan.appends.last.snapshot_id}"
 
 
-def _waterfall(plan: ScanPlan) -> CardTable:
+def _waterfall(plan: PlannedScan) -> CardTable:
     rows = levels_table(plan).to_pylist()
 
     def text(value: int | None) -> str:
@@ -138,7 +143,7 @@ def _waterfall(plan: ScanPlan) -> CardTable:
     return CardTable("What is left after each level", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
 
 
-def _reasons(plan: ScanPlan) -> CardTable | None:
+def _reasons(plan: PlannedScan) -> CardTable | None:
     pruned = sum(leaf.files - leaf.kept_files for leaf in plan.leaves)
     if pruned > _MOST_JUDGED:
         text = f"{pruned:,} files were pruned in their manifests: plan.skipped says why"

@@ -16,7 +16,7 @@ from iceexplore.planning._bind_names import METADATA_COLUMNS
 from iceexplore.planning._plan_leaves import leaves_of
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["checked_columns", "column_bytes", "leaf_ids"]
 
@@ -59,7 +59,7 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
     return [f.field_id for name, f in schema.walk() if wanted(name, f)]
 
 
-def column_bytes(plan: ScanPlan) -> pa.Int64Array:
+def column_bytes(plan: PlannedScan) -> pa.Int64Array:
     """Bytes of the plan's columns in each of its data files; null where a file does not say (V4 has no sizes).
 
     Reads the manifests of the plan again, from the cache, for ``column_sizes``.

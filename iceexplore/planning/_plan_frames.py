@@ -9,26 +9,29 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch, whole
+from iceexplore.manifests import ContentType, whole
 from iceexplore.planning._export import expression_sql
-from iceexplore.planning._layout_groups import GROUPINGS
+from iceexplore.planning._layout_groups import partition_texts
 from iceexplore.planning._list_views import Stretches
 from iceexplore.planning._plan_columns import column_bytes
 from iceexplore.planning._splits import content_sizes, delete_counts, split_counts
 from iceexplore.planning._tasks import MatchedDeletes
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
-__all__ = ["deletes_table", "partition_texts", "tasks_table"]
+__all__ = ["deletes_table", "tasks_table"]
 
 #: Names of delete files in all of a plan's tasks together; each file names fewer of its deletes where there are more.
 _MOST_NAMES = 10_000_000
 
 
-def tasks_table(plan: ScanPlan) -> pa.Table:
+def tasks_table(plan: PlannedScan) -> pa.Table:
     """A row per data file that is read, in the order of the plan."""
+    return plan.once("tasks", lambda: _tasks_table(plan))
+
+
+def _tasks_table(plan: PlannedScan) -> pa.Table:
     tasks = plan.files
     entries, matched = tasks.files.entries, tasks.matched
     counts = delete_counts(matched)
@@ -61,8 +64,12 @@ def tasks_table(plan: ScanPlan) -> pa.Table:
     return pa.table(columns)
 
 
-def deletes_table(plan: ScanPlan) -> pa.Table:
+def deletes_table(plan: PlannedScan) -> pa.Table:
     """A row per delete file or deletion vector that applies to a data file of the plan."""
+    return plan.once("deletes", lambda: _deletes_table(plan))
+
+
+def _deletes_table(plan: PlannedScan) -> pa.Table:
     matched = plan.files.matched
     deletes = matched.deletes
     entries = deletes.entries
@@ -83,14 +90,6 @@ def deletes_table(plan: ScanPlan) -> pa.Table:
             "snapshot_id": entries["snapshot_id"],
         }
     )
-
-
-def partition_texts(state: TableState, files: EntryBatch) -> pa.Array:
-    """The partition of each file, for people."""
-    if not len(files):
-        return pa.array([], pa.string())
-    groups = GROUPINGS["partition"](state, files)
-    return whole(groups.columns["partition"]).take(pa.array(groups.codes))
 
 
 def _row_groups(table: pa.Table, count: int) -> dict[str, Any]:

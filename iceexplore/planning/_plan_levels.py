@@ -14,7 +14,7 @@ from iceexplore.planning._plan_leaves import count_leaf, leaves_of
 from iceexplore.planning._plan_roots import RootScan
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
@@ -41,12 +41,12 @@ class Counts(NamedTuple):
     bytes: int | None
 
 
-def root_level(plan: ScanPlan) -> str:
+def root_level(plan: PlannedScan) -> str:
     """What the first level is called: a manifest list, or a root manifest."""
     return "root manifest" if any(s.root.dialect in ROOT_DIALECTS for s in plan.roots) else "manifest list"
 
 
-def levels_table(plan: ScanPlan, *, exact: bool = False) -> pa.Table:
+def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
     """A row per level, of `LEVELS_SCHEMA`: what is left after it.
 
     Parameters
@@ -102,7 +102,7 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
     return out
 
 
-def _whole_table(plan: ScanPlan, exact: bool) -> dict[str, Any]:
+def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     """Every live file of the snapshot (of an incremental plan, every file that the appends added)."""
     manifests = sum(len(scan.rows) for scan in plan.roots)
     seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
@@ -129,7 +129,7 @@ def _whole_table(plan: ScanPlan, exact: bool) -> dict[str, Any]:
     return _row(start, manifests, Counts(files, held, size), "; ".join(said) + _damaged(plan))
 
 
-def _summary_bytes(plan: ScanPlan) -> tuple[int | None, str]:
+def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     """All bytes, as the snapshot's summary claims; it counts delete files with them."""
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
@@ -140,7 +140,7 @@ def _summary_bytes(plan: ScanPlan) -> tuple[int | None, str]:
     return total, "bytes by the snapshot's summary"
 
 
-def _row_group_level(plan: ScanPlan) -> dict[str, Any]:
+def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
     """Bytes are the file's, by the share of its row groups that is left: footers count before compression."""
     table = plan.row_groups
     assert table is not None
@@ -161,7 +161,7 @@ def _row(level: str, manifests: int | None, counts: Counts, known: str) -> dict[
     return {"level": level, "manifests": manifests, **counts._asdict(), "row_groups": None, "known": known}
 
 
-def _damaged(plan: ScanPlan) -> str:
+def _damaged(plan: PlannedScan) -> str:
     count = sum(1 for leaf in plan.leaves if not leaf.readable)
     return f"; {count} that could not be read in full lack{'s' if count == 1 else ''} files" if count else ""
 

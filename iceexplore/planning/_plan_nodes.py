@@ -25,7 +25,7 @@ from iceexplore.planning._plan_tree_words import basename, file_lines, held, lea
 from iceexplore.render import Mark, SceneNode
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["Group", "PlanNodes"]
 
@@ -67,7 +67,7 @@ class PlanNodes:
         The plan is of several snapshots.
     """
 
-    def __init__(self, plan: ScanPlan) -> None:
+    def __init__(self, plan: PlannedScan) -> None:
         if plan.appends is not None:
             raise OptionError("an incremental plan has several roots: plan one snapshot, or draw it with .tree()")
         self.plan = plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["READS_SCHEMA", "reads_table"]
 
@@ -20,9 +20,13 @@ READS_SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-def reads_table(plan: ScanPlan) -> pa.Table:
+def reads_table(plan: PlannedScan) -> pa.Table:
     """A row per file, of `READS_SCHEMA`. What was in the cache already took no time; ``bytes`` are those of a manifest
     as a whole, of a footer or a vector those that were read."""
+    return plan.once("reads", lambda: _reads_table(plan))
+
+
+def _reads_table(plan: PlannedScan) -> pa.Table:
     by_place: dict[str, list[Any]] = defaultdict(list)
     for read in plan.log:
         if not read.cached:

@@ -10,14 +10,15 @@ import pyarrow.compute as pc
 
 from iceexplore.manifests import whole
 from iceexplore.planning._export import expression_sql
+from iceexplore.planning._plan_frames import tasks_table
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["task_records"]
 
 
-def task_records(plan: ScanPlan, tasks: Any) -> list[dict[str, Any]]:
+def task_records(plan: PlannedScan, tasks: Any) -> list[dict[str, Any]]:
     """The plan's table of tasks, of some of them on end.
 
     Besides ``ordinal``; ``left``: what is left of the filter, if not all of it or nothing; ``row_groups`` and
@@ -26,7 +27,7 @@ def task_records(plan: ScanPlan, tasks: Any) -> list[dict[str, Any]]:
     if not len(tasks):
         return []
     part = replace(plan, files=plan.files.take(pa.array(tasks, pa.int64())), row_groups=None)
-    out: list[dict[str, Any]] = part.tasks_arrow.to_pylist()
+    out: list[dict[str, Any]] = tasks_table(part).to_pylist()
     ordinals = part.files.files.entries["ordinal"].to_pylist()
     for record, ordinal, number in zip(out, ordinals, part.files.residual.to_pylist(), strict=True):
         left = part.files.residuals[number]

@@ -14,7 +14,7 @@ from iceexplore.planning._plan_levels import pruned_counts, root_level
 from iceexplore.planning._plan_roots import RootScan
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_table"]
 
@@ -30,12 +30,16 @@ SKIPPED_SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-def skipped_table(plan: ScanPlan) -> pa.Table:
+def skipped_table(plan: PlannedScan) -> pa.Table:
     """A row per manifest, data file and row group that is not read, of `SKIPPED_SCHEMA`, in the order of the root.
 
     ``root_row`` is the manifest's row in the root (of a data file that of its manifest; null for the root's own files),
     ``ordinal`` a data file's in its manifest, or a row group's in its file.
     """
+    return plan.once("skipped", lambda: _skipped_table(plan))
+
+
+def _skipped_table(plan: PlannedScan) -> pa.Table:
     found: list[pa.Table] = []
     for index, scan in enumerate(plan.roots):
         if len(scan.pruned):
@@ -50,7 +54,7 @@ def skipped_table(plan: ScanPlan) -> pa.Table:
     return pa.concat_tables([SKIPPED_SCHEMA.empty_table(), *found]).combine_chunks()
 
 
-def skipped_manifests(plan: ScanPlan, scan: RootScan) -> pa.Table:
+def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
     """The manifests of one root that are not read, in its order."""
     entries = scan.root.entries.take(pa.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
@@ -68,7 +72,7 @@ def skipped_manifests(plan: ScanPlan, scan: RootScan) -> pa.Table:
     )  # fmt: skip
 
 
-def skipped_files(plan: ScanPlan, scan: RootScan, leaf: Manifest) -> pa.Table:
+def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table:
     """The data files of one manifest, or of a V4 root itself, that are not read, in its order."""
     level = root_level(plan) if leaf.root_row is None else "leaf manifest"
     batch, rows = pruned_of(plan.state, scan, leaf, plan.filter)
@@ -81,7 +85,7 @@ def skipped_files(plan: ScanPlan, scan: RootScan, leaf: Manifest) -> pa.Table:
     )  # fmt: skip
 
 
-def _row_groups(plan: ScanPlan) -> pa.Table:
+def _row_groups(plan: PlannedScan) -> pa.Table:
     assert plan.row_groups is not None
     gone = plan.row_groups.filter(pc.invert(pc.fill_null(plan.row_groups["may"], True)))
     names = whole(plan.files.files.entries["location"]).take(whole(gone["file"]))

@@ -23,7 +23,7 @@ from iceexplore.render import (
 )
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["PlanTree"]
 
@@ -43,7 +43,7 @@ class PlanTree:
         About so many nodes; the rest is folded.
     """
 
-    plan: ScanPlan
+    plan: PlannedScan
     max_nodes: int = 60
 
     def __post_init__(self) -> None:

@@ -13,12 +13,13 @@ from iceexplore.manifests import ContentType, Manifest, bool_array, whole
 from iceexplore.planning._delete_files import live_deletes
 from iceexplore.planning._delete_manifests import concerned
 from iceexplore.planning._delete_unmatched import applied_of
+from iceexplore.planning._plan_frames import deletes_table
 from iceexplore.planning._plan_tree_words import amount, basename
 from iceexplore.planning._tasks import MatchedDeletes
 from iceexplore.render import Mark, SceneEdge, SceneNode
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["draw_deletes"]
 
@@ -30,7 +31,7 @@ _FOLDED: frozenset[Mark] = frozenset({"folded"})
 _SKIPPED: frozenset[Mark] = frozenset({"pruned"})
 
 
-def draw_deletes(plan: ScanPlan, shown: Mapping[int, str], nodes: list[SceneNode], room: int) -> list[SceneEdge]:
+def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneNode], room: int) -> list[SceneEdge]:
     """Append the nodes of deletes, and give the edges to the files that are shown.
 
     Parameters
@@ -91,13 +92,13 @@ def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
     return SceneNode("deletes", "delete-manifest", label, (line,), None, marks, "root:0", 2, place)
 
 
-def _idle(plan: ScanPlan) -> int:
+def _idle(plan: PlannedScan) -> int:
     """How many deletes of the manifests that were read apply to no file of the plan."""
     found = live_deletes(plan.state, manifests=plan.delete_rows, files=plan.files.files)
     return len(found) - int(applied_of(found, plan.files.matched).sum())
 
 
-def _skipped(plan: ScanPlan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
+def _skipped(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
     """Manifests of deletes that are not read, by the reason."""
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]
@@ -134,12 +135,12 @@ def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
     return found
 
 
-def _records(plan: ScanPlan, picked: list[int]) -> list[dict[str, Any]]:
+def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
     """Kind, place and words of some deletes."""
     if not picked:
         return []
     records: list[dict[str, Any]] = (
-        plan.deletes_arrow.select(["file_path", "kind", "tasks", "rows", "bytes"])
+        deletes_table(plan).select(["file_path", "kind", "tasks", "rows", "bytes"])
         .take(pa.array(picked, pa.int64()))
         .to_pylist()
     )

@@ -20,7 +20,7 @@ from iceexplore.planning._plan_tree_words import amount, basename, damage, file_
 from iceexplore.render import Mark, Scene, SceneNode, share
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["plan_scene"]
 
@@ -55,7 +55,7 @@ class _Root:
         return 1 + len(self.cuts) + bool(self.folded) + sum(bool(f.node) + len(f.cuts) for f in self.leaves)
 
 
-def plan_scene(plan: ScanPlan, max_nodes: int) -> Scene:
+def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
     """Draw a plan.
 
     Parameters
@@ -68,7 +68,7 @@ def plan_scene(plan: ScanPlan, max_nodes: int) -> Scene:
 
 
 class _Drawing:
-    def __init__(self, plan: ScanPlan, budget: int) -> None:
+    def __init__(self, plan: PlannedScan, budget: int) -> None:
         self.plan = plan
         self.budget = budget
         self.nodes: list[SceneNode] = []

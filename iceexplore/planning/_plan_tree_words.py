@@ -10,7 +10,7 @@ from iceexplore.graph import human_bytes
 if TYPE_CHECKING:
     from iceexplore.planning._plan_leaves import LeafScan
     from iceexplore.planning._plan_roots import RootScan
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["amount", "basename", "damage", "file_lines", "held", "leaf_lines", "root_lines", "share_of"]
 
@@ -46,7 +46,7 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
     return " · ".join(p for p in parts if p)
 
 
-def damage(plan: ScanPlan) -> str:
+def damage(plan: PlannedScan) -> str:
     """That a plan lacks files or deletes because of damage; its notes say which."""
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:

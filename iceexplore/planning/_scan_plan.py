@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from iceexplore.graph import TableState, card_html, card_text, to_frame
-from iceexplore.planning._filter import Filter
-from iceexplore.planning._incremental import Appends
-from iceexplore.planning._plan_leaves import LeafScan
-from iceexplore.planning._plan_roots import RootScan
+from iceexplore.graph import card_html, card_text, to_frame
+from iceexplore.planning._planned import PlannedScan
 from iceexplore.planning._splits import SplitOptions
-from iceexplore.planning._tasks import FileTasks
-from iceexplore.storage import Read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,55 +25,12 @@ __all__ = ["ScanPlan"]
 
 
 @dataclass(frozen=True, eq=False)
-class ScanPlan:
+class ScanPlan(PlannedScan):
     """What a scan reads, what it skips, and why. In a notebook it shows a card.
 
     The tables are made when they are asked for: an explanation judges again what was pruned, of manifests that are in
-    the cache.
-
-    Attributes
-    ----------
-    state, filter, columns
-        What was planned; ``columns`` is None for all. Of an incremental plan the state shows its last snapshot.
-    files
-        A row per data file that is read: what a reader works through.
-    options
-        How splits are made.
-    roots, leaves
-        The manifest lists or root manifests, and what was met in each manifest that was read. There is one root; of an
-        incremental plan one per append, and ``root_row`` of a task counts in the root of its own.
-    delete_rows
-        Rows of the root: the manifests of deletes that were read.
-    row_groups
-        Of a plan with ``row_groups=True`` a row per row group (`iceexplore.planning.row_groups_of`); else None.
-    appends
-        Of an incremental plan, its snapshots.
-    notes
-        What a reader of the plan should know: manifests that could not be read, snapshots that were passed over.
-    doubts
-        Counts that contradict each other, of the snapshot's summary, its root or the manifests that were read: all of
-        them could be read, and rows may still be missing, or deleted ones come back. Where manifests were left out,
-        also what the root claims untruly of those that were read.
-    seconds
-        How long planning took.
-    log
-        What the storage served for it; manifests that were in the cache are not among it.
+    the cache. See `PlannedScan` for the attributes.
     """
-
-    state: TableState
-    filter: Filter
-    columns: tuple[str, ...] | None
-    files: FileTasks
-    options: SplitOptions = field(default_factory=SplitOptions)
-    roots: tuple[RootScan, ...] = ()
-    leaves: tuple[LeafScan, ...] = ()
-    delete_rows: tuple[int, ...] = ()
-    row_groups: pa.Table | None = None
-    appends: Appends | None = None
-    notes: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-    seconds: float = 0.0
-    log: tuple[Read, ...] = ()
 
     # Tables -------------------------------------------------------------------------------------------------------
 
@@ -291,9 +243,6 @@ class ScanPlan:
         return table_layout(self.state, self.files, by)
 
     # How it shows itself --------------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self.files)
 
     def __repr__(self) -> str:
         from iceexplore.planning._plan_card import plan_card

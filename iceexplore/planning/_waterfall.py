@@ -14,11 +14,12 @@ from iceexplore.graph import human_bytes
 from iceexplore.planning._bar_picture import BarPicture
 from iceexplore.planning._layout_deletes import deleted_rows
 from iceexplore.planning._plan_levels import LEAF_LEVEL, WITH_DELETES, levels_table
+from iceexplore.planning._plan_skipped import skipped_table
 from iceexplore.planning._plan_tree_words import amount, damage, share_of
 from iceexplore.render import Bar, BarChart, BarRow
 
 if TYPE_CHECKING:
-    from iceexplore.planning._scan_plan import ScanPlan
+    from iceexplore.planning._planned import PlannedScan
 
 __all__ = ["Waterfall", "waterfall_of"]
 
@@ -85,7 +86,7 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
     return Bar(float(value), ("up to " if most and value else "") + said + share, float(gone))
 
 
-def waterfall_of(plan: ScanPlan, *, exact: bool = False) -> Waterfall:
+def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
     """The levels of a plan, deletes as the last.
 
     Parameters
@@ -103,7 +104,7 @@ def waterfall_of(plan: ScanPlan, *, exact: bool = False) -> Waterfall:
     return Waterfall(f"{plan.state.name}: {plan.filter.text}", _said(plan, table.to_pylist()[0]), levels)
 
 
-def _said(plan: ScanPlan, first: Mapping[str, Any]) -> str:
+def _said(plan: PlannedScan, first: Mapping[str, Any]) -> str:
     """The plan in a sentence."""
     if not plan.roots and plan.appends is None:
         return "the table has no snapshot: there is nothing to read"
@@ -117,7 +118,7 @@ def _said(plan: ScanPlan, first: Mapping[str, Any]) -> str:
     )
 
 
-def _notes(plan: ScanPlan, levels: pa.Table) -> list[str]:
+def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
     """Per level which terms skipped most, and how many; of very many that they are not counted. And what is lost."""
     notes = _skipped(plan, levels)
     lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
@@ -128,7 +129,7 @@ def _notes(plan: ScanPlan, levels: pa.Table) -> list[str]:
     return notes
 
 
-def _skipped(plan: ScanPlan, levels: pa.Table) -> list[str]:
+def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     notes = [""] * levels.num_rows
     names = levels["level"].to_pylist()
     skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)
@@ -136,7 +137,7 @@ def _skipped(plan: ScanPlan, levels: pa.Table) -> list[str]:
         return ["" if i == 0 else "the plan's skipped says which terms" for i in range(len(names))]
     if not skipped and plan.row_groups is None:
         return notes
-    table = plan.skipped_arrow.select(["level", "kind", "term", "by"])
+    table = skipped_table(plan).select(["level", "kind", "term", "by"])
     counts = table.group_by(["level", "kind", "term", "by"]).aggregate([([], "count_all")]).to_pylist()
     counts.sort(key=lambda r: -r["count_all"])
     for i, name in enumerate(names):
@@ -152,7 +153,7 @@ def _note(record: Mapping[str, Any]) -> str:
     return f"{skipped} by {record['term']}" if record["term"] else f"{skipped}: empty"
 
 
-def _deletes(plan: ScanPlan, levels: pa.Table) -> dict[str, Any]:
+def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     """The rows that deletes leave, of the files that are read; empty where there are none."""
     entries = plan.files.matched.deletes.entries
     if not len(entries):

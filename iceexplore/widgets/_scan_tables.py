@@ -63,7 +63,9 @@ def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str
         places = zip(files.root_row.take(at).to_pylist(), _ordinals(nodes).take(at).to_pylist(), strict=True)
         return [nodes.file_id(row, ordinal) for row, ordinal in places]
     if table == "skipped":
-        records = nodes.plan.skipped_arrow.select(["kind", "root_row", "ordinal"]).take(pa.array(rows, pa.int64()))
+        from iceexplore.planning import skipped_table
+
+        records = skipped_table(nodes.plan).select(["kind", "root_row", "ordinal"]).take(pa.array(rows, pa.int64()))
         return [
             nodes.file_id(r["root_row"], r["ordinal"])
             if r["kind"] == "data file"
