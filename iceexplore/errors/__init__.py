@@ -17,6 +17,7 @@ from iceexplore.errors._arguments import (
     whole_number_of,
     whole_numbers_of,
 )
+from iceexplore.errors._deprecated import moved_names
 from iceexplore.errors._exceptions import (
     AccessDeniedError,
     CatalogError,
@@ -66,6 +67,7 @@ __all__ = [
     "items_of",
     "known_arguments",
     "mapping_of",
+    "moved_names",
     "nearest",
     "problem",
     "text_of",
