@@ -162,7 +162,7 @@ def _prefix(p: Predicate, width: int, source: Type, strict: bool) -> Predicate |
 def _within(p: Predicate, source: Type) -> Predicate | None:
     """Not where the width of a truncation leads below the type's lowest value: Java's integers wrap around there.
 
-    What stands in tuples for such values is not asked at all: `iceexplore.planning._witness.believed`.
+    Partition values of such source values are not used at all; see `believed`.
     """
     lowest = -(2**31) if type_base(source) == "int" else -(2**63)
     return None if any(v < lowest for v in p.literals) else p

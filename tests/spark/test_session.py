@@ -125,7 +125,8 @@ def test_icebergs_runtime_is_for_java_alone() -> None:
     out = json.loads(done.stdout.splitlines()[-1])
     assert not [path for path in (*out["here"], *out["there"]) if "iceberg" in path]
     assert [path for path in out["there"] if path.endswith(".zip")], "and what Spark itself needs is there"
-    assert out["by"] == ("iceexplore.on_spark._zips" if sys.version_info < (3, 12) else "zipimport")
+    ours = "iceexplore.on_spark._zips"
+    assert out["by"] == (ours if sys.version_info < (3, 12) else "zipimport")
 
 
 @pytest.mark.spark
