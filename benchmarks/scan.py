@@ -125,7 +125,7 @@ def answer(read: str, rows: Any) -> Callable[[], tuple[Any, ...]]:
 
 def timed(folder: Path, case: str, runs: int) -> dict[str, Any]:
     """Both ways, in turn, in this process."""
-    import_module("iceexplore.on_spark._scan")  # not in the time
+    import_module("iceexplore.on_spark.scans._scan")  # not in the time
     spark = session(folder)
     spark.range(10).count()
     out: dict[str, Any] = {}

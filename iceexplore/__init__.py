@@ -106,6 +106,7 @@ _PACKAGES = (
     "commits",
     "deletes",
     "errors",
+    "expressions",
     "formats",
     "graph",
     "inspect",
@@ -117,7 +118,9 @@ _PACKAGES = (
     "reading",
     "render",
     "storage",
+    "verification",
     "widgets",
+    "writing",
 )
 
 

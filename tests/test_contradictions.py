@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
-from iceexplore.manifests._checks_totals import LiveTotals, live_totals
-from iceexplore.widgets._compare import Comparison
-from iceexplore.widgets._grid_query import GridQuery
-from iceexplore.widgets._scan_words import plan_sent
+from iceexplore.manifests.checks._totals import LiveTotals, live_totals
+from iceexplore.widgets.grid._query import GridQuery
+from iceexplore.widgets.scan_lab._texts import plan_sent
+from iceexplore.widgets.tree._compare import Comparison
 from tests.folders import local
 
 Change = Callable[[list[Any]], None]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
-from iceexplore.commits._reachable import MetadataFile, files_of_leaves, reachable_files, tree_files
-from iceexplore.commits._trial import CommitRecord
+from iceexplore.commits.saving._reachable import MetadataFile, files_of_leaves, reachable_files, tree_files
+from iceexplore.commits.transaction._attempts import CommitRecord
 from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.metadata import Snapshot, ancestry, in_order
@@ -24,7 +24,7 @@ from iceexplore.storage import Read, Write
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.commits._committer import Committer
+    from iceexplore.commits.transaction._committer import Committer
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "retained"]
 

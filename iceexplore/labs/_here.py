@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.commits import plain_values
 from iceexplore.errors import MemoryLimitError, OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import Hits, MovedRows, Positions, Rewrite
@@ -17,6 +16,7 @@ from iceexplore.labs._write import LINEAGE, source_rows
 from iceexplore.planning import FileTasks
 from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
 from iceexplore.storage import memory_limit
+from iceexplore.writing import plain_values
 
 __all__ = ["HERE", "Here", "is_array", "with_columns"]
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest, texts_of
+from iceexplore.expressions import bind_filter, expression_pyiceberg
 from iceexplore.graph import TableState
 from iceexplore.labs._here import HERE, with_columns
 from iceexplore.labs._operations import Write
@@ -21,7 +22,7 @@ from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
 from iceexplore.labs._write import LINEAGE, source_rows, write_rows
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import ListType, MapType, StructType, type_base
-from iceexplore.planning import FileTasks, bind_filter, expression_pyiceberg
+from iceexplore.planning import FileTasks
 from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
 
 __all__ = ["merge_rows"]

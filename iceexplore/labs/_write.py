@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.commits import CommitWriter, arrow_frame, files_of_frame, fit_columns, foreign_frame
+from iceexplore.commits import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import MovedRows
 from iceexplore.labs._spark_rows import is_spark_frame, write_moved, write_on_spark
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import LAST_UPDATED, LINEAGE_FROM, ROW_ID
+from iceexplore.writing import arrow_frame, files_of_frame, fit_columns, foreign_frame
 
 __all__ = ["LINEAGE", "source_rows", "write_rows"]
 

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from iceexplore.manifests._aggregate import manifest_entry
 from iceexplore.manifests._batch import EntryBatch, concat_batches, stats_type
-from iceexplore.manifests._columns import bool_array, whole
-from iceexplore.manifests._content_entry import (
-    CONTENT_NAMES,
-    ENTRY_SCHEMA,
-    MANIFEST_STATS,
-    PARTITION_SUMMARY,
-    ContentType,
-    Status,
-    live,
-)
-from iceexplore.manifests._dialects import VECTORS_BY_FILE
-from iceexplore.manifests._header import ManifestHeader
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import (
     decode_manifest_dv,
@@ -24,11 +11,24 @@ from iceexplore.manifests._manifest_dv import (
     read_manifest_dv,
 )
 from iceexplore.manifests._reader import ManifestReader, open_manifest
-from iceexplore.manifests._redact import Redactor
-from iceexplore.manifests._role import role_of
-from iceexplore.manifests._stats import ColumnStats
-from iceexplore.manifests._upgrade import upgrade_entries
-from iceexplore.manifests._write import write_manifest, write_manifest_list
+from iceexplore.manifests.column_stats._maps import ColumnStats
+from iceexplore.manifests.decode._dialects import VECTORS_BY_FILE
+from iceexplore.manifests.decode._role import role_of
+from iceexplore.manifests.encode._aggregate import manifest_entry
+from iceexplore.manifests.encode._upgrade import upgrade_entries
+from iceexplore.manifests.encode._write import write_manifest, write_manifest_list
+from iceexplore.manifests.model._arrow import bool_array, whole
+from iceexplore.manifests.model._content_entry import (
+    CONTENT_NAMES,
+    ENTRY_SCHEMA,
+    MANIFEST_STATS,
+    PARTITION_SUMMARY,
+    ContentType,
+    Status,
+    live,
+)
+from iceexplore.manifests.model._header import ManifestHeader
+from iceexplore.manifests.redaction._redactor import Redactor
 
 __all__ = [
     "CONTENT_NAMES",

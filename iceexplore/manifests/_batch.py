@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError
-from iceexplore.manifests._columns import whole
-from iceexplore.manifests._content_entry import ENTRY_SCHEMA
 from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA
 
 __all__ = ["EntryBatch", "concat_batches", "stats_type"]
 

@@ -10,18 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import IceexploreError, Problem, Problems, problem
-from iceexplore.manifests._checks_claims import RootClaims
-from iceexplore.manifests._columns import whole
-from iceexplore.manifests._content_entry import ENTRY_SCHEMA, ContentType
-from iceexplore.manifests._content_stats import TypedStats
-from iceexplore.manifests._header import ManifestHeader
-from iceexplore.manifests._layout import Layout
 from iceexplore.manifests._manifest_dv import manifest_dvs
-from iceexplore.manifests._meaning import Meaning
-from iceexplore.manifests._partition import typed_partition
-from iceexplore.manifests._partition_v4 import rebuilt_partition
-from iceexplore.manifests._source import Part
-from iceexplore.manifests._stats import (
+from iceexplore.manifests.checks._claims import RootClaims
+from iceexplore.manifests.column_stats._content_stats import TypedStats
+from iceexplore.manifests.column_stats._maps import (
     ColumnStats,
     Contradiction,
     MapStats,
@@ -30,6 +22,14 @@ from iceexplore.manifests._stats import (
     map_columns,
     pairs_of,
 )
+from iceexplore.manifests.column_stats._partition import typed_partition
+from iceexplore.manifests.column_stats._partition_v4 import rebuilt_partition
+from iceexplore.manifests.decode._file import Part
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType
+from iceexplore.manifests.model._header import ManifestHeader
+from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._table_context import Meaning
 from iceexplore.metadata import Type
 
 __all__ = ["Manifest"]

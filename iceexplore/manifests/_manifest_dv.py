@@ -25,8 +25,8 @@ from iceexplore.deletes import (
     read_range,
 )
 from iceexplore.errors import FormatError, IceexploreError, Problem, Problems, problem
-from iceexplore.manifests._columns import whole
-from iceexplore.manifests._content_entry import ContentType, Status, live
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.storage import canonical
 
 __all__ = [

@@ -12,34 +12,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
-from iceexplore.manifests._checks import (
+from iceexplore.manifests._inline_v1 import inline_root
+from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests._manifest_dv import apply_manifest_dvs
+from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
+from iceexplore.manifests.checks._checks_summaries import summary_problems
+from iceexplore.manifests.checks._claims import RootClaims
+from iceexplore.manifests.checks._entries import added_problems, entry_problems, snapshot_problems
+from iceexplore.manifests.checks._known_numbers import (
+    leaf_number_problems,
+    list_number_problems,
+    spec_problems,
+    status_problems,
+)
+from iceexplore.manifests.checks._manifest import (
     count_problems,
     header_problems,
     kind_problems,
     length_problems,
     repeated_problems,
 )
-from iceexplore.manifests._checks_claims import RootClaims
-from iceexplore.manifests._checks_entries import added_problems, entry_problems, snapshot_problems
-from iceexplore.manifests._checks_known import (
-    leaf_number_problems,
-    list_number_problems,
-    spec_problems,
-    status_problems,
-)
-from iceexplore.manifests._checks_summaries import summary_problems
-from iceexplore.manifests._checks_totals import total_problems
-from iceexplore.manifests._checks_v4 import leaf_problems
-from iceexplore.manifests._content_entry import ContentType, Status, live
-from iceexplore.manifests._inherit import Parent, inherit, replace
-from iceexplore.manifests._inline import inline_root
-from iceexplore.manifests._locations import absolute_entries, joined
-from iceexplore.manifests._manifest import Manifest
-from iceexplore.manifests._manifest_dv import apply_manifest_dvs
-from iceexplore.manifests._meaning import Meaning
-from iceexplore.manifests._role import role_of
-from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
-from iceexplore.manifests._source import Loader, Part, Source
+from iceexplore.manifests.checks._totals import total_problems
+from iceexplore.manifests.checks._v4 import leaf_problems
+from iceexplore.manifests.decode._file import Loader, Part, Source
+from iceexplore.manifests.decode._inherit import Parent, inherit, replace
+from iceexplore.manifests.decode._role import role_of
+from iceexplore.manifests.model._content_entry import ContentType, Status, live
+from iceexplore.manifests.model._locations import absolute_entries, joined
+from iceexplore.manifests.model._table_context import Meaning
 from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
 from iceexplore.storage import canonical, in_order, is_local, progress
 

@@ -6,16 +6,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problems, problem
-from iceexplore.manifests._checks_entries import root_entry_problems, snapshot_problems
-from iceexplore.manifests._checks_known import spec_problems, status_problems
-from iceexplore.manifests._checks_v4 import FILE_TYPES, affinity_problems, root_problems
-from iceexplore.manifests._content_entry import ContentType
-from iceexplore.manifests._inherit import inherit_root
-from iceexplore.manifests._locations import absolute_entries
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import stray_problems
-from iceexplore.manifests._meaning import Meaning
-from iceexplore.manifests._source import Loader, Part
+from iceexplore.manifests.checks._entries import root_entry_problems, snapshot_problems
+from iceexplore.manifests.checks._known_numbers import spec_problems, status_problems
+from iceexplore.manifests.checks._v4 import FILE_TYPES, affinity_problems, root_problems
+from iceexplore.manifests.decode._file import Loader, Part
+from iceexplore.manifests.decode._inherit import inherit_root
+from iceexplore.manifests.model._content_entry import ContentType
+from iceexplore.manifests.model._locations import absolute_entries
+from iceexplore.manifests.model._table_context import Meaning
 from iceexplore.metadata import Snapshot
 
 __all__ = ["V4_DIALECTS", "direct_view", "is_direct", "is_manifest", "v4_root"]

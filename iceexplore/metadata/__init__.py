@@ -34,15 +34,20 @@ from iceexplore.metadata._single_value import decode_value, encode_value
 from iceexplore.metadata._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
 from iceexplore.metadata._temporal import parse_date, time_nanos
 from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
-from iceexplore.metadata._transforms import is_known_transform, partition_type, result_type, transform_parts
 from iceexplore.metadata._travel import schema_at
 from iceexplore.metadata._type_parameters import PLAIN_TYPES, decimal_parameters, fixed_length, is_known_type, type_base
 from iceexplore.metadata._type_parser import parse_schema, parse_type, schema_to_json, type_to_json
 from iceexplore.metadata._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+from iceexplore.metadata.transforms._arrays import INSTANT_UNITS, apply_transform, integers_of
+from iceexplore.metadata.transforms._names import is_known_transform, partition_type, result_type, transform_parts
+from iceexplore.metadata.transforms._scalars import transform_of, wrapped_result
+from iceexplore.metadata.transforms._sources import check_names, check_sources
+from iceexplore.metadata.transforms._terms import resolve_term
 
 __all__ = [
     "BlobMetadata",
     "Expression",
+    "INSTANT_UNITS",
     "LATEST_FORMAT_VERSION",
     "ListType",
     "MapType",
@@ -67,7 +72,10 @@ __all__ = [
     "TableMetadata",
     "Type",
     "ancestry",
+    "apply_transform",
     "arrow_type",
+    "check_names",
+    "check_sources",
     "decimal_of",
     "decimal_parameters",
     "decode_value",
@@ -83,6 +91,7 @@ __all__ = [
     "format_transform",
     "human_value",
     "in_order",
+    "integers_of",
     "is_known_transform",
     "is_known_type",
     "is_promotion",
@@ -97,6 +106,7 @@ __all__ = [
     "parse_version",
     "partition_type",
     "properties_changes",
+    "resolve_term",
     "result_type",
     "schema_at",
     "schema_changes",
@@ -104,8 +114,10 @@ __all__ = [
     "spark_type_string",
     "spec_changes",
     "time_nanos",
+    "transform_of",
     "transform_parts",
     "type_base",
     "type_to_json",
     "unscaled",
+    "wrapped_result",
 ]

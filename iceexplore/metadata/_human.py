@@ -11,9 +11,9 @@ from uuid import UUID
 import numpy as np
 
 from iceexplore.metadata import _temporal as temporal
-from iceexplore.metadata._transforms import transform_parts
 from iceexplore.metadata._type_parameters import type_base
 from iceexplore.metadata._types import Type
+from iceexplore.metadata.transforms._names import transform_parts
 
 __all__ = ["human_value"]
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from iceexplore.on_spark._zips import in_worker, read_zips_once
+from iceexplore.on_spark.environment._worker_imports import in_worker, read_zips_once
 
 if TYPE_CHECKING:
     from iceexplore.on_spark._changelog import changelog
-    from iceexplore.on_spark._compact import compact_files
-    from iceexplore.on_spark._findings import FINDING_SCHEMA
-    from iceexplore.on_spark._merge_source import merge_source
-    from iceexplore.on_spark._metadata import metadata_frame
-    from iceexplore.on_spark._register import register
-    from iceexplore.on_spark._rows_changed import changed_rows, kept_rows, lineage_columns
-    from iceexplore.on_spark._rows_found import find_positions, only_rows
-    from iceexplore.on_spark._scan import scan
+    from iceexplore.on_spark._metadata_tables import metadata_frame
     from iceexplore.on_spark._session import spark
-    from iceexplore.on_spark._session_info import SessionInfo
-    from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken
-    from iceexplore.on_spark._types import SparkColumns, spark_type
     from iceexplore.on_spark._verify import verify, verify_here
-    from iceexplore.on_spark._write import write_files
+    from iceexplore.on_spark.data_source._register import register
+    from iceexplore.on_spark.environment._info import SessionInfo
+    from iceexplore.on_spark.scans._scan import scan
+    from iceexplore.on_spark.transport._columns import SparkColumns, spark_type
+    from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship, taken
+    from iceexplore.on_spark.write._compact import compact_files
+    from iceexplore.on_spark.write._find_rows import find_positions, only_rows
+    from iceexplore.on_spark.write._merge_source import merge_source
+    from iceexplore.on_spark.write._rewritten_rows import changed_rows, kept_rows, lineage_columns
+    from iceexplore.on_spark.write._write_files import write_files
+    from iceexplore.verification import FINDING_SCHEMA
 
 __all__ = [
     "FINDING_SCHEMA",
@@ -56,29 +56,29 @@ if sys.version_info < (3, 12) and in_worker():
 # A worker that reads a scan's files imports a module of this package, and should not pay for the writer's and the
 # verifier's, which stand on everything: that would double what a new worker takes until it reads.
 _LAZY = {
-    "FINDING_SCHEMA": "_findings",
-    "SessionInfo": "_session_info",
-    "ShippedState": "_shipped",
-    "SparkColumns": "_types",
-    "changed_rows": "_rows_changed",
-    "changelog": "_changelog",
-    "check_reach": "_shipped",
-    "compact_files": "_compact",
-    "find_positions": "_rows_found",
-    "kept_rows": "_rows_changed",
-    "lineage_columns": "_rows_changed",
-    "merge_source": "_merge_source",
-    "metadata_frame": "_metadata",
-    "only_rows": "_rows_found",
-    "register": "_register",
-    "scan": "_scan",
-    "ship": "_shipped",
-    "spark": "_session",
-    "spark_type": "_types",
-    "taken": "_shipped",
-    "verify": "_verify",
-    "verify_here": "_verify",
-    "write_files": "_write",
+    "FINDING_SCHEMA": "iceexplore.verification",
+    "SessionInfo": "iceexplore.on_spark.environment._info",
+    "ShippedState": "iceexplore.on_spark.transport._state",
+    "SparkColumns": "iceexplore.on_spark.transport._columns",
+    "changed_rows": "iceexplore.on_spark.write._rewritten_rows",
+    "changelog": "iceexplore.on_spark._changelog",
+    "check_reach": "iceexplore.on_spark.transport._state",
+    "compact_files": "iceexplore.on_spark.write._compact",
+    "find_positions": "iceexplore.on_spark.write._find_rows",
+    "kept_rows": "iceexplore.on_spark.write._rewritten_rows",
+    "lineage_columns": "iceexplore.on_spark.write._rewritten_rows",
+    "merge_source": "iceexplore.on_spark.write._merge_source",
+    "metadata_frame": "iceexplore.on_spark._metadata_tables",
+    "only_rows": "iceexplore.on_spark.write._find_rows",
+    "register": "iceexplore.on_spark.data_source._register",
+    "scan": "iceexplore.on_spark.scans._scan",
+    "ship": "iceexplore.on_spark.transport._state",
+    "spark": "iceexplore.on_spark._session",
+    "spark_type": "iceexplore.on_spark.transport._columns",
+    "taken": "iceexplore.on_spark.transport._state",
+    "verify": "iceexplore.on_spark._verify",
+    "verify_here": "iceexplore.on_spark._verify",
+    "write_files": "iceexplore.on_spark.write._write_files",
 }
 
 
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         import importlib
 
-        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.expressions import Expression
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Snapshot, StructType, Type, type_base
-from iceexplore.on_spark._map_in_arrow import map_in_arrow
-from iceexplore.on_spark._session_info import SessionInfo
-from iceexplore.on_spark._shipped import ShippedState, check_reach, ship, taken_deletes
-from iceexplore.on_spark._types import SparkColumns, spark_type
-from iceexplore.planning import Expression
+from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.transport._columns import SparkColumns, spark_type
+from iceexplore.on_spark.transport._map_in_arrow import map_in_arrow
+from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship, taken_deletes
 from iceexplore.reading import (
     CHANGE_FIELDS,
     ChangeFiles,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from iceexplore.manifests import ContentType
-from iceexplore.on_spark._arrow_types import spark_schema
+from iceexplore.on_spark.transport._arrow_schema import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

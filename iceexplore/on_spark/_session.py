@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
 from iceexplore.on_spark._defaults import as_text, defaults
-from iceexplore.on_spark._java import JAVA_ADVICE, check_java
-from iceexplore.on_spark._register import register
-from iceexplore.on_spark._session_info import SessionInfo, version_of
+from iceexplore.on_spark.data_source._register import register
+from iceexplore.on_spark.environment._info import SessionInfo, version_of
+from iceexplore.on_spark.environment._java import JAVA_ADVICE, check_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

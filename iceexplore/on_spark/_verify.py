@@ -15,20 +15,33 @@ from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.inspect import DIRECT, ROOT
 from iceexplore.manifests import EntryBatch, Manifest, live
-from iceexplore.on_spark._arrow_types import for_spark, spark_schema
-from iceexplore.on_spark._bundles import frame_of, parallelism
-from iceexplore.on_spark._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place
-from iceexplore.on_spark._session_info import SessionInfo
-from iceexplore.on_spark._shipped import ShippedState, check_reach, ship
-from iceexplore.on_spark._verify_claims import beside, judged, suspects
-from iceexplore.on_spark._verify_deletes import Puffins, check_equality, check_positions, check_vector
-from iceexplore.on_spark._verify_entries import check_entry
-from iceexplore.on_spark._verify_footers import Footer, check_columns, check_footer, quiet
-from iceexplore.on_spark._verify_lineage import LiveIds
-from iceexplore.on_spark._verify_row_ids import claim_row_ids
-from iceexplore.on_spark._verify_values import check_values
+from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.transport._arrow_schema import for_spark, spark_schema
+from iceexplore.on_spark.transport._bundles import frame_of, parallelism
+from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship
 from iceexplore.reading import LINEAGE_FROM
 from iceexplore.storage import progress
+from iceexplore.verification import (
+    CHECKED_SCHEMA,
+    FINDING_SCHEMA,
+    Checked,
+    Footer,
+    LiveIds,
+    Place,
+    Puffins,
+    beside,
+    check_columns,
+    check_entry,
+    check_equality,
+    check_footer,
+    check_positions,
+    check_values,
+    check_vector,
+    claim_row_ids,
+    judged,
+    quiet,
+    suspects,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from iceexplore.graph import card_html, card_text, to_frame
-from iceexplore.planning._planned import PlannedScan
-from iceexplore.planning._splits import SplitOptions
+from iceexplore.planning.scan._result import PlannedScan
+from iceexplore.planning.scan._splits import SplitOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.planning._advice import Advice
-    from iceexplore.planning._compare import PlanComparison
-    from iceexplore.planning._plan_tree import PlanTree
-    from iceexplore.planning._table_layout import By, TableLayout
-    from iceexplore.planning._waterfall import Waterfall
+    from iceexplore.planning.advice._advise import Advice
+    from iceexplore.planning.distribution._table_layout import By, TableLayout
+    from iceexplore.planning.report._compare import PlanComparison
+    from iceexplore.planning.report._tree import PlanTree
+    from iceexplore.planning.report._waterfall import Waterfall
 
 __all__ = ["ScanPlan"]
 
@@ -37,7 +37,7 @@ class ScanPlan(PlannedScan):
     @cached_property
     def tasks_arrow(self) -> pa.Table:
         """`tasks` as Arrow."""
-        from iceexplore.planning._plan_frames import tasks_table
+        from iceexplore.planning.report._tables import tasks_table
 
         return tasks_table(self)
 
@@ -63,7 +63,7 @@ class ScanPlan(PlannedScan):
     @cached_property
     def skipped_arrow(self) -> pa.Table:
         """`skipped` as Arrow."""
-        from iceexplore.planning._plan_skipped import skipped_table
+        from iceexplore.planning.report._skipped import skipped_table
 
         return skipped_table(self)
 
@@ -81,7 +81,7 @@ class ScanPlan(PlannedScan):
     @cached_property
     def deletes_arrow(self) -> pa.Table:
         """`deletes` as Arrow."""
-        from iceexplore.planning._plan_frames import deletes_table
+        from iceexplore.planning.report._tables import deletes_table
 
         return deletes_table(self)
 
@@ -96,7 +96,7 @@ class ScanPlan(PlannedScan):
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied: pairs in scope that are skipped all the same, and delete files that reach no
         file of the plan, each with its reason (`iceexplore.planning.unmatched_deletes`)."""
-        from iceexplore.planning._delete_unmatched import unmatched_deletes
+        from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
         return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, filter=self.filter))
 
@@ -111,7 +111,7 @@ class ScanPlan(PlannedScan):
         exact
             Read the manifests that were pruned, too.
         """
-        from iceexplore.planning._plan_levels import levels_table
+        from iceexplore.planning.report._levels import levels_table
 
         return to_frame(levels_table(self, exact=exact))
 
@@ -119,14 +119,14 @@ class ScanPlan(PlannedScan):
     def reads(self) -> pd.DataFrame:
         """What planning looked at: a row per manifest list or root, manifest, and read of a footer or a vector, with
         bytes, milliseconds, and whether it was in the cache already."""
-        from iceexplore.planning._plan_reads import reads_table
+        from iceexplore.planning.report._plan_reads import reads_table
 
         return to_frame(reads_table(self))
 
     @cached_property
     def totals(self) -> dict[str, int | None]:
         """The plan in numbers; None where it is not known."""
-        from iceexplore.planning._plan_card import plan_totals
+        from iceexplore.planning.report._card import plan_totals
 
         return plan_totals(self)
 
@@ -157,7 +157,7 @@ class ScanPlan(PlannedScan):
         OptionError
             A number makes no sense, or there would be too many splits.
         """
-        from iceexplore.planning._splits import combined_table, split_table
+        from iceexplore.planning.scan._splits import combined_table, split_table
 
         options = SplitOptions.of(
             self.state.metadata.properties,
@@ -180,7 +180,7 @@ class ScanPlan(PlannedScan):
         OptionError
             ``other`` is no plan.
         """
-        from iceexplore.planning._compare import compare_plans
+        from iceexplore.planning.report._compare import compare_plans
 
         return compare_plans(self, other)
 
@@ -200,7 +200,7 @@ class ScanPlan(PlannedScan):
         OptionError
             ``max_nodes`` is less than 8.
         """
-        from iceexplore.planning._plan_tree import PlanTree
+        from iceexplore.planning.report._tree import PlanTree
 
         return PlanTree(self, max_nodes)
 
@@ -212,7 +212,7 @@ class ScanPlan(PlannedScan):
         exact
             Read the manifests that were pruned, too, for what the root does not say of them.
         """
-        from iceexplore.planning._waterfall import waterfall_of
+        from iceexplore.planning.report._waterfall import waterfall_of
 
         return waterfall_of(self, exact=exact)
 
@@ -220,7 +220,7 @@ class ScanPlan(PlannedScan):
         """What would help this filter: order, partition fields, statistics, compaction, each with what it reads now and
         would read then, by estimates from statistics alone (how far they are off: `Advice`), or why nothing helps.
         Every manifest of data files is read; no data file is."""
-        from iceexplore.planning._advice import advise
+        from iceexplore.planning.advice._advise import advise
 
         return advise(self)
 
@@ -238,19 +238,19 @@ class ScanPlan(PlannedScan):
         OptionError
             Another word.
         """
-        from iceexplore.planning._table_layout import table_layout
+        from iceexplore.planning.distribution._table_layout import table_layout
 
         return table_layout(self.state, self.files, by)
 
     # How it shows itself --------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        from iceexplore.planning._plan_card import plan_card
+        from iceexplore.planning.report._card import plan_card
 
         return card_text(plan_card(self))
 
     def _repr_html_(self) -> str:
-        from iceexplore.planning._plan_card import plan_card
+        from iceexplore.planning.report._card import plan_card
 
         return card_html(plan_card(self))
 

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from iceexplore.deletes import PositionSet
 from iceexplore.errors import FileMissingError, OptionError
+from iceexplore.expressions import ALWAYS, Expression
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, Snapshot, TableMetadata
-from iceexplore.planning import ALWAYS, Expression, Filter, MatchedDeletes, evaluate, match_deletes
+from iceexplore.planning import Filter, MatchedDeletes, evaluate, match_deletes
 from iceexplore.reading._changelog_algebra import CHANGE_FIELDS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID
 from iceexplore.reading._changelog_files import BEGIN_AFTER, changes_of_entries, changes_of_step
 from iceexplore.reading._columns import pruned

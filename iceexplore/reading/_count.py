@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from iceexplore.errors import IceexploreError
+from iceexplore.expressions import ALWAYS
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import bool_array, whole
-from iceexplore.planning import ALWAYS, FileTasks
+from iceexplore.planning import FileTasks
 from iceexplore.reading._scan import DATA_MANIFESTS, LISTS, checked_on_error, file_rows, planned
 from iceexplore.reading._tasks import NO_DATA, TaskReader
 from iceexplore.storage import in_order, is_local

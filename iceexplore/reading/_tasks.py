@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError, problem
+from iceexplore.expressions import ALWAYS, Expression, all_of, predicates
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField
-from iceexplore.planning import ALWAYS, Expression, FileTasks, all_of, evaluate, predicates
+from iceexplore.planning import FileTasks, evaluate
 from iceexplore.reading._columns import DELETED, Output, chosen_columns, pruned
 from iceexplore.reading._columns_convert import arrow_field
 from iceexplore.reading._data_file import read_data_file

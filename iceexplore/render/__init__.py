@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.render import _escape as escape
+from iceexplore.render._bar_picture import BarPicture
 from iceexplore.render._bars import Bar, BarChart, BarRow, bars_text, spoken
 from iceexplore.render._bars_svg import bars_svg
 from iceexplore.render._card import Card, CardTable, card_html, card_text
@@ -26,6 +27,7 @@ from iceexplore.render._text import text
 __all__ = [
     "Bar",
     "BarChart",
+    "BarPicture",
     "BarRow",
     "Box",
     "Card",

@@ -1,13 +1,13 @@
 """Interactive views of a table, for notebooks."""
 
-from iceexplore.widgets._commit_part import CommitLab
 from iceexplore.widgets._explorer import Explorer, explore
-from iceexplore.widgets._face import Face
-from iceexplore.widgets._problems_part import Problems
-from iceexplore.widgets._scan_part import ScanLab
-from iceexplore.widgets._selection import Selection
-from iceexplore.widgets._timeline_part import Timeline
-from iceexplore.widgets._vectors_part import DeletionVectors
+from iceexplore.widgets.commit_lab._part import CommitLab
+from iceexplore.widgets.core._selection import Selection
+from iceexplore.widgets.core._table_widget import Face
+from iceexplore.widgets.deletes._part import DeletionVectors
+from iceexplore.widgets.problems._part import Problems
+from iceexplore.widgets.scan_lab._part import ScanLab
+from iceexplore.widgets.timeline._part import Timeline
 
 __all__ = [
     "CommitLab",

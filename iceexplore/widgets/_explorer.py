@@ -6,15 +6,15 @@ from typing import Any
 
 import traitlets
 
-from iceexplore.widgets._assets import later_script, packed, script
-from iceexplore.widgets._commit_part import CommitPart
-from iceexplore.widgets._detail_part import DetailPart
-from iceexplore.widgets._face import shown
-from iceexplore.widgets._problems_part import ProblemsPart
-from iceexplore.widgets._saved_part import SavedPart
-from iceexplore.widgets._scan_part import ScanPart
-from iceexplore.widgets._timeline_part import TimelinePart
-from iceexplore.widgets._vectors_part import VectorsPart
+from iceexplore.widgets.commit_lab._part import CommitPart
+from iceexplore.widgets.core._bundle import later_script, packed, script
+from iceexplore.widgets.core._table_widget import shown
+from iceexplore.widgets.deletes._part import VectorsPart
+from iceexplore.widgets.detail._part import DetailPart
+from iceexplore.widgets.problems._part import ProblemsPart
+from iceexplore.widgets.saved_page._part import SavedPart
+from iceexplore.widgets.scan_lab._part import ScanPart
+from iceexplore.widgets.timeline._part import TimelinePart
 
 __all__ = ["Explorer", "explore"]
 

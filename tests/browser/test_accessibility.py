@@ -10,7 +10,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import problem
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
-from iceexplore.widgets._assets import style_sheet
+from iceexplore.widgets.core._bundle import style_sheet
 from tests.browser.bare import bare_page
 
 pytestmark = pytest.mark.browser

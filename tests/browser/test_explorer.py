@@ -91,7 +91,7 @@ def hostile(large: Path, tmp_path: Path) -> Path:
 # A read that stands still until it is told to go on: what an object store far away would be.
 _SLOW = """
 import threading
-from iceexplore.widgets._forest import Forest
+from iceexplore.widgets.tree._forest import Forest
 gate, grow = threading.Event(), Forest.grow
 def slow(self, view):
     if slow.on in view.expanded:

@@ -10,7 +10,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import StorageError
 from iceexplore.widgets import Explorer, Timeline
-from iceexplore.widgets._forest import Forest
+from iceexplore.widgets.tree._forest import Forest
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.test_explorer import notebook_of
 from tests.widgets.test_timeline_part import branch, snapshot, with_snapshots

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import DateType, IntegerType, LongType, TimestampType, TimeType
 
-from iceexplore.commits._transforms import apply_transform
 from iceexplore.metadata import PrimitiveType, arrow_type
+from iceexplore.metadata.transforms._arrays import apply_transform
 
 KINDS: dict[str, tuple[Any, int, int]] = {
     "int": (IntegerType(), -(2**31), 2**31 - 1),

@@ -10,7 +10,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import Change, LayoutOptions, Sandbox, new_table_document
-from iceexplore.commits._conflicts import steps_between, validate
+from iceexplore.commits.validation._conflicts import steps_between, validate
 from iceexplore.errors import CommitConflictError
 from iceexplore.simulation import Simulation
 from tests.commits.list_lab import BY_KIND, SCHEMA, batch, entry

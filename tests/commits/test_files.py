@@ -23,11 +23,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iceexplore.commits import CommitWriter, LayoutOptions, append, is_made_up, new_files
-from iceexplore.commits._transforms import apply_transform
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, OutsideRootsError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import arrow_type, parse_type
+from iceexplore.metadata.transforms._arrays import apply_transform
 from tests.commits.operations_lab import BY_KIND, NOW, Commits, frame, sandbox, table
 from tests.folders import fresh
 

@@ -11,10 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from iceexplore.commits._fit import fit_columns, fitted
-from iceexplore.commits._frames import arrow_frame
-from iceexplore.commits._required import with_required
-from iceexplore.commits._type_notation import type_of
 from iceexplore.errors import OptionError
 from iceexplore.metadata import (
     ListType,
@@ -27,6 +23,10 @@ from iceexplore.metadata import (
     human_value,
 )
 from iceexplore.reading._deletes_equality import columns_of
+from iceexplore.writing._fit_schema import fit_columns, fitted
+from iceexplore.writing._frames import arrow_frame
+from iceexplore.writing._required_fields import with_required
+from iceexplore.writing._type_strings import type_of
 
 BAD_TIME = pa.array([5, -1, 6], pa.int64()).cast(pa.time64("us"))
 OFFSETS = pa.array([0, 1, 2, 3], pa.int32())

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits import _replay_positions as positions
 from iceexplore.commits import check_rules, is_made_up
-from iceexplore.commits._reachable import tree_files
+from iceexplore.commits.replaying import _position_deletes as positions
+from iceexplore.commits.saving._reachable import tree_files
 from iceexplore.deletes import read_positions
 from iceexplore.errors import MissingDependencyError, OptionError
 from iceexplore.metadata import Snapshot

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits._relocate import relocated_manifest
+from iceexplore.commits.saving._relocate import relocated_manifest
 from iceexplore.errors import FormatError, OptionError, RuleError, StorageError
 from iceexplore.manifests import Status
 from iceexplore.simulation import Simulation

@@ -16,8 +16,8 @@ import pytest
 from pyarrow import orc
 
 import iceexplore as ix
-from iceexplore.commits._relocate import relocated_manifest
-from iceexplore.commits._relocate_deletes import relocated_deletes
+from iceexplore.commits.saving._relocate import relocated_manifest
+from iceexplore.commits.saving._relocate_deletes import relocated_deletes
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.errors import StorageError
 from iceexplore.formats import read_rows
@@ -181,7 +181,7 @@ def test_puffins_of_manifests_name_the_saved_manifests(tmp_path: Path) -> None:
 
 
 def test_failed_reads_are_blamed_on_the_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import iceexplore.commits._save as module
+    import iceexplore.commits.saving._save as module
 
     s = ix.empty({"id": "long"}, seed=1)
     s.append(pd.DataFrame({"id": range(3)}))
@@ -194,7 +194,7 @@ def test_failed_reads_are_blamed_on_the_original(tmp_path: Path, monkeypatch: py
 
 
 def test_full_disks_are_blamed_on_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import iceexplore.commits._save as module
+    import iceexplore.commits.saving._save as module
 
     def full(original: Any, copy: Any) -> None:
         raise OSError(28, "No space left on device")

@@ -17,9 +17,9 @@ import pytest
 from pyarrow import orc
 
 import iceexplore as ix
-import iceexplore.commits._save as save_module
-from iceexplore.commits._relocate import relocated_manifest
-from iceexplore.commits._rewrite_avro import rewritten_avro
+import iceexplore.commits.saving._save as save_module
+from iceexplore.commits.saving._avro import rewritten_avro
+from iceexplore.commits.saving._relocate import relocated_manifest
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, read_puffin_footer
 from iceexplore.errors import OutsideRootsError, StorageError
 from iceexplore.simulation import Simulation

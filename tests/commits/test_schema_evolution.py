@@ -441,7 +441,7 @@ def theirs_of(document: Json, change: Json) -> Any:
     from pyiceberg.table.update import update_table_metadata
     from pyiceberg.table.update.schema import UpdateSchema
 
-    from iceexplore.commits._type_notation import type_of
+    from iceexplore.writing._type_strings import type_of
 
     metadata = pyiceberg_of(document)
     base = Table(("db", "t"), metadata, "", load_file_io({}), NoopCatalog("none"))

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iceexplore as ix
-from iceexplore.commits._frames import columns_at
-from iceexplore.commits._sort_rows import default_order, order_keys, sorted_rows
 from iceexplore.errors import OptionError
+from iceexplore.writing._frames import columns_at
+from iceexplore.writing._sort import default_order, order_keys, sorted_rows
 
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "int": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),

@@ -922,7 +922,7 @@ def _avro_files() -> Iterator[tuple[str, bytes, dict[str, Any]]]:
 )
 def test_columns_are_redacted_as_records_are(kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bytes in each block, whichever way a file goes, and none of the way that was not asked for."""
-    from iceexplore.manifests import _redact_avro
+    from iceexplore.manifests.redaction import _avro as _redact_avro
 
     by_columns = _redact_avro._by_columns
     lengths = {"s3://b/db/city=c1/1.parquet": 99}
@@ -947,7 +947,7 @@ def test_columns_are_redacted_as_records_are(kinds: tuple[str, ...], monkeypatch
 
 def test_a_manifest_without_secrets_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """By either way, byte for byte."""
-    from iceexplore.manifests import _redact_avro
+    from iceexplore.manifests.redaction import _avro as _redact_avro
 
     t = ix.sample("trips")
     for entry in t.inspect.manifests().to_dict("records")[:3]:

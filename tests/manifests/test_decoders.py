@@ -11,9 +11,9 @@ import pytest
 
 from iceexplore.errors import FormatError
 from iceexplore.formats import read_header
-from iceexplore.manifests import _decode
-from iceexplore.manifests._decode import DataFusionDecoder, Decoded, FastavroDecoder, decode
-from iceexplore.manifests._layout import layout_of
+from iceexplore.manifests.decode import _avro as _decode
+from iceexplore.manifests.decode._avro import DataFusionDecoder, Decoded, FastavroDecoder, decode
+from iceexplore.manifests.model._reader_schema import layout_of
 
 
 class Fake:

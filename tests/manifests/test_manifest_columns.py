@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceexplore.manifests import _stats
-from iceexplore.manifests._layout import layout_of
-from iceexplore.manifests._partition import typed_partition
+from iceexplore.manifests.column_stats import _maps as _stats
+from iceexplore.manifests.column_stats._partition import typed_partition
+from iceexplore.manifests.model._reader_schema import layout_of
 from iceexplore.metadata import PartitionField, PartitionSpec, PrimitiveType, decode_values
 
 ID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
@@ -151,7 +151,7 @@ def test_partition_field_that_the_file_does_not_have_is_null_and_a_problem() -> 
 
 
 def test_names_as_java_writes_them() -> None:
-    from iceexplore.manifests._partition import _avro_name
+    from iceexplore.manifests.column_stats._partition import _avro_name
 
     assert _avro_name("redpanda.timestamp_hour") == "redpanda_x2Etimestamp_hour"
     assert _avro_name("9x") == "_9x"

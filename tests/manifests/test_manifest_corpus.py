@@ -13,9 +13,9 @@ import pytest
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
 from iceexplore.formats import AVRO_MAGIC, index_blocks, read_header
 from iceexplore.manifests import Manifest, open_manifest
-from iceexplore.manifests._decode import decode_blocks, decode_bulk
-from iceexplore.manifests._fields import MAP_IDS
-from iceexplore.manifests._layout import layout_of
+from iceexplore.manifests.decode._avro import decode_blocks, decode_bulk
+from iceexplore.manifests.model._field_ids import MAP_IDS
+from iceexplore.manifests.model._reader_schema import layout_of
 from iceexplore.storage import CACHE
 
 pytestmark = pytest.mark.corpus

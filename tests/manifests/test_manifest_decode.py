@@ -12,8 +12,8 @@ import pytest
 
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._avro import index_blocks, read_header
-from iceexplore.manifests import _decode
-from iceexplore.manifests._layout import layout_of
+from iceexplore.manifests.decode import _avro as _decode
+from iceexplore.manifests.model._reader_schema import layout_of
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceexplore.errors import FileMissingError, FormatError
-from iceexplore.manifests import ENTRY_SCHEMA, ContentType, ManifestReader, Status, _reader, _source, open_manifest
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, ManifestReader, Status, _reader, open_manifest
+from iceexplore.manifests.decode import _file as _source
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import CACHE
 

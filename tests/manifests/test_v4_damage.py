@@ -18,9 +18,9 @@ import iceexplore as ix
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import index_blocks, read_header
 from iceexplore.manifests import Manifest, ManifestReader, encode_manifest_dv, open_manifest
-from iceexplore.manifests._decode import BULK_BYTES, FastavroDecoder, decode, decode_bulk
-from iceexplore.manifests._layout import layout_of
-from iceexplore.manifests._source import PARTS
+from iceexplore.manifests.decode._avro import BULK_BYTES, FastavroDecoder, decode, decode_bulk
+from iceexplore.manifests.decode._file import PARTS
+from iceexplore.manifests.model._reader_schema import layout_of
 from iceexplore.storage import CACHE
 from tests.manifests import v4_files as v4
 from tests.manifests.test_v4_draft import manifest as draft_manifest

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 import iceexplore as ix
 from iceexplore.errors import FormatError
 from iceexplore.inspect import DEFINITIONS, DIRECT
-from iceexplore.on_spark import _metadata as metadata
+from iceexplore.on_spark import _metadata_tables as metadata
 from iceexplore.on_spark import ship
-from iceexplore.on_spark._arrow_types import for_spark, held_type
-from iceexplore.on_spark._bundles import deal, from_table
-from iceexplore.on_spark._findings import CHECKED_SCHEMA, Checked, Place, Role
-from iceexplore.on_spark._verify_claims import beside, judged
-from iceexplore.on_spark._verify_footers import Footer
-from iceexplore.on_spark._verify_row_ids import claim_row_ids
+from iceexplore.on_spark.transport._arrow_schema import for_spark, held_type
+from iceexplore.on_spark.transport._bundles import deal, from_table
 from iceexplore.storage import CACHE
+from iceexplore.verification._cross_file import beside, judged
+from iceexplore.verification._findings import CHECKED_SCHEMA, Checked, Place, Role
+from iceexplore.verification._footers import Footer
+from iceexplore.verification._verify_row_ids import claim_row_ids
 
 BY_LEAF = [d.name for d in DEFINITIONS.values() if d.by_leaf is not None]
 

@@ -16,7 +16,7 @@ from iceexplore.errors import (
     RuleError,
     StorageError,
 )
-from iceexplore.on_spark._raised import as_ours
+from iceexplore.on_spark.transport._errors import as_ours
 from iceexplore.storage import ExistsError
 
 CLASSES = [kind for name in errors.__all__ if inspect.isclass(kind := getattr(errors, name))]

@@ -17,10 +17,10 @@ import iceexplore as ix
 from iceexplore.commits import compact
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.on_spark import only_rows, ship
-from iceexplore.on_spark._compact import _Compactor
-from iceexplore.on_spark._rows_found import _Finder, _gathered, _parts, without_rows
-from iceexplore.on_spark._shares import shares
-from iceexplore.on_spark._write_workers import unpacked
+from iceexplore.on_spark.transport._splits import shares
+from iceexplore.on_spark.write._compact import _Compactor
+from iceexplore.on_spark.write._find_rows import _Finder, _gathered, _parts, without_rows
+from iceexplore.on_spark.write._workers import unpacked
 from iceexplore.planning import FileTasks, SplitOptions, plan_scan
 from iceexplore.reading import read_tasks
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.errors import UnsupportedError
-from iceexplore.on_spark import SessionInfo, SparkColumns, _shares, check_reach, ship
-from iceexplore.on_spark._shares import fitted, read_share, row_groups_in, shares
+from iceexplore.on_spark import SessionInfo, SparkColumns, check_reach, ship
+from iceexplore.on_spark.transport import _splits as _shares
+from iceexplore.on_spark.transport._splits import fitted, read_share, row_groups_in, shares
 from iceexplore.planning import FileTasks, SplitOptions, plan_scan
 from iceexplore.reading import arrow_field, outputs_of
 
@@ -145,7 +146,7 @@ def test_files_in_a_temporary_folder_stay_on_this_machine(table: ix.Table, tmp_p
 
 def test_the_data_source_takes_no_zips(tmp_path: Path) -> None:
     pytest.importorskip("pyspark.sql.datasource")
-    from iceexplore.on_spark._data_source import state_of_options
+    from iceexplore.on_spark.data_source._reader import state_of_options
 
     ix.create(tmp_path / "t", {"id": "long"})
     zipped = shutil.make_archive(str(tmp_path / "z"), "zip", tmp_path / "t")
@@ -155,7 +156,7 @@ def test_the_data_source_takes_no_zips(tmp_path: Path) -> None:
 
 def test_the_data_source_warns_of_counts_that_differ(tmp_path: Path) -> None:
     pytest.importorskip("pyspark.sql.datasource")
-    from iceexplore.on_spark._data_source import IceexploreReader, state_of_options
+    from iceexplore.on_spark.data_source._reader import IceexploreReader, state_of_options
 
     lab = ix.create(tmp_path / "t", {"id": "long"})
     lab.append({"id": [1, 2]})

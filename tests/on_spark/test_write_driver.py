@@ -15,7 +15,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError, StorageError
 from iceexplore.on_spark import SessionInfo, write_files
-from iceexplore.on_spark._arrow_types import spark_schema
+from iceexplore.on_spark.transport._arrow_schema import spark_schema
 
 Batches = Iterator[pa.RecordBatch]
 

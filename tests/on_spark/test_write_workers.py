@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits import Change, CommitWriter, append, files_of_frame
+from iceexplore.commits import Change, CommitWriter, append
 from iceexplore.errors import OptionError
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.on_spark import ship
-from iceexplore.on_spark._arrow_types import for_spark
-from iceexplore.on_spark._write_workers import FileWriter, Keys, chunks, packed, unpacked
+from iceexplore.on_spark.transport._arrow_schema import for_spark
+from iceexplore.on_spark.write._workers import FileWriter, Keys, chunks, packed, unpacked
+from iceexplore.writing import files_of_frame
 from tests.spark.test_labs import PARTITIONS, SCHEMA, some
 
 KEY = "key"

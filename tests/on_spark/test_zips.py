@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from iceexplore.on_spark._zips import in_worker, read_zips_once
+from iceexplore.on_spark.environment._worker_imports import in_worker, read_zips_once
 
 
 def write(path: Path, **modules: str) -> None:

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 import iceexplore as ix
 from iceexplore.commits import empty_state
-from iceexplore.commits._frames import fit_columns
 from iceexplore.planning import ScanPlan
-from iceexplore.planning._advice_suggestion import Suggestion
+from iceexplore.planning.advice._suggestion import Suggestion
+from iceexplore.writing._frames import fit_columns
 
 ROWS = 3600
 FILES = 24

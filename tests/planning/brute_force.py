@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iceexplore.deletes import read_deletion_vector
+from iceexplore.expressions import Always, And, Expression, Or
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, live
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType
-from iceexplore.planning import Always, And, Expression, Or
 
 EPOCH = dt.date(1970, 1, 1)
 MIDNIGHT = dt.datetime(1970, 1, 1)

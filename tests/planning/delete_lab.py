@@ -16,8 +16,8 @@ from iceexplore.errors import Problems
 from iceexplore.manifests import EntryBatch, stats_type
 from iceexplore.metadata import parse_table_metadata
 from iceexplore.planning import MatchedDeletes
-from iceexplore.planning._delete_files import gathered
-from iceexplore.planning._delete_match import Matching
+from iceexplore.planning.delete_index._delete_files import gathered
+from iceexplore.planning.delete_index._match import Matching
 
 DATA, POSITION, EQUALITY = 0, 1, 2
 #: id, name and x, by column id.

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from iceexplore.planning import And, Expression, Or, Predicate
+from iceexplore.expressions import And, Expression, Or, Predicate
 from tests.planning.filter_types import NAMES, Row, kind_of
 
 #: True, false, or None for unknown.

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from iceexplore.expressions import Op, Predicate
 from iceexplore.metadata import PrimitiveType, Type
-from iceexplore.planning import Op, Predicate
 
 COMPARISONS: tuple[Op, ...] = ("<", "<=", ">", ">=", "=", "!=", "in", "not-in")
 DAY = 86_400 * 10**6

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import strategies as st
 
 import iceexplore as ix
-from iceexplore.commits._data_files import file_schema
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.manifests import ContentType, live
 from iceexplore.metadata import StructType, type_base
+from iceexplore.writing._parquet import file_schema
 from tests.planning.oracle_filters import value_of
 
 #: Columns beside ``id`` and ``s``; each table has some of them.
@@ -61,7 +61,7 @@ def small_row_groups() -> Iterator[None]:
         return out.getvalue(), pq.read_metadata(io.BytesIO(out.getvalue()))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("iceexplore.commits._data_files._parquet", parquet)
+        patch.setattr("iceexplore.writing._parquet._parquet", parquet)
         yield
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 import iceexplore as ix
+from iceexplore.expressions._model import Expression
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, MatchedDeletes
-from iceexplore.planning._expression import Expression
 from iceexplore.storage import OverlayStorage
 
 LOCATION = "/warehouse/db/events/data/{}.parquet"

@@ -10,7 +10,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.planning import Advice
-from iceexplore.planning._advice_suggestion import Suggestion
+from iceexplore.planning.advice._suggestion import Suggestion
 from tests.hostile import HOSTILE
 from tests.planning import advice_lab as lab
 

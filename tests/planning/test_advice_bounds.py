@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceexplore.expressions import Expression, Op, Predicate, any_of
 from iceexplore.manifests import stats_type
 from iceexplore.metadata import PrimitiveType
-from iceexplore.planning import Expression, Op, Predicate, any_of
-from iceexplore.planning._advice_axis import Axis
-from iceexplore.planning._advice_distinct import distinct_by_bytes
-from iceexplore.planning._advice_partition import candidates, replaced
-from iceexplore.planning._advice_spread import Files, Shares, Spread, sorted_reading
-from iceexplore.planning._advice_wanted import wanted_of
+from iceexplore.planning.advice._advice_distinct import distinct_by_bytes
+from iceexplore.planning.advice._axis import Axis
+from iceexplore.planning.advice._partitioning import candidates, replaced
+from iceexplore.planning.advice._ranges import wanted_of
+from iceexplore.planning.advice._spread import Files, Shares, Spread, sorted_reading
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "long": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),

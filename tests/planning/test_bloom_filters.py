@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import ParquetLeaf, read_parquet_row_groups, read_struct
 from iceexplore.metadata import PrimitiveType
-from iceexplore.planning._bloom import BloomFilter, read_bloom_filter
-from iceexplore.planning._chunk_values import hash_inputs
+from iceexplore.planning.row_groups._bloom_filter import BloomFilter, read_bloom_filter
+from iceexplore.planning.row_groups._stored_values import hash_inputs
 from tests.planning.parquet_files import storage_of
 
 FALSE_POSITIVES = 0.01

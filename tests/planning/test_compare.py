@@ -6,7 +6,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import OptionError
-from iceexplore.planning._compare import PlanComparison
+from iceexplore.planning.report._compare import PlanComparison
 from tests.hostile import HOSTILE
 from tests.planning import plan_lab as lab
 

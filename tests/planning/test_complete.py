@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.expressions import ALWAYS, Completion, bind_filter, complete_filter
 from iceexplore.metadata import ListType, NestedField, PrimitiveType, Schema, StructType
-from iceexplore.planning import ALWAYS, Completion, bind_filter, complete_filter, examples_of, plan_scan
+from iceexplore.planning import examples_of, plan_scan
 from tests.planning.plan_lab import filled
 
 LONG, STRING, DOUBLE = (PrimitiveType(n) for n in ("long", "string", "double"))

@@ -185,7 +185,7 @@ def test_no_manifest_is_read_for_nothing() -> None:
     only = files.take([i for i, p in enumerate(files.partition.to_pylist()) if p["1000"] == "b"])
 
     def read(batch: EntryBatch) -> tuple[int, int]:
-        from iceexplore.planning._delete_files import live_deletes
+        from iceexplore.planning.delete_index._delete_files import live_deletes
 
         found = live_deletes(state, files=batch)
         return len(found), found.skipped
@@ -198,7 +198,7 @@ def test_no_manifest_is_read_for_nothing() -> None:
 
 def test_a_v4_root_prunes_manifests_of_deletes_by_its_statistics() -> None:
     """A manifest of vectors for each of some regions, and a filter that leaves one data file: one of them is read."""
-    from iceexplore.planning._delete_files import live_deletes
+    from iceexplore.planning.delete_index._delete_files import live_deletes
 
     regions = [f"r{i:02}" for i in range(6)]
     layout: dict[str, Any] = {"flush_data_files": 0, "flush_delete_files": 0, "affinity": "none", "leaf_entries": 1}

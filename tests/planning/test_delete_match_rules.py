@@ -88,7 +88,7 @@ def test_each_pair_is_as_the_spec_says(files: list[Entry], deletes: list[Entry])
 @given(data_files(), delete_entries(), st.integers(1, 4))
 def test_many_pairs_come_out_as_few_do(files: list[Entry], deletes: list[Entry], most: int) -> None:
     """Limits on how many pairs are looked at once change nothing but that bounds may not be compared."""
-    from iceexplore.planning import _delete_join
+    from iceexplore.planning.delete_index import _scope_join as _delete_join
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_delete_join, "_AT_ONCE", most)

@@ -10,13 +10,16 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits import _equality, _root_affinity, _root_files, _root_flush
-from iceexplore.commits._statistics import stat_columns, stats_arrays
+from iceexplore.commits.layouts import _root_affinity, _root_files, _root_flush
+from iceexplore.commits.operations import _equality
 from iceexplore.graph import live_manifests
 from iceexplore.manifests import ContentType, EntryBatch
-from iceexplore.planning import _delete_files, _plan_roots, match_deletes, may_hold, plan_scan
-from iceexplore.planning._delete_files import live_deletes
-from iceexplore.planning._delete_match import Matching
+from iceexplore.planning import match_deletes, may_hold, plan_scan
+from iceexplore.planning.delete_index import _delete_files
+from iceexplore.planning.delete_index._delete_files import live_deletes
+from iceexplore.planning.delete_index._match import Matching
+from iceexplore.planning.scan import _manifests as _plan_roots
+from iceexplore.writing._column_metrics import stat_columns, stats_arrays
 from tests.planning.delete_lab import by_file
 from tests.planning.test_delete_match import data_files, names
 

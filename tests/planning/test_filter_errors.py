@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from pyiceberg import expressions as ex
 
 from iceexplore.errors import OptionError
+from iceexplore.expressions import And, Or, Predicate, bind_filter, expression_sql
 from iceexplore.metadata import parse_schema
-from iceexplore.planning import And, Or, Predicate, bind_filter, evaluate, expression_sql
+from iceexplore.planning import evaluate
 
 
 def field(number: int, name: str, kind: Any) -> dict[str, Any]:

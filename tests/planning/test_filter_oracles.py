@@ -15,8 +15,9 @@ from pyiceberg import expressions as ex
 from pyiceberg.expressions import parser as pyiceberg_parser
 from sqlglot import exp
 
-from iceexplore.planning import Or, bind_filter, evaluate, parse_filter
-from iceexplore.planning._parse_nodes import Both, Compare, Condition, Either, Negation
+from iceexplore.expressions import Or, bind_filter, parse_filter
+from iceexplore.expressions._unbound import Both, Compare, Condition, Either, Negation
+from iceexplore.planning import evaluate
 from tests.planning.filter_lab import bare
 from tests.planning.filter_types import ROWS, SCHEMA, table_of
 

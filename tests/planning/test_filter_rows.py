@@ -7,18 +7,18 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given
 
-from iceexplore.planning import (
+from iceexplore.expressions import (
     Always,
     And,
     Expression,
     Or,
     bind_filter,
-    evaluate,
     expression_pyiceberg,
     expression_sql,
     negated,
     predicates,
 )
+from iceexplore.planning import evaluate
 from tests.planning.filter_lab import Meaning, bare, both, either, filters
 from tests.planning.filter_types import KINDS, NAMES, ROWS, SCHEMA, Row, table_of
 

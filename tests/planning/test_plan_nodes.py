@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.planning import PlanNodes, ScanPlan, node_evidence, predicates
+from iceexplore.expressions import predicates
+from iceexplore.planning import PlanNodes, ScanPlan, node_evidence
 from iceexplore.render import SceneNode
 from tests.planning.plan_lab import filled, with_deletes
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iceexplore.expressions import Op, Predicate
 from iceexplore.metadata import PrimitiveType, human_value
-from iceexplore.planning import Op, Predicate
-from iceexplore.planning._projection import project
+from iceexplore.planning.evaluators._projection import project
 from tests.planning.naive import POOLS, list_predicates, matches, predicates_of, single_predicates, type_of
 
 TIMES = ("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")

@@ -13,16 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.expressions import ALWAYS, NEVER, And, Expression, Or
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest
 from iceexplore.planning import (
-    ALWAYS,
-    NEVER,
     WHY_SCHEMA,
-    And,
-    Expression,
     Filter,
-    Or,
     evaluate,
     explain_files,
     explain_manifests,

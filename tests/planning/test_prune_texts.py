@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from iceexplore.metadata import human_value
-from iceexplore.planning._human_texts import human_texts, shown
+from iceexplore.planning.evaluators._value_text import human_texts, shown
 from tests.planning.naive import POOLS, type_of
 from tests.planning.test_pruning import typed
 

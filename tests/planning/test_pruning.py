@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iceexplore.expressions import ALWAYS, Op, Predicate, all_of, any_of
 from iceexplore.manifests import EntryBatch, stats_type
 from iceexplore.metadata import Type, arrow_type, parse_table_metadata
-from iceexplore.planning import ALWAYS, Evidence, Filter, Op, Predicate, all_of, any_of, may_match, must_match
-from iceexplore.planning._explain import explain_files
-from iceexplore.planning._witness import FileWitnesses, all_may
+from iceexplore.planning import Evidence, Filter, may_match, must_match
+from iceexplore.planning.evaluators._explain import explain_files
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, all_may
 from tests.planning.naive import POOLS, matches, predicates_of, type_of
 
 KINDS = [k for k in POOLS if k not in ("uuid",)] + ["uuid"]

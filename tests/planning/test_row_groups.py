@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.expressions._model import NEVER, Expression, Op, Predicate, all_of, any_of
 from iceexplore.graph import TableState
 from iceexplore.planning import ROW_GROUP_SCHEMA, row_groups_of
-from iceexplore.planning._expression import NEVER, Expression, Op, Predicate, all_of, any_of
 from tests.planning.parquet_files import put, state_of, tasks_of
 
 EPOCH = dt.date(1970, 1, 1)

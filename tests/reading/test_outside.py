@@ -14,7 +14,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import OptionError, OutsideRootsError
-from iceexplore.on_spark._data_source import state_of_options
+from iceexplore.on_spark.data_source._reader import state_of_options
 from iceexplore.storage._roots import _fewest, admitting
 from tests.outside_lab import outside_lab
 

@@ -126,7 +126,7 @@ def test_it_reads_only(spark: Any, warehouse: Warehouse, tmp_path: Path) -> None
 def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
     from pyspark.sql.datasource import DataSourceReader
 
-    from iceexplore.on_spark._data_source import IceexploreReader, IceexploreSource, state_of_options
+    from iceexplore.on_spark.data_source._reader import IceexploreReader, IceexploreSource, state_of_options
 
     path = str(warehouse.path("refs"))
     for options, error, words in [

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from iceexplore.planning import bind_filter, evaluate, expression_sql
+from iceexplore.expressions import bind_filter, expression_sql
+from iceexplore.planning import evaluate
 from tests.planning.filter_lab import Meaning, filters
 from tests.planning.filter_types import NAMES, ROWS, SCHEMA, table_of
 from tests.spark.conftest import Warehouse

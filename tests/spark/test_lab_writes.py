@@ -11,7 +11,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import OptionError, OutsideRootsError, StorageError
-from iceexplore.on_spark._arrow_types import for_spark, spark_schema
+from iceexplore.on_spark.transport._arrow_schema import for_spark, spark_schema
 from tests.spark.conftest import Warehouse
 from tests.spark.session import arrow
 from tests.spark.test_labs import PARTITIONS, SCHEMA, rows_of, some

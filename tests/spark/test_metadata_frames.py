@@ -35,7 +35,7 @@ def same(t: Any, spark: Any, name: str, flat: bool = False) -> list[str]:
 
 def shown(table: pa.Table) -> pa.Table:
     """Our table with the types that Spark has."""
-    from iceexplore.on_spark._arrow_types import for_spark
+    from iceexplore.on_spark.transport._arrow_schema import for_spark
 
     return for_spark(table)
 

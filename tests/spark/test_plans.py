@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
-from iceexplore.planning import ALWAYS, NEVER, ScanPlan, bind_filter, expression_sql
+from iceexplore.expressions import ALWAYS, NEVER, bind_filter, expression_sql
+from iceexplore.planning import ScanPlan
 from iceexplore.storage import canonical
 from tests.planning.oracle_filters import POOLS, Tree, columns_of, filters, to_pyiceberg
 from tests.planning.oracle_questions import askable, questions

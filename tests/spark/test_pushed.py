@@ -103,7 +103,7 @@ def pushes() -> list[tuple[Any, str]]:
 
 
 def test_what_is_taken_selects_what_spark_selects(warehouse: Warehouse, tmp_path: Path) -> None:
-    from iceexplore.on_spark._pushed import taken_filter
+    from iceexplore.on_spark.data_source._pushdown import taken_filter
 
     table = rows()
     pq.write_table(table.append_column("row", pa.array(range(table.num_rows))), tmp_path / "rows.parquet")
@@ -123,7 +123,7 @@ def test_what_is_taken_selects_what_spark_selects(warehouse: Warehouse, tmp_path
 def test_what_is_no_column_of_ours_is_left(require_java: None) -> None:
     from pyspark.sql import datasource as ds
 
-    from iceexplore.on_spark._pushed import taken_filter
+    from iceexplore.on_spark.data_source._pushdown import taken_filter
 
     for pushed in (
         ds.EqualTo(("_file",), "x"),  # judged by no metadata

@@ -15,7 +15,10 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import FileMissingError, OptionError, UnsupportedError
-from iceexplore.on_spark import SparkColumns, _scan, _scan_footers, _scan_groups
+from iceexplore.on_spark import SparkColumns
+from iceexplore.on_spark.scans import _footers as _scan_footers
+from iceexplore.on_spark.scans import _groups as _scan_groups
+from iceexplore.on_spark.scans import _scan
 from iceexplore.reading import outputs_of
 from tests.spark import tables
 from tests.spark.compare import differences

@@ -18,8 +18,8 @@ import iceexplore as ix
 from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
 from iceexplore.on_spark import SessionInfo, _session
 from iceexplore.on_spark._defaults import defaults
-from iceexplore.on_spark._java import check_java, java_version
 from iceexplore.on_spark._session import _installed, active_session, iceberg_runtime
+from iceexplore.on_spark.environment._java import check_java, java_version
 from tests.spark.conftest import Warehouse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,7 +125,7 @@ def test_icebergs_runtime_is_for_java_alone() -> None:
     out = json.loads(done.stdout.splitlines()[-1])
     assert not [path for path in (*out["here"], *out["there"]) if "iceberg" in path]
     assert [path for path in out["there"] if path.endswith(".zip")], "and what Spark itself needs is there"
-    ours = "iceexplore.on_spark._zips"
+    ours = "iceexplore.on_spark.environment._worker_imports"
     assert out["by"] == (ours if sys.version_info < (3, 12) else "zipimport")
 
 

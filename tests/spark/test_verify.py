@@ -13,8 +13,8 @@ import iceexplore as ix
 from iceexplore.commits import CommitWriter
 from iceexplore.errors import UnsupportedError
 from iceexplore.on_spark import verify_here
-from iceexplore.on_spark._findings import Checked, Place
-from iceexplore.on_spark._verify_claims import beside, suspects
+from iceexplore.verification._cross_file import beside, suspects
+from iceexplore.verification._findings import Checked, Place
 from tests.on_spark.test_verify_damage import named_last, say_lineage
 from tests.spark import tables
 from tests.spark.conftest import Warehouse

@@ -17,11 +17,11 @@ from iceexplore import commits
 from iceexplore.errors import CommitConflictError, OptionError, RuleError
 from iceexplore.simulation import Simulation
 from iceexplore.widgets import CommitLab
-from iceexplore.widgets._assets import script
-from iceexplore.widgets._commit_fields import Call, Field, checked_values
-from iceexplore.widgets._commit_layout import layout_fields
-from iceexplore.widgets._commit_operations import OPERATIONS, RIVALS
-from iceexplore.widgets._commit_report import bars
+from iceexplore.widgets.commit_lab._file_operations import OPERATIONS, RIVALS
+from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
+from iceexplore.widgets.commit_lab._layout_form import layout_fields
+from iceexplore.widgets.commit_lab._report import bars
+from iceexplore.widgets.core._bundle import script
 from tests.hostile import HOSTILE
 
 SYNCED = [name for name in CommitLab.class_trait_names(sync=True) if name.startswith("commit_")]

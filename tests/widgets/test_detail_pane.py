@@ -15,11 +15,11 @@ import iceexplore as ix
 from iceexplore._samples import sample_path
 from iceexplore.graph import build_tree
 from iceexplore.widgets import Explorer
-from iceexplore.widgets._detail import detail_of
-from iceexplore.widgets._node_rows import nodes_of_rows, row_of_node
-from iceexplore.widgets._node_tables import load_table, parent_table, table_docs, tables_of, tabs_of
-from iceexplore.widgets._raw import MAX_JSON, raw_json
-from iceexplore.widgets._spec import SECTIONS, SPEC, Meaning, meaning
+from iceexplore.widgets.detail._detail import detail_of
+from iceexplore.widgets.detail._field_docs import SECTIONS, SPEC, Meaning, meaning
+from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
+from iceexplore.widgets.detail._node_tables import load_table, parent_table, table_docs, tables_of, tabs_of
+from iceexplore.widgets.detail._raw_json import MAX_JSON, raw_json
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.widgets import Explorer, explore
-from iceexplore.widgets._assets import later_script, packed, script, style_sheet
-from iceexplore.widgets._cells import cell, page_of
 from iceexplore.widgets._explorer import _LATER, _VIEW
-from iceexplore.widgets._forest import short
-from iceexplore.widgets._grid_table import FrameTable
-from iceexplore.widgets._work import Work
+from iceexplore.widgets.core._bundle import later_script, packed, script, style_sheet
+from iceexplore.widgets.core._worker import Work
+from iceexplore.widgets.grid._cells import cell, page_of
+from iceexplore.widgets.grid._table import FrameTable
+from iceexplore.widgets.tree._forest import short
 
 SYNCED = (
     "title", "badges", "styles", "snapshots", "selection", "nodes", "roots", "expanded",
@@ -212,7 +212,7 @@ def test_an_error_while_reading_is_shown(widget: Explorer, monkeypatch: pytest.M
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr("iceexplore.widgets._detail_part.load_table", broken)
+    monkeypatch.setattr("iceexplore.widgets.detail._part.load_table", broken)
     widget.select(manifest(widget))
     assert widget.settle(60)
     assert widget.error["text"] == "ZeroDivisionError: on purpose"

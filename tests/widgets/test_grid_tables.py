@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.graph import to_frame
-from iceexplore.widgets._cells import page_of, text_of, values_of
-from iceexplore.widgets._face import Face
-from iceexplore.widgets._grid_compare import FilterError
-from iceexplore.widgets._grid_copy import MAX_TEXT, cell_text, csv_chunk, row_json
-from iceexplore.widgets._grid_part import GridPart
-from iceexplore.widgets._grid_query import Filter, GridQuery, Order
-from iceexplore.widgets._grid_rows import rows_in_order
-from iceexplore.widgets._grid_table import FrameTable, GridTable
+from iceexplore.widgets.core._table_widget import Face
+from iceexplore.widgets.grid._cells import page_of, text_of, values_of
+from iceexplore.widgets.grid._copy_export import MAX_TEXT, cell_text, csv_chunk, row_json
+from iceexplore.widgets.grid._filter_sort import rows_in_order
+from iceexplore.widgets.grid._part import GridPart
+from iceexplore.widgets.grid._query import Filter, GridQuery, Order
+from iceexplore.widgets.grid._table import FrameTable, GridTable
+from iceexplore.widgets.grid._typed_values import FilterError
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e</script>"
 
@@ -561,11 +561,11 @@ def test_nonsense_in_a_message_gets_an_answer(shelf: Any, message: dict[str, Any
 
 def test_frames_are_kept_by_their_size(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     size = shelf._grid_table("shelf", "a", "numbers").nbytes
-    monkeypatch.setattr("iceexplore.widgets._grid_part._KEPT_BYTES", size * 3)
+    monkeypatch.setattr("iceexplore.widgets.grid._part._KEPT_BYTES", size * 3)
     for of in "bcdefg":
         shelf._frame("shelf", of, "numbers")
     assert [at[1] for at in shelf._grid_tables] == ["d", "e", "f", "g"]
-    monkeypatch.setattr("iceexplore.widgets._grid_part._KEPT_BYTES", 0)
+    monkeypatch.setattr("iceexplore.widgets.grid._part._KEPT_BYTES", 0)
     shelf._frame("shelf", "h", "numbers")
     assert [at[1] for at in shelf._grid_tables] == ["h"], "the newest stays, however large"
     shelf._forget("shelf")

@@ -16,14 +16,15 @@ import iceexplore as ix
 from iceexplore.errors import OptionError
 from iceexplore.graph import build_tree
 from iceexplore.inspect import Inspect
-from iceexplore.widgets import _grid_table, _node_tables
-from iceexplore.widgets._cells import page_of
 from iceexplore.widgets._explorer import Explorer
-from iceexplore.widgets._grid_copy import cell_text, csv_chunk, row_json
-from iceexplore.widgets._grid_query import Filter, Order
-from iceexplore.widgets._grid_rows import rows_in_order
-from iceexplore.widgets._grid_table import FrameTable, LeafTable
-from iceexplore.widgets._node_rows import nodes_of_rows, row_of_node
+from iceexplore.widgets.detail import _node_tables
+from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
+from iceexplore.widgets.grid import _table as _grid_table
+from iceexplore.widgets.grid._cells import page_of
+from iceexplore.widgets.grid._copy_export import cell_text, csv_chunk, row_json
+from iceexplore.widgets.grid._filter_sort import rows_in_order
+from iceexplore.widgets.grid._query import Filter, Order
+from iceexplore.widgets.grid._table import FrameTable, LeafTable
 
 NAMES = ("files", "entries", "content_entries")
 

@@ -20,7 +20,7 @@ from ipywidgets.embed import embed_data
 
 import iceexplore as ix
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
-from iceexplore.widgets._work import Work
+from iceexplore.widgets.core._worker import Work
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ import iceexplore as ix
 from iceexplore.errors import StorageError
 from iceexplore.graph import REDACTIONS
 from iceexplore.widgets import Explorer
-from iceexplore.widgets._forest import Forest, View
-from iceexplore.widgets._saved import Collected
-from iceexplore.widgets._saved_redact import PageRedactor
+from iceexplore.widgets.saved_page._content import Collected
+from iceexplore.widgets.saved_page._redact import PageRedactor
+from iceexplore.widgets.tree._forest import Forest, View
 from tests.full_disk import little_room
 
 SECRET = "hunter2zq"

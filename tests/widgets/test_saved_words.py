@@ -232,8 +232,8 @@ def test_roots_and_leaves_are_made_once(tmp_path: Path, monkeypatch: pytest.Monk
 def test_texts_and_statistics_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each snapshot has most of the files of the one before, and each table of a snapshot the same statistics."""
     from iceexplore.graph import blank_secrets
-    from iceexplore.manifests import _stats
-    from iceexplore.widgets import _saved_redact
+    from iceexplore.manifests.column_stats import _maps as _stats
+    from iceexplore.widgets.saved_page import _redact as _saved_redact
 
     count = {"texts": 0, "columns": 0}
     together = _stats.MapStats._together

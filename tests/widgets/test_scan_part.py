@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 import iceexplore.planning
-from iceexplore.planning import Predicate, bind_filter, node_evidence
+from iceexplore.expressions import Predicate, bind_filter
+from iceexplore.planning import node_evidence
 from iceexplore.widgets import ScanLab
-from iceexplore.widgets._assets import packed, script
-from iceexplore.widgets._scan_rows import condition_of, find_files
-from iceexplore.widgets._scan_words import python_of
+from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.scan_lab._find_rows import condition_of, find_files
+from iceexplore.widgets.scan_lab._texts import python_of
 
 FILTER = "started_at >= '2024-05-01' and rider = 'guest'"
 SCHEMA = ix.empty({"c": "string"}).schema
@@ -485,7 +486,7 @@ def test_advice_that_cannot_be_read_says_so(lab: ScanLab, monkeypatch: pytest.Mo
     def gone(*_: Any, **__: Any) -> Any:
         raise ix.FileMissingError("m.avro is not there")
 
-    monkeypatch.setattr("iceexplore.widgets._scan_part.advice_sent", gone)
+    monkeypatch.setattr("iceexplore.widgets.scan_lab._part.advice_sent", gone)
     lab.scan_tab = "advice"
     settled(lab)
     assert "m.avro" in lab.error["text"]

@@ -16,8 +16,8 @@ import iceexplore as ix
 from iceexplore.metadata import Ref, Snapshot
 from iceexplore.storage import CACHE
 from iceexplore.widgets import Timeline
-from iceexplore.widgets._lanes import MAX_LANES, lanes_of
-from iceexplore.widgets._timeline_part import MAX_SNAPSHOTS
+from iceexplore.widgets.timeline._lanes import MAX_LANES, lanes_of
+from iceexplore.widgets.timeline._part import MAX_SNAPSHOTS
 from tests.hostile import HOSTILE
 
 

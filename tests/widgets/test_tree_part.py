@@ -21,8 +21,8 @@ from iceexplore._samples import sample_path
 from iceexplore.errors import problem
 from iceexplore.graph import diff, travel
 from iceexplore.widgets import Explorer, Timeline
-from iceexplore.widgets._forest import Forest, View, first_expanded
-from iceexplore.widgets._search import LIMIT, Search
+from iceexplore.widgets.tree._forest import Forest, View, first_expanded
+from iceexplore.widgets.tree._search import LIMIT, Search
 from tests.test_v4_faces import made
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ from pyroaring import BitMap64
 import iceexplore as ix
 from iceexplore.deletes import MAX_POSITION, bitmap_of, decode_deletion_vector, encode_deletion_vector
 from iceexplore.widgets import DeletionVectors, Explorer
-from iceexplore.widgets._vectors import (
+from iceexplore.widgets.deletes._positions import (
     MAX_CELLS,
     MAX_LISTED,
     containers,
@@ -30,7 +30,7 @@ from iceexplore.widgets._vectors import (
     picture,
     run_count,
 )
-from iceexplore.widgets._vectors_said import vector_said
+from iceexplore.widgets.deletes._vectors_said import vector_said
 
 
 @pytest.fixture

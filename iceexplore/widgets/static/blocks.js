@@ -1,4 +1,4 @@
-// What Python says, as `iceexplore.widgets._blocks` has it, in blocks: ["h" | "p" | "evidence" | ..., parts], ["list",
+// What Python says, as `iceexplore.widgets.core._blocks` has it, in blocks: ["h" | "p" | "evidence" | ..., parts], ["list",
 // [parts, ...]], ["table", heads, rows, look], ["fold", parts, blocks], ["code", text]. A text is made of parts: words, or
 // ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["sign", sign, what of `styles` it has its colours of],
 // ["b" | "code" | "note" | "yes" | ..., words, tip], the first being its style.

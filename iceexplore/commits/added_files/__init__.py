@@ -1,0 +1,1 @@
+"""Describe the files that a commit adds, real and synthetic."""

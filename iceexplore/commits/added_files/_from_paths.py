@@ -1,0 +1,258 @@
+"""Parquet files that are there already: what their footers say, as entries of data files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_plus
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.added_files._from_records import refuse_twice
+from iceexplore.commits.live_files._find import refuse_duplicates
+from iceexplore.errors import OptionError
+from iceexplore.formats import ParquetFooter, read_parquet_footer
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches
+from iceexplore.metadata import PartitionSpec, Type, apply_transform, name_mapping, transform_parts, type_base
+from iceexplore.planning import PartitionColumn, partition_columns, tuples_of, typed_values
+from iceexplore.writing import StatColumn, bounds_as, parquet_path, stat_columns, stats_arrays
+
+__all__ = ["files_of_paths"]
+
+#: As Hive and Iceberg write null into a folder's name.
+_NULLS = ("__HIVE_DEFAULT_PARTITION__", "null")
+
+
+@dataclass
+class _Facts:
+    """A column's counts and bounds over all row groups; bounds are an array of two, None where they are not known."""
+
+    column_size: int = 0
+    value_count: int = 0
+    null_count: int | None = 0
+    bounds: pa.Array | None = None
+    open: bool = False  # a row group with values, and without bounds
+
+
+def files_of_paths(state: TableState, paths: Sequence[str], *, check_duplicates: bool = True) -> EntryBatch:
+    """The entries of Parquet files that stand below the roots of the table's storage; only footers are read.
+
+    Columns are found by field id; in a file without any, by the table's name mapping, or else by name. The partition
+    is read from folders named ``field=value``, or else from bounds, where they leave no choice. How many values are NaN
+    is not in a footer.
+
+    Raises
+    ------
+    OptionError
+        Not Parquet, no column of the table, a required column that is missing, or a partition that cannot be told.
+    RuleError
+        ``duplicate-file``.
+    FormatError, FileMissingError, OutsideRootsError
+        A file that cannot be read.
+    """
+    refuse_twice(paths)
+    spec = state.metadata.spec()
+    if spec is None:
+        raise OptionError("the table's default partition spec is missing: files cannot be added")
+    columns = stat_columns(state.metadata, state.schema)
+    batches = [_file(state, path, spec, columns) for path in paths]
+    made = concat_batches(batches)
+    locations = made.entries["location"].to_pylist()
+    refuse_twice(locations)
+    if check_duplicates:
+        refuse_duplicates(state, locations)
+    return made
+
+
+def _file(state: TableState, path: str, spec: PartitionSpec, columns: list[StatColumn]) -> EntryBatch:
+    location = state.storage.unresolve(path)
+    footer = read_parquet_footer(state.storage, location)
+    by_leaf = _columns_of(state, footer, columns)
+    if not by_leaf:
+        raise OptionError(f"{path} has no column of the table: {', '.join(c.path for c in footer.columns[:20])}")
+    there = {c.path[0] for c in by_leaf.values()}
+    for f in state.schema.fields:
+        if f.required and f.name not in there and f.initial_default is None:
+            raise OptionError(f"{path} lacks the required column {f.name!r}")
+    facts = _facts(footer, by_leaf)
+    stats: dict[int, dict[str, Any]] = {}
+    for column in columns:
+        found = facts.get(column.field.field_id)
+        if found is None:
+            continue
+        here: dict[str, Any] = {"column_size": found.column_size}
+        if column.mode != "none":
+            here |= {"value_count": found.value_count, "null_count": found.null_count}
+        if column.bounded and found.bounds is not None and not found.open:
+            low, high = bounds_as(column, found.bounds[0], found.bounds[1])
+            here |= {"lower": low, "upper": high}
+        stats[column.field.field_id] = here
+    partition = None
+    of_spec = partition_columns(state.metadata, spec)
+    if of_spec:
+        partition = _partition(state, path, location, of_spec, facts, footer.rows)
+    first = footer.chunks.filter(pc.equal(footer.chunks["column"], footer.columns[0].path))
+    row = {
+        "content_type": int(ContentType.DATA),
+        "location": location,
+        "file_format": "parquet",
+        "partition_spec_id": spec.spec_id,
+        "record_count": footer.rows,
+        "file_size_in_bytes": state.storage.stat(location).size,
+        "split_offsets": sorted(first["offset"].to_pylist()),
+    }
+    return EntryBatch.of_rows([row], stats=stats_arrays(columns, [stats]), partition=partition)
+
+
+def _columns_of(state: TableState, footer: ParquetFooter, columns: list[StatColumn]) -> dict[str, StatColumn]:
+    """The table's column of each leaf column of the file, by the file's path."""
+    by_id = {c.field.field_id: c for c in columns}
+    if any(c.field_id is not None for c in footer.columns):
+        return {c.path: by_id[c.field_id] for c in footer.columns if c.field_id in by_id}
+    mapping = name_mapping(state.metadata)
+    by_name = {parquet_path(c, state.schema): c for c in columns}
+    if mapping is not None:
+        by_name = {path: by_id[i] for path, i in _mapped("", mapping) if i in by_id}
+    return {c.path: by_name[c.path] for c in footer.columns if c.path in by_name}
+
+
+def _mapped(prefix: str, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    for item in mapping:
+        for name in item.get("names", ()):
+            # A list's or map's children stand a level deeper in Parquet.
+            for level in ("", "list.", "key_value.") if prefix else ("",):
+                path = f"{prefix}{level}{name}"
+                if item.get("field-id") is not None:
+                    yield path, item["field-id"]
+                yield from _mapped(path + ".", item.get("fields") or ())
+
+
+def _facts(footer: ParquetFooter, by_leaf: dict[str, StatColumn]) -> dict[int, _Facts]:
+    out: dict[int, _Facts] = {}
+    kinds = {c.path: c for c in footer.columns}
+    for chunk in footer.chunks.select(
+        ["column", "num_values", "null_count", "min", "max", "compressed_bytes"]
+    ).to_pylist():
+        column = by_leaf.get(chunk["column"])
+        if column is None:
+            continue
+        facts = out.setdefault(column.field.field_id, _Facts())
+        facts.column_size += chunk["compressed_bytes"]
+        facts.value_count += chunk["num_values"]
+        nulls = chunk["null_count"]
+        facts.null_count = None if nulls is None or facts.null_count is None else facts.null_count + nulls
+        if chunk["null_count"] == chunk["num_values"]:
+            continue
+        pair = _bounds(column.type, chunk["min"], chunk["max"], kinds[chunk["column"]].logical_type)
+        if pair is None:
+            facts.open = True
+        else:
+            both = pair if facts.bounds is None else pa.concat_arrays([facts.bounds, pair])
+            ends = pc.min_max(both)
+            facts.bounds = pa.array([ends["min"], ends["max"]], both.type)
+    return out
+
+
+def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> pa.Array | None:
+    """Bounds that a footer has as text; None where there are none, or they are of another type than the column's."""
+    if low is None or high is None:
+        return None
+    base = type_base(kind)
+    if base == "string" and logical != "String":
+        return None  # bytes without order as text (and INT96, and the like)
+    try:
+        return typed_values(kind, [_value(base, low), _value(base, high)], "bound")
+    except (OptionError, ValueError):
+        return None
+
+
+def _value(base: str, text: str) -> Any:
+    match base:
+        case "boolean":
+            return {"True": True, "False": False}[text] if text in ("True", "False") else text
+        case "int" | "long":
+            return int(text)
+        case "float" | "double":
+            return float(text)
+        case "binary" | "fixed" | "uuid":
+            return bytes.fromhex(text)
+        case "timestamp_ns" | "timestamptz_ns":
+            return np.datetime64(text.removesuffix("+00:00"), "ns")
+    return text
+
+
+def _partition(
+    state: TableState,
+    path: str,
+    location: str,
+    columns: list[PartitionColumn],
+    facts: dict[int, _Facts],
+    rows: int,
+) -> pa.StructArray:
+    parts = [p.partition("=") for p in location.split("/")[:-1] if "=" in p]
+    folders = {unquote_plus(name): unquote_plus(value) for name, _, value in parts}
+    out = []
+    for column in columns:
+        name = column.field.name
+        if transform_parts(column.field.transform)[0] == "void":
+            out.append(tuples_of([column], [{}]))
+        elif name in folders:
+            text = folders[name]
+            value = None if text in _NULLS else _folder_value(column, text)
+            out.append(tuples_of([column], [{name: value}], f"folder {name}={text} of {path}"))
+        else:
+            out.append(_from_bounds(path, column, facts, rows))
+    arrays = [pc.struct_field(one, [0]) for one in out]
+    fields = [pa.field(c.key, a.type) for c, a in zip(columns, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def _folder_value(column: PartitionColumn, text: str) -> Any:
+    import base64
+
+    base = type_base(column.type)
+    name = transform_parts(column.field.transform)[0]
+    if name not in ("identity", "truncate"):
+        return text
+    try:
+        match base:
+            case "boolean":
+                return {"true": True, "false": False}[text.lower()]
+            case "int" | "long":
+                return int(text)
+            case "float" | "double":
+                return float(text)
+            case "binary" | "fixed":
+                return base64.b64decode(text, validate=True)
+    except (ValueError, KeyError):
+        raise OptionError(f"folder {column.field.name}={text}: no value of {column.type}") from None
+    return text
+
+
+def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], rows: int) -> pa.StructArray:
+    """The partition value that every row of a file has by its bounds."""
+    name, source = column.field.name, column.source
+    unknown = (
+        f"{path}: its partition cannot be told: no folder {name}=..., and by the footer not every row need have "
+        f"the same {column.field.transform} of {'a dropped column' if source is None else source.name}. "
+        "Give a dictionary with its partition instead"
+    )
+    found = None if source is None else facts.get(source.field_id)
+    if source is None or found is None:
+        raise OptionError(unknown)
+    if found.null_count == rows and found.value_count == rows:
+        return tuples_of([column], [{name: None}])
+    if found.null_count != 0 or found.bounds is None or found.open:
+        raise OptionError(unknown)
+    floating = pa.types.is_floating(found.bounds.type)
+    ends = found.bounds[0].as_py() == found.bounds[1].as_py() if floating else found.bounds[0] == found.bounds[1]
+    bucket = transform_parts(column.field.transform)[0] == "bucket"
+    values = apply_transform(column.field.transform, source.type, found.bounds)
+    # Of a bucket both ends say nothing about what is between; of floats a footer hides NaN.
+    if floating or (bucket and not ends) or not values[0].is_valid or values[0] != values[1]:
+        raise OptionError(unknown)
+    return pa.StructArray.from_arrays([values[:1]], fields=[pa.field(column.key, values.type)])

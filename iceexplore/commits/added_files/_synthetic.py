@@ -1,0 +1,319 @@
+"""Made-up data files: entries with plausible statistics that fit their partitions, and no data behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.added_files._synthetic_partitions import Constraint, constraints_of
+from iceexplore.commits.added_files._synthetic_values import LETTERS, Numbers, line_of, values_on
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
+from iceexplore.metadata import PartitionSpec, apply_transform, arrow_type, fixed_length, is_known_transform, type_base
+from iceexplore.planning import PartitionColumn, partition_columns, tuples_of
+from iceexplore.reading import MADE_UP_FOLDER
+from iceexplore.writing import StatColumn, partition_path, stat_columns, truncate_lower, truncate_upper
+
+__all__ = [
+    "Counts",
+    "counts_of",
+    "made_up_files",
+    "made_up_folder",
+    "null_share",
+    "uuid_strings",
+]
+
+_LEAVES_READ = 4
+_TUPLES = 1000
+_NEW_TUPLES = 10
+_MOST_FILES = 20_000_000
+#: Bytes of a value before and after encoding and compression, about.
+_WIDTH = {"boolean": 1, "int": 4, "float": 4, "date": 4, "uuid": 16, "string": LETTERS, "binary": 8}
+_STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
+#: Of an optional column, how many values are null: it depends on the column's id.
+_NULLS = (0.0, 0.0, 0.01, 0.1)
+#: How much of its line a file covers: some columns are clustered, some are not.
+_COVERS = (0.02, 0.3, 0.95)
+
+
+def made_up_folder(table_location: str) -> str:
+    """Where a table's made-up files would stand, with a slash at the end."""
+    return f"{table_location.rstrip('/')}/{MADE_UP_FOLDER}/"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many files of how many rows in which partitions; ``of`` has a tuple's place per file."""
+
+    spec: PartitionSpec
+    columns: list[PartitionColumn]
+    tuples: pa.StructArray | None
+    of: Numbers
+    rows: Numbers
+    constraints: dict[int, Constraint]
+
+
+def counts_of(
+    state: TableState,
+    files: int,
+    rows: int | Sequence[int],
+    partitions: Sequence[Any] | None,
+    rng: np.random.Generator,
+    now_ms: int,
+) -> Counts:
+    """Check what is asked for, and choose partitions where none are given.
+
+    Without ``partitions`` the newest partitions of the table are taken (its last few manifests are read), or, where
+    there are none of the current spec, some are made up.
+
+    Raises
+    ------
+    OptionError
+        Counts below 1, an unknown or missing partition field, a tuple that no row can have.
+    """
+    if isinstance(files, bool) or not 1 <= files <= _MOST_FILES:
+        raise OptionError(f"files={files!r}: 1 to {_MOST_FILES:,}")
+    each = np.asarray(rows)
+    if each.dtype.kind not in "iu" or each.ndim > 1 or (each.ndim == 1 and len(each) != files) or (each < 1).any():
+        raise OptionError(f"rows={rows!r}: rows of each file, a whole number from 1, or one for each of {files} files")
+    spec = state.metadata.spec()
+    if spec is None:
+        raise OptionError("the table's default partition spec is missing: files cannot be added")
+    columns = partition_columns(state.metadata, spec)
+    counts = np.broadcast_to(each.astype(np.int64), (files,))
+    if not columns:
+        if partitions:
+            raise OptionError("partitions: the table is not partitioned")
+        return Counts(spec, [], None, np.zeros(files, np.int64), counts, {})
+    if partitions is not None:
+        if isinstance(partitions, (str, dict)) or not hasattr(partitions, "__len__") or not len(partitions):
+            raise OptionError(f"partitions={partitions!r}: give a list of dictionaries by partition field")
+        tuples = tuples_of(columns, partitions)
+        of = np.arange(files) % len(tuples)
+    else:
+        tuples = _tuples(state, columns, spec, min(files, _TUPLES), now_ms, rng)
+        of = np.arange(files) % len(tuples)
+    tuples = tuples.take(pa.array(np.unique(of)))
+    return Counts(spec, columns, tuples, of, counts, constraints_of(columns, tuples, now_ms, rng))
+
+
+def _tuples(
+    state: TableState,
+    columns: list[PartitionColumn],
+    spec: PartitionSpec,
+    most: int,
+    now_ms: int,
+    rng: np.random.Generator,
+) -> pa.StructArray:
+    """Partitions of the newest manifests; made-up ones where the table has none that a row could be in."""
+    kind = pa.struct([pa.field(c.key, arrow_type(c.type)) for c in columns])
+    for leaf in _newest(state):
+        partition = leaf.partition()
+        if partition is None:
+            continue
+        mine = pc.equal(leaf.entries["partition_spec_id"], spec.spec_id)
+        children = {child.name: pc.struct_field(partition, [i]) for i, child in enumerate(partition.type)}
+        if not all(c.key in children for c in columns):
+            continue
+        try:
+            table = pa.table({f.name: children[f.name].cast(f.type) for f in kind}).filter(mine)
+            table = table.group_by(table.column_names, use_threads=False).aggregate([]).slice(0, most).combine_chunks()
+            arrays = [table.column(f.name).chunk(0) for f in kind] if table.num_rows else []
+            if arrays:
+                found = pa.StructArray.from_arrays(arrays, fields=list(kind))
+                constraints_of(columns, found, now_ms, rng)
+                return found
+        except (OptionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue  # tuples of another type, or that no row can have: others are made up
+    count = min(most, _NEW_TUPLES)
+    chosen: dict[int, pa.Array] = {}
+    arrays = []
+    for column in columns:
+        if column.source is None or not is_known_transform(column.field.transform):
+            arrays.append(pa.nulls(count, arrow_type(column.type)))
+            continue
+        source = column.source
+        if source.field_id not in chosen:
+            low, high = line_of(source.type, source.field_id, now_ms)
+            chosen[source.field_id] = values_on(source.type, rng.integers(low, high, count, endpoint=True))
+        arrays.append(apply_transform(column.field.transform, source.type, chosen[source.field_id]))
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _newest(state: TableState) -> list[Any]:
+    """The root's own files and the last few manifests of data, newest first."""
+    root = state.root()
+    if root is None:
+        return []
+    direct = state.reader.direct(root)
+    kinds = root.entries["content_type"].to_numpy()
+    added = pc.fill_null(root.entries["sequence_number"], 0).to_numpy()
+    rows = np.flatnonzero(kinds == int(ContentType.DATA_MANIFEST))
+    rows = rows[np.argsort(-added[rows], kind="stable")][:_LEAVES_READ]
+    parts = frozenset({"entries", "partition"})
+    return [*([] if direct is None else [direct]), *(state.reader.leaf(root, int(r), parts) for r in rows)]
+
+
+def made_up_files(
+    state: TableState, counts: Counts, writer: CommitWriter, rng: np.random.Generator, bytes_per_row: float | None
+) -> EntryBatch:
+    """The entries of made-up files, vectorised over the files."""
+    columns = stat_columns(state.metadata, state.schema)
+    n = len(counts.of)
+    stats, stored = {}, np.zeros(n, dtype=np.float64)
+    sizes = {c.field.field_id: _stored_bytes(c) * counts.rows * (0.9 + 0.2 * rng.random(n)) for c in columns}
+    for size in sizes.values():
+        stored += size
+    overhead = 4.0 + 150 * max(1, len(columns))
+    factor = 1.0 if bytes_per_row is None else np.maximum(0, bytes_per_row * counts.rows) / np.maximum(stored, 1)
+    for column in columns:
+        share: Numbers = np.asarray(sizes[column.field.field_id] * factor).astype(np.int64)
+        array = _stats(column, counts, share, rng, writer.timestamp_ms)
+        if array is not None:
+            stats[column.field.field_id] = array
+    total = (stored * factor + overhead).astype(np.int64)
+    entries = _entries(state, counts, total, rng)
+    partition = None if counts.tuples is None else counts.tuples.take(pa.array(counts.of))
+    return EntryBatch(entries, stats, partition)
+
+
+def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.Generator) -> pa.Table:
+    n = len(counts.of)
+    base = made_up_folder(state.metadata.location)
+    folders = [base]
+    if counts.tuples is not None:
+        rows = [{"partition_spec_id": counts.spec.spec_id}] * len(counts.tuples)
+        unique = EntryBatch.of_rows(rows, partition=counts.tuples)
+        folders = [f"{base}{partition_path(unique, i, state.metadata)}/" for i in range(len(unique))]
+    names = pc.binary_join_element_wise(
+        pa.array(folders, pa.string()).take(pa.array(counts.of)), uuid_strings(rng, n), ".parquet", ""
+    )
+    given = {
+        "ordinal": pa.array(np.arange(n)),
+        "content_type": pa.repeat(pa.scalar(int(ContentType.DATA), pa.int32()), n),
+        "location": names,
+        "file_format": pa.repeat("parquet", n),
+        "partition_spec_id": pa.repeat(pa.scalar(counts.spec.spec_id, pa.int32()), n),
+        "sort_order_id": pa.repeat(pa.scalar(0, pa.int32()), n),
+        "record_count": pa.array(counts.rows),
+        "file_size_in_bytes": pa.array(sizes),
+    }
+    return pa.Table.from_arrays([given.get(f.name, pa.nulls(n, f.type)) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA)
+
+
+def uuid_strings(rng: np.random.Generator, n: int) -> pa.StringArray:
+    """Random UUIDs (version 4) as text, made in one piece."""
+    raw = rng.integers(0, 256, (n, 16), dtype=np.uint8)
+    raw[:, 6] = raw[:, 6] & 0x0F | 0x40
+    raw[:, 8] = raw[:, 8] & 0x3F | 0x80
+    digits = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+    text = np.full((n, 36), ord("-"), dtype=np.uint8)
+    places = [i for i in range(36) if i not in (8, 13, 18, 23)]
+    text[:, places[0::2]] = digits[raw >> 4]
+    text[:, places[1::2]] = digits[raw & 15]
+    offsets = np.arange(0, (n + 1) * 36, 36, dtype=np.int32)
+    return pa.StringArray.from_buffers(n, pa.py_buffer(offsets.tobytes()), pa.py_buffer(text.tobytes()))
+
+
+def null_share(field_id: int) -> float:
+    """Which share of an optional column's values is null, about."""
+    return _NULLS[field_id % len(_NULLS)]
+
+
+def _stored_bytes(column: StatColumn) -> float:
+    length = fixed_length(column.type)
+    return float(length) if length is not None else float(_STORED.get(type_base(column.type), 6))
+
+
+def _stats(
+    column: StatColumn, counts: Counts, size: Numbers, rng: np.random.Generator, now_ms: int
+) -> pa.StructArray | None:
+    kind, n, number = stats_type(arrow_type(column.type)), len(counts.of), column.field.field_id
+    values: dict[str, pa.Array] = {"column_size": pa.array(size)}
+    if column.mode != "none":
+        constraint = counts.constraints.get(number)
+        total = counts.rows * 2 if column.repeated else counts.rows
+        nulls = np.zeros(n, np.int64)
+        if constraint is not None:
+            nulls = np.where(constraint.null[counts.of], total, 0)
+        elif not column.field.required:
+            nulls = np.minimum(total, (total * null_share(number) * 2 * rng.random(n)).astype(np.int64))
+        values |= {"value_count": pa.array(total), "null_count": pa.array(nulls)}
+        left = total - nulls
+        if type_base(column.type) in ("float", "double"):
+            nan = np.where(left > 100, (left * 0.001 * rng.random(n)).astype(np.int64), 0)
+            if constraint is not None:
+                exact_nan = pc.fill_null(pc.is_nan(constraint.exact), False).to_numpy(zero_copy_only=False)
+                nan = np.where(exact_nan[counts.of], left, 0)
+            left = left - nan
+            values["nan_count"] = pa.array(nan)
+        width = fixed_length(column.type) or _WIDTH.get(type_base(column.type), 8)
+        values["average_length"] = values["max_length"] = pa.repeat(pa.scalar(width, pa.int64()), n)
+        if column.bounded:
+            lower, upper = _bounds(column, counts, left, rng, now_ms)
+            tight = pc.if_else(lower.is_valid(), column.cut is None or column.cut >= LETTERS, None)
+            values |= {"lower": lower, "upper": upper, "tight_bounds": tight}
+    arrays = [values.get(f.name, pa.nulls(n, f.type)).cast(f.type) for f in kind]
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _bounds(
+    column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
+) -> tuple[pa.Array, pa.Array]:
+    """Bounds of each file; null where it has no value (left: values that are neither null nor NaN)."""
+    n, of = len(counts.of), counts.of
+    constraint = counts.constraints.get(column.field.field_id)
+    prefix = None
+    u, v = rng.random(n), rng.random(n)
+    v[left <= 1] = 0
+    if constraint is None:
+        first, last = line_of(column.type, column.field.field_id, now_ms)
+        start, stop = _within(np.full(n, first), np.full(n, last), u, v, _COVERS[column.field.field_id % 3])
+    elif constraint.pools is not None:
+        start, stop = _from_pools(constraint.pools, of, u, v)
+        prefix = constraint.prefix
+    else:
+        start, stop = _within(constraint.low[of], constraint.high[of], u, v, 0.95)
+        prefix = constraint.prefix
+    if type_base(column.type) == "boolean":
+        start, stop = np.where(left > 1, 0, start), np.where(left > 1, 1, start)
+    heads = None if prefix is None else prefix.take(pa.array(of))
+    lower, upper = values_on(column.type, start, heads), values_on(column.type, stop, heads)
+    if constraint is not None:
+        exact = constraint.exact.take(pa.array(of))
+        lower, upper = pc.coalesce(exact, lower), pc.coalesce(exact, upper)
+    if column.cut is not None:
+        lower, upper = truncate_lower(lower, column.cut), truncate_upper(upper, column.cut)
+    none = pa.scalar(None, lower.type)
+    there = pa.array(left > 0)
+    return pc.if_else(there, lower, none), pc.if_else(there, upper, none)
+
+
+def _within(
+    low: Numbers, high: Numbers, u: np.ndarray[Any, Any], v: np.ndarray[Any, Any], covers: float
+) -> tuple[Numbers, Numbers]:
+    width = np.maximum(high.astype(np.float64) - low, 0)
+    span = width * covers * np.sqrt(v)
+    start = np.clip(low + ((width - span) * u).astype(np.int64), low, np.maximum(low, high))
+    return start, np.clip(start + span.astype(np.int64), start, np.maximum(start, high))
+
+
+def _from_pools(
+    pools: list[Numbers], of: Numbers, u: np.ndarray[Any, Any], v: np.ndarray[Any, Any]
+) -> tuple[Numbers, Numbers]:
+    sizes = np.array([len(p) for p in pools], dtype=np.int64)
+    flat = np.concatenate([*pools, np.zeros(1, np.int64)])
+    begin = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    size = sizes[of]
+    i = (u * size).astype(np.int64)
+    j = i + (v * (size - i)).astype(np.int64)
+    # A tuple without a pool (null, or one value only) takes the spare place at the end.
+    at = np.where(size > 0, begin[of], len(flat) - 1)
+    return flat[at + i], flat[at + j]

@@ -1,0 +1,115 @@
+"""Made-up files put together: what a compaction of them leaves, from counts and statistics alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.added_files._synthetic import made_up_folder, uuid_strings
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch
+from iceexplore.planning import comparable
+from iceexplore.writing import StatColumn, partition_path, stat_columns, stats_arrays
+
+__all__ = ["merged_files"]
+
+
+def merged_files(
+    state: TableState,
+    writer: CommitWriter,
+    group: EntryBatch,
+    positions: dict[str, Any],
+    files: int,
+    sequence: int | None,
+) -> EntryBatch:
+    """The made-up files that take the place of some files of one partition.
+
+    Rows and bytes are summed (rows deleted by position, and their share of the bytes, left out) and shared out;
+    every new file gets the bounds of all. Null and NaN counts shrink with the rows, as if deletes had hit at random.
+
+    Parameters
+    ----------
+    group
+        Entries with statistics, all of one spec and partition.
+    positions
+        Deleted positions by location.
+    """
+    names = group.entries["location"].to_pylist()
+    counts = np.array(group.entries["record_count"].to_pylist(), dtype=np.int64)
+    sizes = np.array([s or 0 for s in group.entries["file_size_in_bytes"].to_pylist()], dtype=np.float64)
+    left = np.array([max(0, c - len(positions.get(n, ()))) for c, n in zip(counts.tolist(), names, strict=True)])
+    share = np.where(counts > 0, left / np.maximum(counts, 1), 1.0)
+    total = int(left.sum())
+    if not total:
+        return EntryBatch.empty()
+    files = min(files, total)
+    each = np.full(files, total // files, dtype=np.int64)
+    each[: total % files] += 1
+    spec_id = group.entries["partition_spec_id"][0].as_py()
+    one = EntryBatch.of_rows([{"partition_spec_id": spec_id}], partition=_first(group.partition))
+    folder = made_up_folder(state.metadata.location) + partition_path(one, 0, state.metadata)
+    rng = np.random.default_rng(writer.names.getrandbits(64))
+    bytes_ = float((sizes * share).sum())
+    rows = [
+        {
+            "content_type": int(ContentType.DATA),
+            "location": f"{folder.rstrip('/')}/{name}.parquet",
+            "file_format": "parquet",
+            "partition_spec_id": spec_id,
+            "sort_order_id": 0,
+            "record_count": int(count),
+            "file_size_in_bytes": int(bytes_ * count / total),
+            "sequence_number": sequence,
+        }
+        for name, count in zip(uuid_strings(rng, files).to_pylist(), each.tolist(), strict=True)
+    ]
+    columns = [c for c in stat_columns(state.metadata, state.schema) if c.field.field_id in group.stats]
+    stats = [
+        {c.field.field_id: _merged(c, group.stats[c.field.field_id], share, counts, int(n), total) for c in columns}
+        for n in each.tolist()
+    ]
+    partition = None if group.partition is None else pa.concat_arrays([_first(group.partition)] * files)
+    return EntryBatch.of_rows(rows, stats=stats_arrays(columns, stats), partition=partition)
+
+
+def _first(partition: pa.StructArray | None) -> pa.StructArray | None:
+    return None if partition is None else partition.slice(0, 1)
+
+
+def _merged(
+    column: StatColumn, stats: pa.StructArray, share: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], rows: int,
+    total: int,
+) -> dict[str, Any]:  # fmt: skip
+    out: dict[str, Any] = {}
+    children = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
+    part = rows / total
+    for name in ("value_count", "null_count", "nan_count", "column_size"):
+        array = children[name]
+        if array.null_count:
+            continue  # unknown of one file: unknown of all
+        numbers = np.asarray(array)
+        # None and all stay what they are, whichever rows went.
+        kept = np.where(numbers == counts, numbers * share, np.floor(numbers * share))
+        out[name] = round(float(kept.sum()) * part)
+    if not column.repeated and "value_count" in out:
+        out["value_count"] = rows
+        for name in ("null_count", "nan_count"):
+            if name in out:
+                out[name] = min(rows, out[name])
+    null, value = children["null_count"], children["value_count"]
+    without = pc.fill_null(pc.equal(null, value), False)  # files without a value have no bounds to miss
+    for name, pick in (("lower", 0), ("upper", -1)):
+        array = children[name]
+        if pc.any(pc.and_(array.is_null(), pc.invert(without))).as_py():
+            continue
+        known = array.drop_null()
+        if len(known):
+            out[name] = known[pc.sort_indices(comparable(known))[pick].as_py()]
+    for name in ("average_length", "max_length"):
+        if len(known := children[name].drop_null()):
+            out[name] = round(pc.mean(known).as_py()) if name == "average_length" else pc.max(known).as_py()
+    return out

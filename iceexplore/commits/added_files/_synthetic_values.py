@@ -1,0 +1,110 @@
+"""A line of whole numbers for every type: values in the type's order, made and cut by arithmetic on int64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.metadata import INSTANT_UNITS, Type, arrow_type, decimal_parameters, fixed_length, type_base
+
+__all__ = ["DAY", "LETTERS", "Numbers", "line_of", "values_on"]
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+DAY = 86_400
+#: Words of so many small letters are numbers to the base 26, in the same order.
+LETTERS = 8
+_EIGHT_BYTES = 1 << 62
+
+
+def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
+    """First and last number from which plausible values of a column are taken; the column's id makes them differ."""
+    base = type_base(kind)
+    span = 10 ** (3 + field_id % 5)
+    today = now_ms // 86_400_000
+    match base:
+        case "boolean":
+            return 0, 1
+        case "int" | "long" | "float" | "double":
+            return 0, span
+        case "date":
+            return today - 30, today
+        case "time":
+            return 0, DAY * 10**6 - 1
+        case "decimal":
+            precision, _ = decimal_parameters(kind) or (1, 0)
+            return 0, 10 ** min(precision, 9) - 1
+        case "string":
+            return 0, 26**LETTERS - 1
+        case "fixed":
+            return 0, min(_EIGHT_BYTES, 256 ** min(fixed_length(kind) or 1, 8)) - 1
+        case _ if base in INSTANT_UNITS:
+            unit = INSTANT_UNITS[base]
+            return (today - 30) * DAY * unit, now_ms * (unit // 1000)
+    return 0, _EIGHT_BYTES - 1
+
+
+def values_on(kind: Type, numbers: Numbers, prefix: pa.Array | None = None) -> pa.Array:
+    """The values at some places of the line: a larger number never gives a smaller value.
+
+    Parameters
+    ----------
+    prefix
+        Of strings and binaries: what each value begins with.
+    """
+    import pyarrow.compute as pc
+
+    base, target = type_base(kind), arrow_type(kind)
+    if pa.types.is_binary(target) and base != "fixed":  # types that are not known, too
+        base = "binary"
+    match base:
+        case "boolean":
+            return pa.array(numbers > 0)
+        case "float" | "double":
+            return pa.array((numbers / 8).astype(np.float32 if base == "float" else np.float64))
+        case "int" | "date":
+            return pa.array(numbers.astype(np.int32)).cast(target)
+        case "decimal":
+            return _decimals(numbers, target)
+        case "string":
+            words = _words(numbers)
+            return words if prefix is None else pc.binary_join_element_wise(prefix, words, "")
+        case "binary":
+            tails = _fixed_bytes(numbers, 8).cast(pa.binary())
+            return tails if prefix is None else pc.binary_join_element_wise(prefix, tails, b"")
+        case "fixed":
+            return _fixed_bytes(numbers, fixed_length(kind) or 1).cast(pa.binary())
+        case "uuid":
+            return _fixed_bytes(numbers, 16)
+    return pa.array(numbers).cast(target)
+
+
+def _decimals(numbers: Numbers, target: pa.DataType) -> pa.Array:
+    """Unscaled numbers as decimals: two 64-bit words each, the lower one first."""
+    both = np.empty((len(numbers), 2), dtype=np.int64)
+    both[:, 0] = numbers
+    both[:, 1] = numbers >> 63
+    return pa.Array.from_buffers(target, len(numbers), [None, pa.py_buffer(both.tobytes())])
+
+
+def _words(numbers: Numbers) -> pa.Array:
+    letters = np.empty((len(numbers), LETTERS), dtype=np.uint8)
+    rest = numbers.copy()
+    for i in range(LETTERS - 1, -1, -1):
+        rest, digit = np.divmod(rest, 26)
+        letters[:, i] = digit + ord("a")
+    offsets = np.arange(0, (len(numbers) + 1) * LETTERS, LETTERS, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets.tobytes()), pa.py_buffer(letters.tobytes()))
+
+
+def _fixed_bytes(numbers: Numbers, length: int) -> pa.Array:
+    """Big-endian, filled up on the right: the order of bytes is that of the numbers."""
+    raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
+    if length < 8:
+        out = raw[:, 8 - length :]
+    else:
+        out = np.zeros((len(numbers), length), dtype=np.uint8)
+        out[:, :8] = raw
+    kind = pa.binary(length)
+    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(out).tobytes())])

@@ -1,0 +1,1 @@
+"""Detect what changed between two roots."""

@@ -1,0 +1,252 @@
+"""What a V4 root says that its snapshot did: its statuses, and the positions that its manifest DVs gained.
+
+The encodings are those of the proposal ("Brainstorming about detecting changes"). Nothing but the root is read, and
+vectors in Puffin files; where an encoding leaves no trace of the vector that was there before, the parent's root too.
+Where a root can be read in more than one way, that is noted as a doubt, and the rules decide: what is ADDED is new,
+what is DELETED went, manifests that are DELETED were compacted (FORMAT rules ``added-is-change``, ``deleted-entries``,
+``leaf-change-by-dv``, ``compaction-existing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.layouts._root_builder import numbers
+from iceexplore.commits.model._options import DvEncoding
+from iceexplore.graph import Removals, TableState
+from iceexplore.manifests import ContentType, Manifest, Status, read_manifest_dv
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import canonical
+
+__all__ = ["RootReading", "read_root"]
+
+_FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+#: A missing status counts as EXISTING (`iceexplore.manifests.live`).
+_GONE = (Status.DELETED, Status.REPLACED)
+
+
+@dataclass
+class RootReading:
+    """What one root says.
+
+    Attributes
+    ----------
+    added_rows, removed_rows
+        Rows of files that stand in the root itself.
+    added_leaves
+        Rows of manifests all of whose live entries are new.
+    hidden, gone, back
+        By row of a manifest, positions of its entries (`pyroaring.BitMap`): of an added one those that a manifest DV
+        removes at once; those that went; those that were gone and are there again.
+    puffins
+        Puffin files of which manifest DVs were read.
+    previous
+        The parent's root, if it had to be read.
+    doubts
+        Why the root can be read in another way, too.
+    """
+
+    added_rows: np.ndarray
+    removed_rows: np.ndarray
+    added_leaves: list[int] = field(default_factory=list)
+    hidden: dict[int, Any] = field(default_factory=dict)
+    gone: dict[int, Any] = field(default_factory=dict)
+    back: dict[int, Any] = field(default_factory=dict)
+    puffins: list[str] = field(default_factory=list)
+    previous: str | None = None
+    doubts: list[str] = field(default_factory=list)
+
+
+def read_root(state: TableState, root: Manifest, snapshot: Snapshot, dv_encoding: DvEncoding | None) -> RootReading:
+    """Read what a snapshot did from its root.
+
+    Parameters
+    ----------
+    root
+        The snapshot's, of the dialect ``v4-proposal``.
+    dv_encoding
+        How the writer shows that a manifest DV changed; None: not known, so that a vector without a trace of what it
+        replaced has to be compared with the parent's.
+    """
+    return _Reader(state, root, snapshot, dv_encoding).read()
+
+
+class _Reader:
+    def __init__(self, state: TableState, root: Manifest, snapshot: Snapshot, encoding: DvEncoding | None) -> None:
+        self.state, self.root, self.snapshot, self.encoding = state, root, snapshot, encoding
+        entries = root.entries
+        self.kind, self.status = numbers(entries["content_type"]), numbers(entries["status"])
+        self.mine = numbers(entries["snapshot_id"]) == snapshot.snapshot_id
+        files = np.isin(self.kind, _FILES)
+        added, removed = files & (self.status == Status.ADDED), files & np.isin(self.status, _GONE)
+        self.out = RootReading(np.flatnonzero(added), np.flatnonzero(removed))
+        self.doubt_rows(files & (self.status == Status.EXISTING) & self.mine, "files are EXISTING, yet this snapshot's")
+        self.doubt_rows((added | removed) & ~self.mine, "files are ADDED or DELETED, but by another snapshot")
+
+    def read(self) -> RootReading:
+        manifests = np.flatnonzero(np.isin(self.kind, _MANIFESTS))
+        names = [canonical(x) for x in self.texts("location", manifests)]
+        gone = np.isin(self.status, _GONE)
+        # of a manifest that is there twice the live row counts
+        places = dict(sorted(zip(names, manifests.tolist(), strict=True), key=lambda item: not gone[item[1]]))
+        vectors = np.flatnonzero(self.kind == ContentType.MANIFEST_DV)
+        by_leaf: dict[str, dict[int, list[int]]] = {}
+        for row, name in zip(vectors.tolist(), self.texts("referenced_file", vectors), strict=True):
+            by_leaf.setdefault(canonical(name), {}).setdefault(int(self.status[row]), []).append(row)
+        bearing = np.asarray(pc.is_valid(self.root.entries["deletion_vector"]))
+        for name in by_leaf.keys() - places.keys():
+            if Status.ADDED in by_leaf[name]:
+                self.out.doubts.append(f"An ADDED manifest DV is for {name}, which is not in the root.")
+        for name, row in places.items():
+            rows = by_leaf.get(name, {})
+            if self.status[row] == Status.ADDED:
+                self.added_leaf(row, [*self.live_rows(rows), *([row] if bearing[row] else [])])
+            elif gone[row]:
+                self.deleted_leaf(row, rows)
+            else:
+                self.kept_leaf(name, row, rows, attached=bool(bearing[row]))
+        self.check_dropped(np.flatnonzero(gone & np.isin(self.kind, _MANIFESTS)), by_leaf, bearing)
+        return self.out
+
+    # Manifests --------------------------------------------------------------------------------------------------------
+
+    def added_leaf(self, row: int, vectors: list[int]) -> None:
+        self.out.added_leaves.append(row)
+        if not self.mine[row]:
+            self.out.doubts.append(f"{self.name(row)} is ADDED, but by another snapshot.")
+        old = self.count(row, "existing"), self.count(row, "deleted")
+        if any(old):
+            self.out.doubts.append(
+                f"{self.name(row)} is ADDED, and {sum(n or 0 for n in old)} of its entries are not: "
+                "by the root they are new, by their own statuses they are not."
+            )
+        if vectors:
+            self.out.hidden[row] = self.positions(vectors)
+            self.out.doubts.append(f"{self.name(row)} is ADDED, and has a manifest DV.")
+
+    def deleted_leaf(self, row: int, rows: dict[int, list[int]]) -> None:
+        new = rows.get(Status.ADDED)
+        if new:
+            self.out.gone[row] = self.positions(new)
+            self.out.doubts.append(f"{self.name(row)} is DELETED, and has an ADDED manifest DV.")
+
+    def kept_leaf(self, name: str, row: int, rows: dict[int, list[int]], *, attached: bool) -> None:
+        """What went from a manifest that was there before."""
+        added, deleted = rows.get(Status.ADDED, []), rows.get(Status.DELETED, [])
+        existing = rows.get(Status.EXISTING, [])
+        if not (added or deleted or attached):
+            return
+        if added and not deleted and (existing or attached or self.encoding in ("removed", "delta")):
+            # Beside the state of before, or where there was none: all that it removes is new.
+            self.changed(row, self.positions(added), None)
+        elif deleted:
+            now = self.positions([*added, *existing, *([row] if attached else [])])
+            self.changed(row, now, self.positions(deleted))
+        elif added or self.encoding != "delta":
+            self.against_previous(name, row, [*added, *existing, *([row] if attached else [])])
+
+    def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
+        """Compare a vector that leaves no trace of the one before with the parent's."""
+        if self.snapshot.parent_snapshot_id is None:
+            self.changed(row, self.positions(vectors), None)
+            return
+        previous = self.previous
+        if previous is None:
+            self.changed(row, self.positions(vectors), None)
+            text = f"The manifest DV of {self.name(row)} may have removed some of these entries before"
+            self.out.doubts.append(f"{text}: the parent snapshot, {self.snapshot.parent_snapshot_id}, has expired.")
+            return
+        before = self.previous_removals.of(name)
+        if before.identity == self.removals.of(name).identity:
+            return
+        prior = self.positions(list(before.rows), previous)
+        self.changed(row, self.positions(vectors), prior)
+
+    def changed(self, row: int, now: Any, before: Any) -> None:
+        gone = now if before is None else now - before
+        if gone:
+            self.out.gone[row] = gone
+        if self.mine[row] and self.status[row] == Status.EXISTING and gone:
+            self.out.doubts.append(f"{self.name(row)} is new by compaction, and has a manifest DV.")
+        if before is not None and before - now:
+            self.out.back[row] = before - now
+            self.out.doubts.append(f"Entries of {self.name(row)} that were removed are back.")
+
+    def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
+        """What dropped manifests still held must be in manifests that are new by compaction (``leaf-change-by-dv``)."""
+        for kind in _MANIFESTS:
+            left = 0
+            for row in dropped[self.kind[dropped] == kind].tolist():
+                counts = [self.count(row, name) for name in ("added", "existing")]
+                vectors = [r for group in by_leaf.get(canonical(self.name(row)), {}).values() for r in group]
+                removed = [self.root.entries["record_count"][r].as_py() for r in vectors]
+                if bearing[row]:
+                    removed.append(len(self.positions([row])))
+                if None in counts or None in removed:
+                    continue  # not known, as of a v1 manifest list
+                left += sum(counts) - sum(removed)  # type: ignore[arg-type]
+            new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
+            taken = sum(self.count(row, "existing") or 0 for row in new.tolist())
+            if left > taken:
+                text = f"{left - taken} entries of DELETED manifests are in no manifest that is new by compaction"
+                self.out.doubts.append(f"{text}: they went, or were carried to one that is ADDED.")
+
+    # What stands where ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def previous(self) -> Manifest | None:
+        """The parent's root; read when it is first asked for."""
+        parent = self.snapshot.parent_snapshot_id
+        found = None if parent is None else self.state.metadata.snapshot(parent)
+        if found is None:
+            return None
+        root = self.state.reader.root(found)
+        self.out.previous = root.location
+        return root
+
+    @cached_property
+    def removals(self) -> Removals:
+        return Removals(self.root)
+
+    @cached_property
+    def previous_removals(self) -> Removals:
+        assert self.previous is not None
+        return Removals(self.previous)
+
+    def positions(self, rows: Iterable[int], root: Manifest | None = None) -> Any:
+        """All positions that some manifest DVs remove."""
+        from pyroaring import BitMap
+
+        root = root or self.root
+        out = BitMap()
+        for row in rows:
+            out |= read_manifest_dv(self.state.storage, root, row)
+            if root.entries["deletion_vector"][row].as_py()["inline_content"] is None:
+                self.out.puffins.append(root.entries["location"][row].as_py())
+        return out
+
+    def live_rows(self, rows: dict[int, list[int]]) -> list[int]:
+        return [r for status, group in rows.items() if status not in _GONE for r in group]
+
+    def doubt_rows(self, mask: np.ndarray, what: str) -> None:
+        if mask.any():
+            self.out.doubts.append(f"{int(mask.sum())} {what}: {self.name(int(np.flatnonzero(mask)[0]))}.")
+
+    def texts(self, column: str, rows: np.ndarray) -> list[str]:
+        return [x or "" for x in self.root.entries[column].take(pa.array(rows)).to_pylist()]
+
+    def name(self, row: int) -> str:
+        return str(self.root.entries["location"][row].as_py())
+
+    def count(self, row: int, name: str) -> int | None:
+        stats = self.root.entries["manifest_stats"][row].as_py() or {}
+        found: int | None = stats.get(f"{name}_files_count")
+        return found

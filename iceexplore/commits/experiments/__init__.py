@@ -1,0 +1,1 @@
+"""Commits that break rules on purpose, and change-detection scenarios."""

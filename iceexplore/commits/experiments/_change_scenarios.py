@@ -1,0 +1,356 @@
+"""The proposal's three scenarios of change detection, each committed and detected: as the proposal has it, and by rule.
+
+Proposal, "(tmp) change detection": a manifest m1 has 10 entries, 7 of them removed by a manifest DV m1_dv. (1) The
+remaining 3 go. (2) m1 is rewritten as m2. (3) One file of m1 goes, 5 are added, and m1 is rewritten at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.commits.change_detection._changes import Changes, bare_leaves, changes_of, is_at
+from iceexplore.commits.change_detection._root import read_root
+from iceexplore.commits.experiments._rule_violations import BentLeaf, bent_commit, bent_dv, root_rows
+from iceexplore.commits.layouts._root_builder import numbers
+from iceexplore.commits.metadata_updates._empty_state import empty_state
+from iceexplore.commits.model._change import Operation
+from iceexplore.commits.model._options import DvEncoding, LayoutOptions
+from iceexplore.commits.operations._rewrite_metadata import rewrite_manifests
+from iceexplore.commits.operations._whole_files import append, delete_files, overwrite
+from iceexplore.commits.rules._check import check_rules
+from iceexplore.commits.transaction._sandbox import Sandbox
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, human_bytes, to_frame
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, Status, concat_batches, live, read_manifest_dv
+from iceexplore.metadata import Snapshot
+from iceexplore.render import Card, CardTable, card_html, card_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ChangeScenarios", "change_scenarios"]
+
+_HOME = "/warehouse/db/events"
+_M2 = f"{_HOME}/metadata/m2.parquet"
+_ENTRIES, _GONE, _NEW = 10, 7, 5
+#: Beyond it the nine simulations would take this machine's time and memory for minutes.
+_MOST = 10_000
+_NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
+#: What the three forms of the proposal break, all together.
+_RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
+_SCHEMA = pa.schema(
+    [
+        ("scenario", pa.string()),
+        ("form", pa.string()),
+        ("encoding", pa.string()),
+        ("attached", pa.bool_()),
+        ("root_bytes", pa.int64()),
+        ("manifest_bytes", pa.int64()),
+        ("puffin_bytes", pa.int64()),
+        ("read_to_know", pa.list_(pa.string())),
+        ("read_for_names", pa.list_(pa.string())),
+        ("root_alone", pa.bool_()),
+        ("added", pa.int64()),
+        ("removed", pa.int64()),
+        ("found_added", pa.int64()),
+        ("found_removed", pa.int64()),
+        ("right", pa.bool_()),
+        ("unambiguous", pa.bool_()),
+        ("right_by_entries", pa.bool_()),
+        ("opened_by_entries", pa.int64()),
+        ("bends", pa.list_(pa.string())),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeScenarios:
+    """Scenario by encoding: what the commit wrote, and how its change is told.
+
+    Attributes
+    ----------
+    arrow
+        A row per scenario and form. ``read_to_know`` and ``read_for_names`` are the roles of the metadata files read;
+        ``added`` and ``removed`` the files that really changed, ``found_*`` those that detection found;
+        ``unambiguous`` that it found just these and had no doubt. ``right_by_entries``: whether a reader is right that
+        opens every manifest which came or went, and goes by the statuses of its entries instead of the root's;
+        ``opened_by_entries``: how many that are. ``bends`` are the rules that the state breaks.
+    """
+
+    arrow: pa.Table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a data frame."""
+        return to_frame(self.arrow)
+
+    def card(self) -> Card:
+        """The table as a card, for text and HTML alike."""
+        columns = ("form", "root", "manifests", "Puffin", "told by", "for names", "is", "found", "unambiguous",
+                   "by entries", "bends")  # fmt: skip
+        tables = []
+        for name in _NAMES:
+            rows = [r for r in self.arrow.to_pylist() if r["scenario"] == name]
+            shown = tuple(tuple(_shown(r)) for r in rows)
+            tables.append(CardTable(f"Scenario {name}", columns, shown, right=frozenset((1, 2, 3))))
+        notes = (
+            "Found: by a reader that goes by the statuses of the root, and opens manifests for names of files alone.",
+            "By entries: whether a reader is right that opens each manifest which came or went (so many of them), and "
+            "goes by the statuses of its entries.",
+        )
+        return Card("Change detection in the scenarios of the V4 proposal", tables=tuple(tables), notes=notes)
+
+    def __repr__(self) -> str:
+        return card_text(self.card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self.card())
+
+
+def _shown(row: dict[str, Any]) -> Iterator[str]:
+    yield row["form"] if row["encoding"] is None else row["encoding"] + (", attached" if row["attached"] else "")
+    for name in ("root_bytes", "manifest_bytes", "puffin_bytes"):
+        yield human_bytes(row[name]) if row[name] else ""
+    for name in ("read_to_know", "read_for_names"):
+        counts = {role: row[name].count(role) for role in row[name]}
+        yield ", ".join(role if n == 1 else f"{n:,} {role}s" for role, n in counts.items())
+    yield f"+{row['added']:,} −{row['removed']:,}"
+    yield f"+{row['found_added']:,} −{row['found_removed']:,}"
+    yield "yes" if row["unambiguous"] else "no"
+    yield f"{'right' if row['right_by_entries'] else 'wrong'} ({row['opened_by_entries']})"
+    yield ", ".join(row["bends"])
+
+
+def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
+    """Commit the proposal's three scenarios in each form, and detect what each commit did.
+
+    The forms: as the proposal writes them (scenario 1 has two), which bends rules; and by rule, with each
+    ``dv_encoding`` and the manifest DV in a row of its own or attached. By rule a leaf is not rewritten by the commit
+    that changes it: in scenario 3 the file goes by a manifest DV, and the new ones stand in a manifest of their own.
+
+    Parameters
+    ----------
+    scale
+        So many times the proposal's 10 entries.
+    layout
+        Options of the layout: ``manifest_format``, ``inline_dv_bytes``, ...
+
+    Raises
+    ------
+    OptionError
+        A scale below 1, or an option that makes no sense.
+    """
+    if type(scale) is not int or scale < 1:
+        raise OptionError(f"scale={scale!r}: a whole number from 1")
+    if scale > _MOST:
+        raise OptionError(f"scale={scale!r}: at most {_MOST:,}, leaves of {_ENTRIES * _MOST:,} entries")
+    taken = sorted({"dv_encoding", "dv_attached", "flush_data_files", "format_version"} & layout.keys())
+    if taken:
+        raise OptionError(f"{taken[0]}={layout[taken[0]]!r}: the scenarios choose it themselves")
+    rows = []
+    for number, name in enumerate(_NAMES, start=1):
+        for form, encoding in _FORMS[number]:
+            box = _base(scale, layout, "removed", attached=False)
+            rows.append(_row(name, form, None, False, box, _bent(box, form, scale), encoding))
+        for encoding in get_args(DvEncoding):
+            for attached in (False, True):
+                box = _base(scale, layout, encoding, attached=attached)
+                rows.append(_row(name, "by rule", encoding, attached, box, _by_rule(box, number, scale), encoding))
+    return ChangeScenarios(pa.Table.from_pylist(rows, schema=_SCHEMA))
+
+
+#: The proposal's forms of each scenario, and how it has manifest DVs encoded: option 2 has a "diff DV".
+_FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
+    1: (("proposal, option 1", "removed"), ("proposal, option 2", "delta")),
+    2: (("proposal", "removed"),),
+    3: (("proposal, with changes", "removed"),),
+}
+
+
+def _base(scale: int, layout: dict[str, Any], encoding: DvEncoding, *, attached: bool) -> Sandbox:
+    """A table with m1, of whose entries m1_dv removes 7 of 10."""
+    options = LayoutOptions.of(4, **{"leaf_entries": 10**6, "inline_dv_bytes": 4096, **layout})
+    options = options.but(flush_data_files=0, dv_encoding=encoding, dv_attached=attached)
+    box = Sandbox(empty_state({"id": "long", "name": "string"}, location=_HOME), options, seed="scenarios")
+    names = [_file(i) for i in range(_ENTRIES * scale)]
+    _do(box, lambda w: append(w.base, w, [_given(name) for name in names]))
+    _do(box, lambda w: delete_files(w.base, w, [name for i, name in enumerate(names) if i % _ENTRIES < _GONE]))
+    return box
+
+
+def _file(number: int) -> str:
+    return f"{_HOME}/data/D{number:07}.parquet"
+
+
+def _given(name: str) -> dict[str, Any]:
+    return {"location": name, "record_count": 100, "file_size_in_bytes": 4096}
+
+
+def _new(scale: int) -> list[str]:
+    return [_file(_ENTRIES * scale + i) for i in range(_NEW * scale)]
+
+
+def _rest(scale: int, *, first: bool = False) -> list[int]:
+    """The positions in m1 that m1_dv leaves; the first of each three only."""
+    return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
+
+
+def _do(box: Sandbox, make: Callable[[Any], Any]) -> Snapshot:
+    made = box.commit(make)
+    assert made is not None
+    return made
+
+
+def _by_rule(box: Sandbox, number: int, scale: int) -> Snapshot:
+    if number == 1:
+        return _do(box, lambda w: delete_files(w.base, w, [_file(i) for i in _rest(scale)]))
+    if number == 2:
+        return _do(box, lambda w: rewrite_manifests(w.base, w))
+    gone = [_file(i) for i in _rest(scale, first=True)]
+    return _do(box, lambda w: overwrite(w.base, w, [_given(name) for name in _new(scale)], delete=gone))
+
+
+def _bent(box: Sandbox, form: str, scale: int) -> Snapshot:
+    """The root as the proposal has it."""
+    state = box.state
+    old = root_rows(state)
+    dropped = old.with_columns(status=int(Status.DELETED), snapshot_id=None)
+    manifest = old.entries["content_type"].to_pylist().index(ContentType.DATA_MANIFEST)
+    items: list[EntryBatch | BentLeaf]
+    if form == "proposal, option 1":
+        items = [dropped]
+    elif form == "proposal, option 2":
+        items = [dropped.take([manifest]), bent_dv(old.entries["location"][manifest].as_py(), _rest(scale))]
+    else:
+        root = state.root()
+        assert root is not None
+        leaf = state.reader.leaf(root, manifest, frozenset({"entries", "stats", "partition"}))
+        kept = EntryBatch.of(leaf).filter(live(leaf.entries)).with_columns(status=int(Status.EXISTING))
+        items = [BentLeaf(_M2, kept)]
+        if form == "proposal, with changes":
+            items = [dropped, BentLeaf(_M2, _with_changes(kept, scale))]
+    operation: Operation = "replace" if form == "proposal" else "overwrite" if "changes" in form else "delete"
+    return bent_commit(box, items, relaxed=_RELAXED, operation=operation)
+
+
+def _with_changes(kept: EntryBatch, scale: int) -> EntryBatch:
+    """Of the entries that are carried over one in three DELETED, and new ones ADDED."""
+    goes = np.arange(len(kept)) % (_ENTRIES - _GONE) == 0
+    deleted = kept.filter(pa.array(goes)).with_columns(status=int(Status.DELETED), snapshot_id=None)
+    entry = {"content_type": int(ContentType.DATA), "file_format": "parquet", "status": int(Status.ADDED)}
+    added = EntryBatch.of_rows([{**entry, "partition_spec_id": 0, **_given(name)} for name in _new(scale)])
+    return concat_batches([kept.filter(pa.array(~goes)), deleted, added])
+
+
+# What is measured -----------------------------------------------------------------------------------------------------
+
+
+def _row(
+    name: str,
+    form: str,
+    encoding: str | None,
+    attached: bool,
+    box: Sandbox,
+    snapshot: Snapshot,
+    read_as: DvEncoding,
+) -> dict[str, Any]:
+    state = box.state
+    found = changes_of(state, snapshot, dv_encoding=read_as)
+    before, now = _live(_parent(state, snapshot)), _live(state)
+    number = box.records[-1].number
+    written = dict.fromkeys(("manifest-list", "manifest", "puffin"), 0)
+    for write in box.storage.writes:
+        if write.commit == number and write.kind in written:
+            written[write.kind] += write.length
+    right = _same(found, now - before, before - now)
+    came, went, opened = _by_entries(state, snapshot, read_as)
+    row = {
+        "scenario": name,
+        "form": form,
+        "encoding": encoding,
+        "attached": attached,
+        "root_bytes": written["manifest-list"],
+        "manifest_bytes": written["manifest"],
+        "puffin_bytes": written["puffin"],
+        "read_to_know": [r.role for r in found.read if not r.names_only],
+        "read_for_names": [r.role for r in found.read if r.names_only],
+        "root_alone": found.root_alone,
+        "added": len(now - before),
+        "removed": len(before - now),
+        "found_added": len(found.locations("added")),
+        "found_removed": len(found.locations("removed")),
+        "right": right,
+        "unambiguous": right and found.unambiguous,
+        "right_by_entries": (came, went) == (now - before, before - now),
+        "opened_by_entries": opened,
+        "bends": sorted({b.rule for b in check_rules(state, snapshot)}),
+    }
+    box.close()
+    return row
+
+
+def _same(found: Changes, added: set[str], removed: set[str]) -> bool:
+    return (set(found.locations("added")), set(found.locations("removed"))) == (added, removed)
+
+
+def _parent(state: TableState, snapshot: Snapshot) -> TableState:
+    assert snapshot.parent_snapshot_id is not None
+    return state.showing(state.metadata.snapshot(snapshot.parent_snapshot_id), state.schema, ref=None, travel=None)
+
+
+def _live(state: TableState) -> set[str]:
+    root = state.root()
+    assert root is not None
+    leaves = state.reader.leaves(root)
+    return {str(x) for leaf in leaves for x in leaf.entries["location"].filter(live(leaf.entries)).to_pylist()}
+
+
+def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> tuple[set[str], set[str], int]:
+    """What came and went as a reader has it that goes by the statuses of entries, and how many manifests it opens.
+
+    In a manifest that the snapshot wrote what is ADDED came and what is DELETED went; of one that is DELETED in the
+    root what its manifest DV left went (or, where it has an ADDED one, what this removes), unless a manifest that the
+    snapshot wrote has it as EXISTING.
+    """
+    root = state.root()
+    assert root is not None
+    said = read_root(state, root, snapshot, encoding)
+    entries = root.entries
+    kind, status = numbers(entries["content_type"]), numbers(entries["status"])
+    mine = (numbers(entries["snapshot_id"]) == snapshot.snapshot_id) | (status == Status.DELETED)
+    opened = np.flatnonzero(
+        (kind == ContentType.DATA_MANIFEST) & (mine | np.isin(np.arange(len(kind)), list(said.gone)))
+    )
+    came: set[str] = set()
+    went: set[str] = set()
+    kept: set[str] = set()
+
+    def add(to: set[str], leaf: Manifest, mask: np.ndarray) -> None:
+        to |= set(leaf.entries["location"].filter(pa.array(mask)).to_pylist())
+
+    for row, leaf in zip(opened.tolist(), bare_leaves(state, root, opened.tolist()), strict=True):
+        own, places = numbers(leaf.entries["status"]), numbers(leaf.entries["ordinal"])
+        if row in said.gone:
+            add(went, leaf, is_at(places, said.gone[row]))
+        elif status[row] == Status.DELETED:
+            add(went, leaf, (own != Status.DELETED) & ~is_at(places, _removed(state, root, row)))
+        else:
+            add(came, leaf, own == Status.ADDED)
+            add(went, leaf, own == Status.DELETED)
+            add(kept, leaf, own == Status.EXISTING)
+    return came, went - kept, len(opened)
+
+
+def _removed(state: TableState, root: Manifest, row: int) -> Any:
+    """The positions that the manifest DVs of a manifest in a root remove, whatever their status."""
+    from pyroaring import BitMap
+
+    entries = root.entries
+    name = entries["location"][row].as_py()
+    vectors = [i for i, x in enumerate(entries["referenced_file"].to_pylist()) if x == name]
+    vectors += [row] if entries["deletion_vector"][row].is_valid else []
+    return BitMap.union(BitMap(), *(read_manifest_dv(state.storage, root, i) for i in vectors))

@@ -1,0 +1,252 @@
+"""Commits that bend rules on purpose: root rows and leaves exactly as given, for what the V4 proposal discarded.
+
+What is written is a real root and real leaves, by the same writers, read like any other. Every rule that the result
+breaks has to be named; which ones, the snapshot's summary says (``bent-rules``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.layouts._root_builder import numbers
+from iceexplore.commits.live_files._locate import readable
+from iceexplore.commits.model._change import Applied, Change, Operation
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.commits.rules._check import check_rules
+from iceexplore.commits.rules._registry import rule
+from iceexplore.commits.transaction._sandbox import Sandbox
+from iceexplore.errors import CommitConflictError, OptionError, RuleError
+from iceexplore.graph import TableState
+from iceexplore.manifests import (
+    ContentType,
+    EntryBatch,
+    Status,
+    concat_batches,
+    encode_manifest_dv,
+    manifest_entry,
+    whole,
+    write_manifest,
+)
+from iceexplore.metadata import Snapshot
+
+__all__ = ["BENT_RULES", "BentLeaf", "bent_commit", "bent_dv", "root_rows"]
+
+#: The entry of a snapshot's summary that names the rules which it bends.
+BENT_RULES = "bent-rules"
+
+
+@dataclass(frozen=True)
+class BentLeaf:
+    """A leaf manifest to be written, where its row is to stand in the root.
+
+    Attributes
+    ----------
+    location
+        Of the new file.
+    rows
+        Its entries as they are written: with statuses, of one spec. What is null is inherited.
+    status
+        Of its row in the root.
+    referenced_file
+        The data manifest that a delete manifest is affiliated to.
+    """
+
+    location: str
+    rows: EntryBatch
+    content: Literal["data", "delete"] = "data"
+    status: Status = Status.ADDED
+    referenced_file: str | None = None
+
+
+@dataclass
+class _Bent:
+    """The layout of one such commit."""
+
+    items: Sequence[EntryBatch | BentLeaf]
+    files: Mapping[str, bytes]
+    summary: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, change: Change, writer: CommitWriter) -> Applied:
+        if writer.attempt > 1:
+            raise CommitConflictError(
+                "table-unchanged", "another commit came first, and rows given by hand are not made anew: refresh"
+            )
+        first = writer.first_row_id or 0
+        parts = []
+        for location, data in self.files.items():
+            writer.write(location, data, kind="puffin")
+        for item in self.items:
+            part = self.written(item, writer) if isinstance(item, BentLeaf) else item
+            rows = item.rows if isinstance(item, BentLeaf) and item.content == "data" else part
+            taken = _numberless(rows)
+            if isinstance(item, BentLeaf):
+                part = part.with_columns(first_row_id=first if item.content == "data" else None)
+            else:
+                ids = pa.array(first + np.cumsum(taken) - taken, mask=taken == 0)
+                part = part.with_columns(first_row_id=pc.coalesce(part.entries["first_row_id"], ids))
+            first += int(taken.sum())
+            parts.append(part)
+        location = writer.new_location("root", f".{writer.options.manifest_format}")
+        metadata = writer.base.metadata
+        data = self.manifest(concat_batches(parts), "root", writer, metadata.default_spec_id)
+        writer.write(location, data, kind="manifest-list")
+        return Applied(location, dict(change.summary) | self.summary, first - (writer.first_row_id or 0))
+
+    def written(self, leaf: BentLeaf, writer: CommitWriter) -> EntryBatch:
+        """Write a leaf; its row in the root."""
+        batch = leaf.rows.with_columns(ordinal=pa.array(np.arange(len(leaf.rows))), manifest_dv=None)
+        spec_id = int(batch.entries["partition_spec_id"][0].as_py())
+        data = self.manifest(batch, leaf.content, writer, spec_id)
+        writer.write(leaf.location, data, kind="manifest")
+        return manifest_entry(
+            batch,
+            location=leaf.location,
+            length=len(data),
+            content=leaf.content,
+            metadata=writer.base.metadata,
+            spec_id=spec_id,
+            dialect=writer.options.dialect,
+            status=int(leaf.status),
+            snapshot_id=writer.snapshot_id,
+            sequence_number=writer.sequence_number,
+            referenced_file=leaf.referenced_file,
+        )
+
+    def manifest(
+        self, batch: EntryBatch, content: Literal["data", "delete", "root"], writer: CommitWriter, spec_id: int
+    ) -> bytes:
+        o = writer.options
+        return write_manifest(
+            batch,
+            content=content,
+            metadata=writer.base.metadata,
+            spec_id=spec_id,
+            dialect=o.dialect,
+            manifest_format=o.manifest_format,
+            partition_storage=o.partition_storage,
+            snapshot_id=writer.snapshot_id,
+        )
+
+
+def bent_commit(
+    sandbox: Sandbox,
+    rows: Iterable[EntryBatch | BentLeaf],
+    *,
+    relaxed: Collection[str],
+    operation: Operation = "overwrite",
+    files: Mapping[str, bytes] | None = None,
+    summary: Mapping[str, str] | None = None,
+    ref: str = "main",
+) -> Snapshot:
+    """Commit a root with exactly these rows, whatever rules that breaks.
+
+    It is made and checked aside first (`check_rules`): what breaks a rule that is not named is refused, and neither the
+    table nor the overlay has seen it.
+
+    Parameters
+    ----------
+    sandbox
+        Of the dialect ``v4-proposal``.
+    rows
+        The root's rows in their order (`root_rows` has those that are there, `bent_dv` makes a manifest DV), and the
+        leaves that are to be written. Null snapshot ids and sequence numbers are inherited; data files and leaves
+        without row ids are given them.
+    relaxed
+        Names of the rules that may be broken.
+    files
+        Puffin files that are written along, by location.
+    summary
+        Further entries of the snapshot's summary, which has no counts and no totals.
+
+    Raises
+    ------
+    RuleError
+        A rule that is broken and not named.
+    CommitConflictError
+        Another commit came first: such a commit is not tried again.
+    OptionError
+        An unknown rule, a leaf without rows, or a sandbox of another dialect.
+    """
+    items = list(rows)
+    for name in relaxed:
+        rule(name)
+    if not sandbox.options.has_root_manifest:
+        raise OptionError(f"dialect={sandbox.options.dialect!r}: rows are given for a root, of 'v4-proposal'")
+    for item in items:
+        if isinstance(item, BentLeaf) and not len(item.rows):
+            raise OptionError(f"{item.location}: a manifest without entries has no place in a root")
+    change = Change(operation, summary=dict(summary or {}))
+    layout = _Bent(items, dict(files or {}))
+    broken = _broken(sandbox, change, layout, ref, frozenset(relaxed))
+    layout.summary = {BENT_RULES: ",".join(broken)} if broken else {}
+    made = sandbox.commit(lambda writer: change, ref=ref, layout=layout)
+    assert made is not None
+    return made
+
+
+def _broken(sandbox: Sandbox, change: Change, layout: _Bent, ref: str, relaxed: frozenset[str]) -> list[str]:
+    """The rules that a commit would break, found by making it on an overlay of its own."""
+    aside = Sandbox(sandbox.state, sandbox.options, seed=0)
+    try:
+        snapshot = aside.commit(lambda writer: change, ref=ref, layout=layout)
+        found = check_rules(aside.state, snapshot)
+    finally:
+        aside.close()
+    for item in found:
+        if item.rule not in relaxed:
+            raise RuleError(item.rule, f"{item.where}: {item.text}; name it in relaxed= to bend it on purpose")
+    return sorted({item.rule for item in found})
+
+
+def root_rows(state: TableState) -> EntryBatch:
+    """The rows of a V4 root, as they are, with the partition tuples of the files among them; none without a snapshot.
+
+    Raises
+    ------
+    FormatError
+        The root is damaged.
+    """
+    root = state.root()
+    if root is None:
+        return EntryBatch.empty()
+    made = EntryBatch.of(readable(root))
+    direct = state.reader.direct(root)
+    tuples = None if direct is None else direct.partition()
+    if tuples is None:
+        return made
+    files = numbers(made.entries["content_type"]) <= ContentType.EQUALITY_DELETE
+    places = pa.array(np.cumsum(files) - 1, mask=~files)
+    return EntryBatch(made.entries, made.stats, tuples.take(places))
+
+
+def bent_dv(leaf: str, positions: Iterable[int], status: Status = Status.ADDED, *, spec_id: int = 0) -> EntryBatch:
+    """A row of an inline manifest DV for the leaf at a location."""
+    from pyroaring import BitMap
+
+    bitmap = BitMap(positions)
+    row = {
+        "content_type": int(ContentType.MANIFEST_DV),
+        "location": leaf,
+        "file_format": "puffin",
+        "status": int(status),
+        "partition_spec_id": spec_id,
+        "record_count": len(bitmap),
+        "referenced_file": leaf,
+        "deletion_vector": {"inline_content": encode_manifest_dv(bitmap)},
+    }
+    return EntryBatch.of_rows([row])
+
+
+def _numberless(rows: EntryBatch) -> np.ndarray:
+    """Of each data file without row ids its rows; 0 of other entries, and of those that are DELETED."""
+    entries = rows.entries
+    wanted = np.asarray(whole(entries["first_row_id"]).is_null())
+    wanted &= numbers(entries["content_type"]) == ContentType.DATA
+    wanted &= numbers(entries["status"]) != Status.DELETED
+    return np.where(wanted, numbers(entries["record_count"]), 0)

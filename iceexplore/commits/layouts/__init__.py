@@ -1,0 +1,1 @@
+"""Arrange entries in manifest lists and root manifests."""

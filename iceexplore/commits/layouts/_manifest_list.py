@@ -1,0 +1,228 @@
+"""The layout of v1, v2, v3 and of V4 as Java writes it today: a manifest list over manifests.
+
+Spec, "Manifests", "Manifest Lists", "Snapshots"; where the spec leaves room, as Java's ``MergingSnapshotProducer``
+without merging (``commit.manifest-merge.enabled=false``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.layouts._layout_list_merge import merge_leaves
+from iceexplore.commits.layouts._manifest_list_base import ListBase, has_live, read_base
+from iceexplore.commits.layouts._manifest_list_leaves import Filtered, filter_leaves, new_leaves
+from iceexplore.commits.layouts._summary import summary_of
+from iceexplore.commits.model._change import Applied, Change
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.errors import OptionError, RuleError
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches, live, whole, write_manifest_list
+
+__all__ = ["apply_to_list"]
+
+_DELETE_TYPES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+
+
+def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
+    """Write the manifests and the manifest list of a change.
+
+    New files go to new manifests, one per spec and ``leaf_entries``; a manifest that holds removed files is written
+    again; all others are carried as they are. A manifest left without live entries stays in this snapshot's list,
+    where its entries are DELETED, and is left out by the next commit. The DVs of removed data files go with them
+    (Java: ``removeDanglingDeletesFor``). Delete files that are older than all data go when delete manifests are
+    looked through anyway (Java: ``dropDeleteFilesOlderThan``).
+
+    Raises
+    ------
+    RuleError
+        ``files-exist`` (something to be removed is not live), ``deletes-need-v2``, ``duplicate-file``, ``one-dv``.
+    UnsupportedError
+        The base has a root manifest.
+    OptionError
+        A change that both rewrites manifests and changes files.
+    IceexploreError
+        A manifest on which the commit builds cannot be read completely.
+    """
+    _check(change, writer)
+    base = read_base(writer)
+    if change.rewrite_manifests:
+        return _rewritten(change, base)
+    added = change.added
+    is_data = pc.equal(added.entries["content_type"], int(ContentType.DATA))
+    new_data, new_deletes = added.filter(whole(is_data)), added.filter(whole(pc.invert(is_data)))
+
+    data = _filter_data(change, base)
+    deletes = _filter_deletes(change, base, data, new_data, new_deletes)
+    rows = [*new_leaves(writer, new_data, "data"), *data.rows]
+    rows += [*new_leaves(writer, new_deletes, "delete"), *deletes.rows]
+    removed = concat_batches([*data.removed, *deletes.removed])
+    return _written(change, base, rows, added, removed, {"manifests-replaced": data.replaced + deletes.replaced})
+
+
+def _rewritten(change: Change, base: ListBase) -> Applied:
+    merged = merge_leaves(base, change.rewrite_manifests)
+    counts = {"manifests-replaced": merged.replaced, "entries-processed": merged.entries}
+    return _written(change, base, merged.rows, EntryBatch.empty(), EntryBatch.empty(), counts)
+
+
+def _check(change: Change, writer: CommitWriter) -> None:
+    """What can be refused before anything is read."""
+    added, options = change.added.entries, writer.options
+    if change.rewrite_manifests and (
+        len(change.added) or change.remove_data or change.remove_deletes or change.replace_dvs
+    ):
+        raise OptionError("manifests are rewritten in a commit of their own: this one changes files, too")
+    kind = added["content_type"]
+    positions = np.asarray(pc.equal(kind, int(ContentType.POSITION_DELETE)))
+    equality = np.asarray(pc.equal(kind, int(ContentType.EQUALITY_DELETE)))
+    vectors = np.asarray(whole(added["deletion_vector"]).is_valid())
+    if options.format_version == 1 and (positions.any() or equality.any()):
+        raise RuleError("deletes-need-v2", "a table of format version 1 has no delete files; upgrade it to 2 first")
+    if options.format_version == 2 and vectors.any():
+        raise RuleError("deletes-need-v2", "a table of format version 2 has no deletion vectors; upgrade it to 3 first")
+    if options.format_version >= 3 and (positions & ~vectors).any():
+        version = options.format_version
+        raise RuleError("deletes-need-v2", f"format version {version} takes deletion vectors, no position delete files")
+    files = added["location"].filter(pa.array(~vectors))
+    twice = len(files) - len(files.unique())
+    if twice:
+        raise RuleError("duplicate-file", f"{twice} of the new files are named twice")
+
+
+def _filter_data(change: Change, base: ListBase) -> Filtered:
+    ordinals = base.ordinals(ContentType.DATA_MANIFEST, live=True)
+    if not change.remove_data:
+        return Filtered([base.rows.take(ordinals)])
+    names = _texts(change.remove_data)
+    out = filter_leaves(base, ordinals, "data", lambda entries: _is_in(entries, "location", names))
+    if not change.drop_if_there:
+        _all_found("data file", names, out.removed, "location", base)
+    return out
+
+
+def _filter_deletes(
+    change: Change, base: ListBase, data: Filtered, new_data: EntryBatch, new_deletes: EntryBatch
+) -> Filtered:
+    ordinals = base.ordinals(ContentType.DELETE_MANIFEST, live=True)
+    gone = concat_batches(data.removed).entries["location"].unique()
+    files, replaced = _texts(change.remove_deletes), _texts(change.replace_dvs)
+    removes = bool(len(gone) or len(files) or len(replaced))
+    dvs = new_deletes.entries.filter(whole(new_deletes.entries["deletion_vector"]).is_valid())["referenced_file"]
+    if not removes and not len(dvs):
+        return Filtered([base.rows.take(ordinals)])
+    oldest = _oldest_data(base, data, new_data) if removes else 0
+    superseded = pa.chunked_array([*_chunks(gone), *_chunks(replaced)], pa.string())
+
+    def goes(entries: pa.Table) -> np.ndarray:
+        is_dv = np.asarray(whole(entries["deletion_vector"]).is_valid())
+        mask = is_dv & _is_in(entries, "referenced_file", superseded)
+        mask |= ~is_dv & _is_in(entries, "location", files)
+        sequence = np.asarray(pc.fill_null(entries["sequence_number"], 0))
+        mask |= (sequence > 0) & (sequence < oldest)
+        _refuse_second_dv(entries, is_dv & ~mask & np.asarray(live(entries)), dvs)
+        return np.asarray(mask)
+
+    out = filter_leaves(base, ordinals, "delete", goes)
+    if not change.drop_if_there:
+        _all_found("delete file", files, out.removed, "location", base)
+        _all_found("deletion vector of", replaced, out.removed, "referenced_file", base)
+    return out
+
+
+def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: pa.ChunkedArray) -> None:
+    second = staying & _is_in(entries, "referenced_file", new)
+    if second.any():
+        name = entries["referenced_file"][int(np.flatnonzero(second)[0])].as_py()
+        raise RuleError("one-dv", f"{name} has a deletion vector already; the new one must replace it (replace_dvs)")
+
+
+def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
+    """The least data sequence number of the new snapshot's data, or less: older deletes have nothing to apply to.
+
+    Java takes the least of the manifests that are left; the numbers that a compaction gives to new files count here,
+    too: a delete file that still applies to them must stay.
+    """
+    numbers: list[int | None] = [base.writer.base.metadata.last_sequence_number]
+    for batch in data.rows:
+        stats = whole(batch.entries["manifest_stats"])
+        first = pc.fill_null(pc.struct_field(stats, "min_sequence_number"), 0)
+        numbers.append(pc.min(first.filter(pa.array(has_live(stats)))).as_py())
+    numbers.append(pc.min(new_data.entries["sequence_number"]).as_py())
+    return min(n for n in numbers if n is not None)
+
+
+def _written(
+    change: Change,
+    base: ListBase,
+    rows: list[EntryBatch],
+    added: EntryBatch,
+    removed: EntryBatch,
+    counts: dict[str, int],
+) -> Applied:
+    writer, metadata, parent = base.writer, base.writer.base.metadata, base.writer.base.snapshot
+    batch = concat_batches(rows)
+    added_rows = None
+    if writer.options.format_version >= 3:
+        batch, added_rows = _with_row_ids(batch, writer.first_row_id or 0)
+    data = write_manifest_list(
+        batch,
+        metadata=metadata,
+        dialect=writer.options.dialect,
+        snapshot_id=writer.snapshot_id,
+        parent_snapshot_id=None if parent is None else parent.snapshot_id,
+        sequence_number=writer.sequence_number,
+        first_row_id=writer.first_row_id,
+    )
+    location = writer.new_location(f"snap-{writer.snapshot_id}-{writer.attempt}", ".avro")
+    writer.write(location, data, kind="manifest-list")
+    created = pc.sum(pc.equal(batch.entries["snapshot_id"], writer.snapshot_id)).as_py() or 0
+    all_counts = {"manifests-created": created, "manifests-kept": len(batch) - created, **counts}
+    further = {name: str(count) for name, count in all_counts.items()} | dict(change.summary)
+    summary = summary_of(added=added, removed=removed, metadata=metadata, parent=parent, further=further)
+    return Applied(location, summary, added_rows)
+
+
+def _with_row_ids(batch: EntryBatch, next_row_id: int) -> tuple[EntryBatch, int]:
+    """Data manifests without a ``first_row_id`` get one: new ones, and, after an upgrade to v3, old ones.
+
+    Spec, "First Row ID Assignment": room is left for existing rows, too, since their files may have no id yet.
+    """
+    entries = batch.entries
+    stats = whole(entries["manifest_stats"])
+    given = entries["first_row_id"]
+    counts = [pc.fill_null(pc.struct_field(stats, n), 0) for n in ("added_rows_count", "existing_rows_count")]
+    is_data = pc.equal(entries["content_type"], int(ContentType.DATA_MANIFEST))
+    unset = np.asarray(pc.and_(given.is_null(), is_data))
+    rows = np.where(unset, np.asarray(pc.add(*counts)), 0)
+    assigned = pa.array(next_row_id + np.cumsum(rows) - rows, pa.int64(), mask=~unset)
+    return batch.with_columns(first_row_id=pc.coalesce(given, assigned)), int(rows.sum())
+
+
+def _texts(values: Iterable[str]) -> pa.Array:
+    return pa.array(list(values), pa.string())
+
+
+def _chunks(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+
+
+def _is_in(entries: pa.Table, column: str, values: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    if not len(values):
+        return np.zeros(len(entries), dtype=np.bool_)
+    named = pc.and_(pc.is_in(entries[column], value_set=values), entries[column].is_valid())
+    return np.asarray(named)
+
+
+def _all_found(what: str, names: pa.Array, removed: list[EntryBatch], column: str, base: ListBase) -> None:
+    there = concat_batches(removed).entries[column]
+    missing = names.filter(pc.invert(pc.is_in(names, value_set=there))).to_pylist()
+    if missing:
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        snapshot = base.writer.base.snapshot
+        where = "a table without a snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
+        raise RuleError(
+            "files-exist", f"{what} {', '.join(missing[:5])}{more}: not live in {where}; look in inspect.files()"
+        )

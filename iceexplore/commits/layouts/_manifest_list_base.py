@@ -1,0 +1,152 @@
+"""The manifest list on which a commit builds: read whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.errors import Problems, UnsupportedError
+from iceexplore.manifests import (
+    MANIFEST_STATS,
+    ContentType,
+    EntryBatch,
+    Manifest,
+    concat_batches,
+    manifest_entry,
+    whole,
+)
+
+__all__ = ["ListBase", "has_live", "read_base", "readable"]
+
+_ALL_PARTS = frozenset({"entries", "partition", "stats"})
+_ROOT_DIALECTS = ("v4-proposal", "v4-draft")
+
+
+@dataclass(frozen=True)
+class ListBase:
+    """The manifests of the state on which a commit builds.
+
+    Attributes
+    ----------
+    root
+        The list as read; None for a table without a snapshot.
+    rows
+        Its rows, with counts where the new list needs them.
+    """
+
+    writer: CommitWriter
+    root: Manifest | None
+    rows: EntryBatch
+
+    def ordinals(self, content: ContentType, *, live: bool) -> list[int]:
+        """The rows of a content type in order; ``live``: of manifests that may have live entries only."""
+        mask = np.asarray(pc.equal(self.rows.entries["content_type"], int(content)))
+        return [int(i) for i in np.flatnonzero(mask & has_live(self.rows.entries["manifest_stats"]) if live else mask)]
+
+    def leaves(self, ordinals: Iterable[int]) -> Iterator[tuple[int, Manifest]]:
+        """The entries of these manifests."""
+        wanted = list(ordinals)
+        if self.root is not None and wanted:
+            leaves = self.writer.base.reader.leaves(self.root, wanted)
+            for ordinal, leaf in zip(wanted, leaves, strict=True):
+                yield ordinal, readable(leaf)
+
+    def whole_leaf(self, ordinal: int) -> EntryBatch:
+        """All of one manifest."""
+        if self.root is None:
+            raise IndexError(ordinal)
+        return EntryBatch.of(readable(self.writer.base.reader.leaf(self.root, ordinal, _ALL_PARTS)))
+
+
+def readable(manifest: Manifest) -> Manifest:
+    """The manifest, if all of it could be read: entries lost in reading would be lost to the table.
+
+    Raises
+    ------
+    IceexploreError
+        What was met while reading it.
+    """
+    strict = Problems(strict=True)
+    for item in manifest.problems:
+        if item.severity == "error" or item.code == "manifest-salvaged":
+            strict.add(replace(item, severity="error"))
+    return manifest
+
+
+def has_live(stats: pa.ChunkedArray | pa.StructArray) -> np.ndarray:
+    """By their ``manifest_stats``: which manifests may have live entries."""
+    # an unknown count may be anything (spec, "Manifest Lists")
+    counts = [pc.fill_null(pc.struct_field(stats, n), 1) for n in ("added_files_count", "existing_files_count")]
+    return np.asarray(pc.greater(pc.add(*counts), 0))
+
+
+def read_base(writer: CommitWriter) -> ListBase:
+    """The manifest list of the writer's base.
+
+    Raises
+    ------
+    UnsupportedError
+        The base has a root manifest: a table is not downgraded.
+    IceexploreError
+        It cannot be read completely.
+    """
+    root = writer.base.root()
+    if root is None:
+        return ListBase(writer, None, EntryBatch.empty())
+    if root.dialect in _ROOT_DIALECTS:
+        raise UnsupportedError(
+            f"{root.location} is a root manifest ({root.dialect}); {writer.options.dialect} has a manifest list: "
+            "a table cannot be downgraded. Simulate from a state before the upgrade."
+        )
+    readable(root)
+    return ListBase(writer, root, _with_counts(writer, root))
+
+
+def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
+    """Rows of the list. Inline manifests have no counts, and v1 lists need not have them, but later versions do."""
+    rows = EntryBatch(root.entries)
+    if root.dialect == "v1" == writer.options.dialect:
+        return rows
+    stats = whole(rows.entries["manifest_stats"])
+    unknown = stats.is_null()
+    for child in MANIFEST_STATS:
+        unknown = pc.or_(unknown, pc.struct_field(stats, child.name).is_null())
+    if not pc.any(unknown).as_py():
+        return rows
+    made = []
+    for ordinal, lacks in enumerate(unknown.to_pylist()):
+        row = rows.take([ordinal])
+        made.append(_counted(writer, root, row, ordinal) if lacks else row)
+    return concat_batches(made)
+
+
+def _counted(writer: CommitWriter, root: Manifest, row: EntryBatch, ordinal: int) -> EntryBatch:
+    said = row.entries.to_pylist()[0]
+    leaf = readable(writer.base.reader.leaf(root, ordinal, _ALL_PARTS))
+    counted = manifest_entry(
+        EntryBatch.of(leaf, ()),
+        location=leaf.location,
+        length=leaf.length,
+        content="data" if said["content_type"] == ContentType.DATA_MANIFEST else "delete",
+        metadata=writer.base.metadata,
+        spec_id=said["partition_spec_id"],
+        dialect=writer.options.dialect,
+        status=said["status"],
+        snapshot_id=said["snapshot_id"],
+        sequence_number=said["sequence_number"],
+    ).entries
+    lowest = said["manifest_stats"] and said["manifest_stats"]["min_sequence_number"]
+    stats = counted["manifest_stats"].to_pylist()[0]
+    if lowest is not None:
+        stats["min_sequence_number"] = lowest
+    return row.with_columns(
+        manifest_stats=pa.array([stats], MANIFEST_STATS),
+        partition_summaries=pc.coalesce(row.entries["partition_summaries"], counted["partition_summaries"]),
+        record_count=counted["record_count"],
+        file_size_in_bytes=leaf.length,
+    )

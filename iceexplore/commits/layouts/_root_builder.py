@@ -1,0 +1,287 @@
+"""The new root manifest while a commit makes it: what becomes of the base's rows, what comes to them, which files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.layouts._root_upgrade import upgraded_rows
+from iceexplore.commits.live_files._locate import live_manifests, readable
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.manifests import (
+    ContentType,
+    EntryBatch,
+    Manifest,
+    Status,
+    bool_array,
+    live,
+    manifest_entry,
+    whole,
+    write_manifest,
+)
+
+__all__ = ["Draft", "GONE", "NewDv", "NewFile", "bare_position_deletes", "begin", "chunks", "numbers"]
+
+#: The fate of a base's row that is not in the new root any more; the other fates are `Status.EXISTING` and `DELETED`.
+GONE = -1
+
+_ALL_PARTS = frozenset({"entries", "partition", "stats"})
+#: What tells two leaves apart, for their reuse on a retry: statistics belong to the files that are named.
+_IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
+             "deletion_vector", "first_row_id")  # fmt: skip
+
+
+@dataclass
+class NewFile:
+    """A file, written when nothing can be refused any more; ``data`` is let go then, and a retry finds it written."""
+
+    location: str
+    length: int
+    kind: str
+    data: bytes | None = field(repr=False)
+
+
+@dataclass
+class NewDv:
+    """A manifest DV to be written: of the manifest in row ``leaf``, with the numbers of its own row.
+
+    Attributes
+    ----------
+    bitmap
+        `pyroaring.BitMap` of the positions.
+    attach
+        Whether it goes to the manifest's own row.
+    place
+        Puffin file, offset and size, where it is not inline.
+    """
+
+    leaf: int
+    bitmap: Any
+    status: Status
+    snapshot_id: int
+    sequence_number: int
+    attach: bool = False
+    place: tuple[str, int, int] | None = None
+
+
+@dataclass
+class Draft:
+    """A root manifest in the making.
+
+    Attributes
+    ----------
+    root
+        The base's root or manifest list; None where there is no snapshot yet.
+    rows
+        Its rows as V4 content entries (`upgraded_rows` below V4), one for one.
+    kind, fate
+        Per row: its content type, and `Status.EXISTING`, `Status.DELETED` or `GONE`.
+    dvs
+        By row of a live manifest: the rows of its live manifest DVs (its own row where the DV is attached to it).
+    attached
+        By row of a manifest: the deletion vector that it bears from now on, None for none.
+    changed
+        Rows of manifests that this commit itself changes: compaction leaves them alone.
+    moved
+        By location of a data manifest that compaction replaced: the new one's; None where nothing was left of it.
+    fresh
+        Data manifests that hold what stood in the base's root: their location, and those of their files.
+    made
+        New rows.
+    vectors
+        Manifest DVs that become rows at the end.
+    files
+        New files, written at the very end.
+    """
+
+    writer: CommitWriter
+    root: Manifest | None
+    rows: EntryBatch
+    kind: np.ndarray
+    fate: np.ndarray
+    dvs: dict[int, list[int]] = field(default_factory=dict)
+    attached: dict[int, dict[str, object] | None] = field(default_factory=dict)
+    changed: set[int] = field(default_factory=set)
+    moved: dict[str, str | None] = field(default_factory=dict)
+    fresh: list[tuple[str, pa.Array]] = field(default_factory=list)
+    made: list[EntryBatch] = field(default_factory=list)
+    vectors: list[NewDv] = field(default_factory=list)
+    files: list[NewFile] = field(default_factory=list)
+    unnumbered: dict[str, int] = field(default_factory=dict)  # rows of a new leaf that are to be given row ids
+
+    def standing(self, *kinds: int) -> np.ndarray:
+        """The rows that stay, of these content types."""
+        return np.flatnonzero((self.fate == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
+
+    def row(self, index: int) -> dict[str, object]:
+        """A base's row as a dictionary (manifests and their DVs only: there are few of them)."""
+        found: dict[str, object] = self.rows.entries.slice(index, 1).to_pylist()[0]
+        return found
+
+    def location(self, index: int) -> str:
+        """The location in a base's row."""
+        return str(self.rows.entries["location"][index].as_py())
+
+    def drop_leaf(self, row: int) -> None:
+        """A manifest that compaction replaced: it and its manifest DVs are DELETED (proposal, version_info)."""
+        for r in [row, *self.dvs.get(row, ())]:
+            self.fate[r] = Status.DELETED
+
+    def leaf_rows(self, row: int) -> EntryBatch | None:
+        """What is live in a leaf, as EXISTING entries with statistics; None if V4 cannot write it.
+
+        Position delete files (below v3) have no V4 entry: a leaf that has any is left as it is. Sort orders of
+        equality deletes, which V4 has no more ("Can only be set if content_type is 0"), are left out.
+        """
+        assert self.root is not None
+        leaf = readable(self.writer.base.reader.leaf(self.root, row, _ALL_PARTS))
+        batch = EntryBatch.of(leaf).filter(live(leaf.entries))
+        if bool_array(bare_position_deletes(batch.entries)).any():
+            return None
+        is_data = pc.equal(batch.entries["content_type"], int(ContentType.DATA))
+        order = pc.if_else(is_data, batch.entries["sort_order_id"], pa.scalar(None, pa.int32()))
+        return batch.with_columns(status=int(Status.EXISTING), manifest_dv=None, sort_order_id=order)
+
+    def add_leaf(
+        self, batch: EntryBatch, *, content: ContentType, status: Status, referenced_file: str | None = None
+    ) -> str:
+        """A new leaf manifest with these rows (of one spec) and its row in the root; return its location.
+
+        The file is reused where an earlier attempt has written the same rows already.
+        """
+        w, spec_id = self.writer, int(batch.entries["partition_spec_id"][0].as_py())
+        said: Literal["data", "delete"] = "data" if content == ContentType.DATA_MANIFEST else "delete"
+        batch = batch.with_columns(ordinal=pa.array(np.arange(len(batch))))
+        key = f"leaf {said} {spec_id} {_digest(batch.entries)}"
+
+        def make() -> NewFile:
+            data = write_manifest(
+                batch,
+                content=said,
+                metadata=w.base.metadata,
+                spec_id=spec_id,
+                dialect=w.options.dialect,
+                manifest_format=w.options.manifest_format,
+                partition_storage=w.options.partition_storage,
+                snapshot_id=w.snapshot_id,
+            )
+            location = w.new_location(said, f".{w.options.manifest_format}")
+            return NewFile(location, len(data), "manifest", data)
+
+        made = w.once(key, make)
+        self.files.append(made)
+        if content == ContentType.DATA_MANIFEST:
+            null = np.asarray(whole(batch.entries["first_row_id"]).is_null())
+            self.unnumbered[made.location] = int(numbers(batch.entries["record_count"])[null].sum())
+        self.made.append(
+            manifest_entry(
+                batch,
+                location=made.location,
+                length=made.length,
+                content=said,
+                metadata=w.base.metadata,
+                spec_id=spec_id,
+                dialect=w.options.dialect,
+                status=int(status),
+                snapshot_id=w.snapshot_id,
+                sequence_number=w.sequence_number,
+                referenced_file=referenced_file,
+            )
+        )
+        return made.location
+
+    def add_file(self, name: str, suffix: str, kind: str, data: bytes) -> str:
+        """Another new file; the same bytes are written once however often the commit is tried."""
+        key = f"{name} {hashlib.blake2b(data, digest_size=16).hexdigest()}"
+        w = self.writer
+        made = w.once(key, lambda: NewFile(w.new_location(name, suffix), len(data), kind, data))
+        self.files.append(made)
+        return made.location
+
+    def write_files(self) -> None:
+        """Write what no earlier attempt has written."""
+        for new in self.files:
+            if new.data is not None:
+                self.writer.write(new.location, new.data, kind=new.kind)
+                new.data = None
+
+
+def begin(writer: CommitWriter) -> Draft:
+    """The draft of a commit that changes nothing: live rows stay as EXISTING, the base's DELETED ones go.
+
+    Raises
+    ------
+    FormatError
+        The base's root is damaged.
+    """
+    state = writer.base
+    root = state.root()
+    if root is None:
+        rows = EntryBatch.empty()
+    elif readable(root).dialect in ("v4-proposal", "v4-draft"):
+        rows = _with_tuples(EntryBatch.of(root), state.reader.direct(root))
+    else:
+        rows = upgraded_rows(state, root)
+    entries = rows.entries
+    alive = bool_array(live(entries))
+    kind = numbers(entries["content_type"])
+    draft = Draft(writer, root, rows, kind, np.where(alive, int(Status.EXISTING), GONE).astype(np.int8))
+    leaves = live_manifests(entries, (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST))
+    names = entries["location"].take(pa.array(leaves, pa.int64()))
+    vectors = draft.standing(ContentType.MANIFEST_DV)
+    at = pc.index_in(entries["referenced_file"].take(pa.array(vectors)), value_set=whole(names))
+    for row, place in zip(vectors.tolist(), at.to_pylist(), strict=True):
+        if place is None:
+            draft.fate[row] = GONE  # it refers to nothing that is live
+        else:
+            draft.dvs.setdefault(leaves[place], []).append(row)
+    bearing = bool_array(whole(entries["deletion_vector"]).is_valid())
+    for row in leaves:
+        if bearing[row]:
+            draft.dvs.setdefault(row, []).insert(0, row)
+    return draft
+
+
+def chunks(batch: EntryBatch, size: int) -> Iterable[EntryBatch]:
+    """A batch in even parts of about ``size`` rows, each of one spec, specs in ascending order."""
+    specs = numbers(batch.entries["partition_spec_id"])
+    for spec in np.unique(specs):
+        rows = np.flatnonzero(specs == spec)
+        for part in np.array_split(rows, -(-len(rows) // size)):
+            yield batch.take(pa.array(part))
+
+
+def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """A column of integers as numpy's; null is 0."""
+    filled = pc.fill_null(column, 0)
+    return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled, dtype=np.int64)
+
+
+def bare_position_deletes(entries: pa.Table) -> pa.Array:
+    """Which entries are position delete files, not deletion vectors."""
+    position = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
+    return pc.and_(position, whole(entries["deletion_vector"]).is_null())
+
+
+def _with_tuples(batch: EntryBatch, direct: Manifest | None) -> EntryBatch:
+    """The rows of a root with the partition tuples of the files among them."""
+    tuples = None if direct is None else direct.partition()
+    if tuples is None:
+        return EntryBatch(batch.entries, batch.stats)
+    files = numbers(batch.entries["content_type"]) <= ContentType.EQUALITY_DELETE
+    at = pa.array(np.cumsum(files) - 1, mask=~files)
+    return EntryBatch(batch.entries, batch.stats, tuples.take(at))
+
+
+def _digest(entries: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    columns = entries.select(_IDENTITY).combine_chunks()
+    with pa.ipc.new_stream(sink, columns.schema) as stream:
+        stream.write_table(columns)
+    return hashlib.blake2b(sink.getvalue(), digest_size=16).hexdigest()

@@ -1,0 +1,181 @@
+"""Files that a commit takes out of a root and its leaves, and files that it adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.layouts._root_affinity import add_delete_leaves
+from iceexplore.commits.layouts._root_builder import Draft, bare_position_deletes, chunks, numbers
+from iceexplore.commits.layouts._root_manifest_dvs import change_dvs
+from iceexplore.commits.live_files._locate import Found, find_files, live_manifests, texts
+from iceexplore.commits.model._change import Change
+from iceexplore.errors import RuleError
+from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
+from iceexplore.metadata import TableMetadata
+
+__all__ = ["add_files", "counts_partitions", "refuse_change", "take_out"]
+
+_DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+_PARTITION_LIMIT = "write.summary.partition-limit"
+
+
+def counts_partitions(metadata: TableMetadata) -> bool:
+    """Whether the table's properties ask for summaries of the partitions that a commit changed."""
+    return metadata.properties.get(_PARTITION_LIMIT, "0") != "0"
+
+
+def refuse_change(draft: Draft, change: Change) -> None:
+    """What a change and the root alone show to be wrong; no leaf is read for it.
+
+    Raises
+    ------
+    RuleError
+        ``duplicate-file``: a data file that is added twice, or removed in the same commit, or live in the base's root
+        itself (one that is live in a leaf is not found here: it would cost reading all of them); ``deletes-need-v2``:
+        a position delete file; ``one-dv``: a second DV for a data file, in the change or in the base's root;
+        ``orphan-dv``: a DV for a data file that this commit removes.
+    """
+    entries = change.added.entries
+    if not len(entries):
+        return
+    if bool_array(bare_position_deletes(entries)).any():
+        raise RuleError("deletes-need-v2", "a V4 table takes deletion vectors, no new position delete files")
+    kind = numbers(entries["content_type"])
+    _refuse_listed(draft, change, entries.filter(pa.array(kind != ContentType.POSITION_DELETE)))
+    targets = entries["referenced_file"].filter(pa.array(kind == ContentType.POSITION_DELETE))
+    if not len(targets):
+        return
+    _refuse("one-dv", "two deletion vectors for one data file", _repeated(targets))
+    _refuse(
+        "orphan-dv", "a deletion vector for a data file that this commit removes", _common(targets, change.remove_data)
+    )
+    standing = draft.rows.entries.take(pa.array(draft.standing(ContentType.POSITION_DELETE)))["referenced_file"]
+    there = standing.filter(pc.invert(pc.is_in(standing, value_set=texts(change.replace_dvs))))
+    _refuse("one-dv", "a data file has a deletion vector already; name it in replace_dvs", _common(targets, there))
+
+
+def _refuse_listed(draft: Draft, change: Change, entries: pa.Table) -> None:
+    names = entries["location"]
+    if not len(names):
+        return
+    _refuse("duplicate-file", "files are added twice", _repeated(names))
+    both = [*change.remove_data, *change.remove_deletes]
+    _refuse("duplicate-file", "files are removed and added in one commit", _common(names, both))
+    standing = draft.standing(ContentType.DATA, ContentType.EQUALITY_DELETE)
+    there = draft.rows.entries["location"].take(pa.array(standing))
+    _refuse("duplicate-file", "files are in the table already", _common(names, there))
+
+
+def _repeated(names: pa.ChunkedArray) -> list[str]:
+    counts = pc.value_counts(whole(names))
+    twice = pc.greater(counts.field("counts"), 1)
+    return [str(x) for x in counts.field("values").filter(twice).to_pylist()]
+
+
+def _common(names: pa.ChunkedArray, others: Sequence[str] | pa.ChunkedArray) -> list[str]:
+    wanted = others if isinstance(others, pa.ChunkedArray) else texts(others)
+    return [str(x) for x in names.filter(pc.is_in(names, value_set=wanted)).to_pylist()]
+
+
+def _refuse(rule: str, text: str, names: Sequence[str]) -> None:
+    if names:
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        raise RuleError(rule, f"{text}: {shown}")
+
+
+def take_out(draft: Draft, change: Change) -> EntryBatch:
+    """Take out what a change removes: rows of the root become DELETED, entries of leaves go by manifest DVs.
+
+    Returns
+    -------
+    EntryBatch
+        The entries that went, deletion vectors of removed data files among them; without statistics, and where they
+        stood in leaves, without partition tuples unless the table's properties ask for summaries of partitions.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: files that are not live in the base (unless the change says that they need not be).
+    """
+    if draft.root is None:
+        _refuse_missing(change, [*change.remove_data, *change.remove_deletes, *change.replace_dvs])
+        return EntryBatch.empty()
+    if not (change.remove_data or change.remove_deletes or change.replace_dvs):
+        return EntryBatch.empty()
+    reader, root = draft.writer.base.reader, draft.root
+    tuples = counts_partitions(draft.writer.base.metadata)
+    data = find_files(reader, root, texts(change.remove_data), (ContentType.DATA,), texts(()), tuples=tuples)
+    _refuse_missing(change, _missing(change.remove_data, data, "location"))
+    deletes = find_files(
+        reader,
+        root,
+        texts(change.remove_deletes),
+        _DELETES,
+        texts([*change.remove_data, *change.replace_dvs]),
+        rows=_delete_leaves(draft, change, data),
+        tuples=tuples,
+    )
+    _refuse_missing(change, _missing(change.remove_deletes, deletes, "location"))
+    owed = [name for name in change.replace_dvs if name not in set(change.remove_data)]
+    _refuse_missing(change, _missing(owed, deletes, "referenced_file"), "deletion vectors of ")
+    removed: dict[int, np.ndarray] = {}
+    for found in (data, deletes):
+        draft.fate[found.ordinal[found.root_row < 0]] = Status.DELETED
+        for row in np.unique(found.root_row[found.root_row >= 0]).tolist():
+            removed[row] = found.ordinal[found.root_row == row]
+    change_dvs(draft, removed)
+    return concat_batches([data.batch, deletes.batch])
+
+
+def _delete_leaves(draft: Draft, change: Change, data: Found) -> list[int] | None:
+    """Which delete leaves may hold what goes: the DVs of removed files stand in affiliated or unaffiliated ones."""
+    if change.remove_deletes or change.replace_dvs:
+        return None
+    touched = {draft.location(row) for row in np.unique(data.root_row[data.root_row >= 0]).tolist()}
+    leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))
+    owners = draft.rows.entries["referenced_file"].take(pa.array(leaves, pa.int64())).to_pylist()
+    return [row for row, owner in zip(leaves, owners, strict=True) if owner is None or owner in touched]
+
+
+def _missing(wanted: Sequence[str], found: Found, column: str) -> list[str]:
+    names = texts(wanted)
+    there = pc.is_in(names, value_set=whole(found.batch.entries[column]))
+    return [str(x) for x in names.filter(pc.invert(there)).to_pylist()]
+
+
+def _refuse_missing(change: Change, names: Sequence[str], what: str = "") -> None:
+    if not change.drop_if_there:
+        _refuse("files-exist", f"{what}files that are to be removed are not live", names)
+
+
+def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
+    """Add files, as rows of the root or, beyond the flush thresholds, in leaves of this commit's own.
+
+    Rows of such leaves have null numbers (they inherit from the leaf's row), so that a retry uses them again.
+    """
+    o, w = draft.writer.options, draft.writer
+    kind = numbers(added.entries["content_type"])
+    fresh = added.with_columns(status=int(Status.ADDED), manifest_dv=None)
+    data, deletes = fresh.filter(pa.array(kind == 0)), fresh.filter(pa.array(kind != 0))
+    direct = []
+    if len(data) > o.flush_data_files:
+        for part in chunks(data, o.leaf_entries):
+            draft.add_leaf(part, content=ContentType.DATA_MANIFEST, status=Status.ADDED)
+    else:
+        direct.append(data)
+    if len(deletes) > o.flush_delete_files:
+        add_delete_leaves(draft, deletes, Status.ADDED, affiliate=o.affinity == "all")
+    else:
+        direct.append(deletes)
+    rows = concat_batches(direct)
+    if len(rows):
+        sequence = pc.fill_null(rows.entries["sequence_number"], w.sequence_number)
+        rows = rows.with_columns(
+            snapshot_id=w.snapshot_id, sequence_number=sequence, file_sequence_number=w.sequence_number
+        )
+        draft.made.append(rows)
+    return fresh

@@ -1,0 +1,147 @@
+"""Compaction of leaves inside any commit (proposal, "Manifest Compaction").
+
+Leaves that this commit changes are left alone, and so is what it adds: new leaves hold EXISTING entries only, and the
+ones that they replace are DELETED in the root with their manifest DVs. Delete manifests affiliated to a data manifest
+that was replaced are affiliated to its successor; a leaf is never split, so that this takes a new row and no new file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from iceexplore.commits.layouts._root_builder import Draft
+from iceexplore.commits.model._change import Change
+from iceexplore.errors import RuleError
+from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches
+
+__all__ = ["compact_leaves"]
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    row: int
+    location: str
+    group: tuple[int, str | None]  # leaves are merged with those of the same spec and data manifest
+    stored: int | None  # entries as written; None where the manifest list does not say
+    removed: int  # of them, by manifest DVs
+
+    @property
+    def left(self) -> int | None:
+        return None if self.stored is None else max(0, self.stored - self.removed)
+
+
+def compact_leaves(draft: Draft, change: Change) -> None:
+    """Merge and rewrite leaves as the options and the change say.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: a manifest that the change names for rewriting is not in the root.
+    """
+    o = draft.writer.options
+    if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
+        return
+    named = _named(draft, change)
+    for content in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST):
+        leaves = [leaf for leaf in _leaves(draft, content) if leaf.row not in draft.changed]
+        must = {leaf.row for leaf in leaves if leaf.row in named or _worn(draft, leaf)}
+        may = _small(draft, leaves)
+        if change.rewrite_manifests is True:
+            must |= {leaf.row for leaf in leaves if leaf.removed or _is_old(draft, leaf)}
+            may = may or {leaf.row for leaf in leaves if _is_small(draft, leaf)}
+        chosen = [leaf for leaf in leaves if leaf.row in must | may]
+        for part in _bins(chosen, o.leaf_entries):
+            if len(part) > 1 or part[0].row in must:
+                _rewrite(draft, content, part)
+
+
+def _named(draft: Draft, change: Change) -> set[int]:
+    names = change.rewrite_manifests
+    if isinstance(names, bool) or not names:
+        return set()
+    places = {draft.location(row): row for row in _standing(draft)}
+    missing = [name for name in names if name not in places]
+    if missing:
+        raise RuleError(
+            "files-exist", f"manifests that are to be rewritten are not in the root: {', '.join(missing[:5])}"
+        )
+    return {places[name] for name in names}
+
+
+def _standing(draft: Draft) -> list[int]:
+    rows: list[int] = draft.standing(ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST).tolist()
+    return rows
+
+
+def _leaves(draft: Draft, content: ContentType) -> Iterator[_Leaf]:
+    rows = draft.standing(content)
+    columns = ["location", "partition_spec_id", "referenced_file", "manifest_stats"]
+    held = draft.rows.entries.take(pa.array(rows)).select(columns).to_pylist()
+    counts = draft.rows.entries["record_count"]
+    for row, entry in zip(rows.tolist(), held, strict=True):
+        said = entry["manifest_stats"] or {}
+        parts = [said.get(f"{name}_files_count") for name in ("added", "existing", "deleted")]
+        stored = None if None in parts else sum(p for p in parts if p is not None)
+        removed = sum(counts[r].as_py() or 0 for r in draft.dvs.get(row, ()) if r != row)
+        attached = row in draft.dvs.get(row, ())
+        owner = entry["referenced_file"]
+        group = (entry["partition_spec_id"], draft.moved.get(owner, owner) if owner else None)
+        yield _Leaf(row, entry["location"], group, stored, removed or int(attached))
+
+
+def _worn(draft: Draft, leaf: _Leaf) -> bool:
+    share = draft.writer.options.rewrite_leaf_at
+    return share is not None and leaf.stored is not None and 0 < leaf.stored * share <= leaf.removed
+
+
+def _is_small(draft: Draft, leaf: _Leaf) -> bool:
+    return leaf.left is not None and leaf.left * 2 <= draft.writer.options.leaf_entries
+
+
+def _small(draft: Draft, leaves: list[_Leaf]) -> set[int]:
+    least = draft.writer.options.compact_leaves
+    small = {leaf.row for leaf in leaves if _is_small(draft, leaf)}
+    return small if least and len(small) >= least else set()
+
+
+def _is_old(draft: Draft, leaf: _Leaf) -> bool:
+    assert draft.root is not None
+    return draft.writer.base.reader.leaf(draft.root, leaf.row).dialect != draft.writer.options.dialect
+
+
+def _bins(leaves: list[_Leaf], size: int) -> Iterator[list[_Leaf]]:
+    """Whole leaves of one group, in the order of the root, up to about ``size`` entries together."""
+    groups: dict[tuple[int, str | None], list[_Leaf]] = {}
+    for leaf in leaves:
+        groups.setdefault(leaf.group, []).append(leaf)
+    for group in groups.values():
+        part: list[_Leaf] = []
+        held = 0
+        for leaf in group:
+            left = size if leaf.left is None else leaf.left
+            if part and held + left > size:
+                yield part
+                part, held = [], 0
+            part.append(leaf)
+            held += left
+        yield part
+
+
+def _rewrite(draft: Draft, content: ContentType, leaves: list[_Leaf]) -> None:
+    read: list[tuple[_Leaf, EntryBatch]] = []
+    for leaf in leaves:
+        batch = draft.leaf_rows(leaf.row)
+        if batch is not None:
+            read.append((leaf, batch))
+    rows = concat_batches([batch for _, batch in read])
+    location = None
+    if len(rows):
+        owner = leaves[0].group[1] if content == ContentType.DELETE_MANIFEST else None
+        location = draft.add_leaf(rows, content=content, status=Status.EXISTING, referenced_file=owner)
+    for leaf, _ in read:
+        draft.drop_leaf(leaf.row)
+        if content == ContentType.DATA_MANIFEST:
+            draft.moved[leaf.location] = location

@@ -1,0 +1,185 @@
+"""The V4 layout: a commit writes one root manifest, and leaves only where it is large ("Commit Procedure")."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.layouts._root_builder import GONE, Draft, begin, numbers
+from iceexplore.commits.layouts._root_files import add_files, counts_partitions, refuse_change, take_out
+from iceexplore.commits.layouts._root_flush import flush_root
+from iceexplore.commits.layouts._root_maintenance import compact_leaves
+from iceexplore.commits.layouts._root_manifest_dvs import BENT_BY_ATTACHING, place_dvs
+from iceexplore.commits.layouts._summary import summary_of
+from iceexplore.commits.live_files._locate import live_manifests
+from iceexplore.commits.model._change import Applied, Change
+from iceexplore.commits.model._options import LayoutOptions
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.commits.rules._entries import refuse_broken
+from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, live, whole, write_manifest
+
+__all__ = ["apply_to_root", "bent_rules"]
+
+_LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+
+
+def bent_rules(options: LayoutOptions) -> tuple[str, ...]:
+    """The rules that a layout bends on purpose: those that its options name, and those that ``dv_attached`` bends."""
+    return tuple(sorted({*options.relaxed, *(BENT_BY_ATTACHING if options.dv_attached else ())}))
+
+
+def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
+    """Make the new snapshot's root manifest out of the base's, and write it.
+
+    The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests then stand in the root
+    as they are (proposal, "Upgrade"); paths in them that are relative to a process have no meaning in V4, which takes
+    them to be relative to the table. Leaves are read only to find what the change removes, to compact them, and to
+    affiliate delete manifests; none is read for an append.
+
+    Parameters
+    ----------
+    change
+        What is removed must be spelled as the table spells it. A file that is added although a *leaf* of the base has
+        it already is not noticed: that would cost reading all leaves (`check_rules` finds it). Position delete files
+        of v2 stay in their old leaves, and a rewrite leaves these leaves as they are. The summary has no
+        ``changed-partition-count`` where files go from leaves: their partitions would have to be read for it. With
+        the table's property ``write.summary.partition-limit`` above 0 they are. Totals that the base's summary lacks
+        are left out, as Java leaves them out (``SnapshotProducer.updateTotal``).
+    writer
+        Files are written when everything is known to be right: a change that is refused leaves nothing behind.
+
+    Raises
+    ------
+    RuleError
+        The change breaks a rule; nothing was written.
+    FormatError
+        What the commit would build on is damaged.
+    """
+    draft = begin(writer)
+    refuse_change(draft, change)
+    removed = take_out(draft, change)
+    compact_leaves(draft, change)
+    flush_root(draft, change)
+    place_dvs(draft)
+    added = add_files(draft, change.added)
+    rows, numbered = _with_row_ids(draft, _finished(draft))
+    refuse_broken(
+        rows,
+        snapshot_id=writer.snapshot_id,
+        sequence_number=writer.sequence_number,
+        added=added,
+        relaxed=bent_rules(writer.options),
+    )
+    o, metadata = writer.options, writer.base.metadata
+    data = write_manifest(
+        rows,
+        content="root",
+        metadata=metadata,
+        spec_id=metadata.default_spec_id,
+        dialect=o.dialect,
+        manifest_format=o.manifest_format,
+        partition_storage=o.partition_storage,
+        snapshot_id=writer.snapshot_id,
+    )
+    summary = summary_of(
+        added=added,
+        removed=removed,
+        metadata=metadata,
+        parent=writer.base.snapshot,
+        further={**_manifest_counts(draft, rows), **change.summary},
+    )
+    if draft.changed and not counts_partitions(metadata):
+        summary.pop("changed-partition-count", None)
+    draft.write_files()
+    location = writer.new_location("root", f".{o.manifest_format}")
+    writer.write(location, data, kind="manifest-list")
+    return Applied(location, summary, numbered)
+
+
+def _finished(draft: Draft) -> EntryBatch:
+    """The rows of the new root: those of the base that stay, or went with this commit, and then the new ones."""
+    kept = np.flatnonzero(draft.fate != GONE)
+    base = draft.rows.take(pa.array(kept))
+    fate = draft.fate[kept]
+    snapshot_id = pc.if_else(pa.array(fate == Status.DELETED), draft.writer.snapshot_id, base.entries["snapshot_id"])
+    base = base.with_columns(
+        status=pa.array(fate.astype(np.int32)),
+        snapshot_id=snapshot_id,
+        manifest_dv=None,
+        deletion_vector=_vectors(draft, kept, base),
+    )
+    rows = concat_batches([base, *draft.made])
+    if not draft.moved:
+        return rows
+    return rows.with_columns(referenced_file=_owners(draft, rows.entries))
+
+
+def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> pa.ChunkedArray | pa.Array:
+    column = base.entries["deletion_vector"]
+    if not draft.attached:
+        return column
+    values = column.to_pylist()
+    places = {row: i for i, row in enumerate(kept.tolist())}
+    for row, vector in draft.attached.items():
+        values[places[row]] = vector
+    return pa.array(values, column.type)
+
+
+def _owners(draft: Draft, entries: pa.Table) -> pa.Array:
+    """``referenced_file`` where the data manifest of live delete manifests was replaced by another."""
+    owners = whole(entries["referenced_file"])
+    old = pa.array(list(draft.moved), pa.string())
+    at = pc.index_in(owners, value_set=old)
+    mine = numbers(entries["content_type"]) == ContentType.DELETE_MANIFEST
+    mine &= numbers(entries["status"]) != Status.DELETED
+    concerned = pc.and_(at.is_valid(), pa.array(mine))
+    return pc.if_else(concerned, pa.array(list(draft.moved.values()), pa.string()).take(at), owners)
+
+
+def _with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
+    """Give ``first_row_id`` to data files and data manifests that have none; also how many row ids that took.
+
+    As for a manifest list (spec, "First Row ID Assignment"): a manifest takes as many as its files may need. Manifests
+    of an upgraded table get theirs now; where a v1 list does not say how many rows they have, they are read.
+    """
+    first = draft.writer.first_row_id
+    if first is None:
+        return rows, None
+    entries = rows.entries
+    kind, status = numbers(entries["content_type"]), numbers(entries["status"])
+    ids = whole(entries["first_row_id"])
+    null = np.asarray(ids.is_null()) & (status != Status.DELETED)
+    need = np.where(null & (kind == ContentType.DATA), numbers(entries["record_count"]), 0)
+    for row in np.flatnonzero(null & (kind == ContentType.DATA_MANIFEST)).tolist():
+        need[row] = _rows_without_id(draft, entries.slice(row, 1))
+    wanted = null & ((kind == ContentType.DATA) | (kind == ContentType.DATA_MANIFEST))
+    before = np.cumsum(need) - need
+    given = pc.coalesce(ids, pa.array(before + np.int64(first), mask=~wanted))
+    return rows.with_columns(first_row_id=given), int(need.sum())
+
+
+def _rows_without_id(draft: Draft, row: pa.Table) -> int:
+    location = row["location"][0].as_py()
+    if location in draft.unnumbered:
+        return draft.unnumbered[location]
+    said = row["manifest_stats"][0].as_py() or {}
+    counts = [said.get("added_rows_count"), said.get("existing_rows_count")]
+    if None not in counts:
+        return sum(c for c in counts if c is not None)
+    assert draft.root is not None
+    at = next(r for r in live_manifests(draft.rows.entries, _LEAVES) if draft.location(r) == location)
+    leaf = draft.writer.base.reader.leaf(draft.root, at)
+    return int(numbers(leaf.entries["record_count"]).sum())
+
+
+def _manifest_counts(draft: Draft, rows: EntryBatch) -> dict[str, str]:
+    """``manifests-created``, ``-kept`` and ``-replaced``, as Java counts them: leaves, not the root."""
+    manifests = np.isin(draft.kind, _LEAVES)
+    new = rows.entries.filter(pa.array(np.isin(numbers(rows.entries["content_type"]), _LEAVES)))
+    kept = int((manifests & (draft.fate == Status.EXISTING)).sum())
+    return {
+        "manifests-created": str(int(np.asarray(live(new)).sum()) - kept),
+        "manifests-kept": str(kept),
+        "manifests-replaced": str(int((manifests & (draft.fate == Status.DELETED)).sum())),
+    }

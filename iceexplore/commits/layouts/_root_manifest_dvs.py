@@ -1,0 +1,156 @@
+"""Manifest DVs: what a commit takes out of leaves, without writing them anew (proposal, "Commit Procedure").
+
+The encodings are those of "Brainstorming about detecting changes": `LayoutOptions.dv_encoding`. Inline ones are
+portable roaring bitmaps; those above ``inline_dv_bytes`` go to one Puffin file a commit, as blobs of the type
+``deletion-vector-v1`` (length, magic and CRC around the same bitmap): the only blob type that the Puffin
+specification has for bitmaps, so that any reader of DVs reads them.
+
+With ``dv_attached`` the DV of a leaf's whole state stands on the leaf's own entry, as field 522 of the draft, and like
+it always inline (an entry has one location, and it is the leaf's); what else an encoding writes (the DV that went, the
+delta) keeps rows of its own. That bends the rules `BENT_BY_ATTACHING`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from iceexplore.commits.layouts._root_builder import GONE, Draft, NewDv
+from iceexplore.deletes import new_dv_blob, write_puffin
+from iceexplore.manifests import ContentType, EntryBatch, Status, encode_manifest_dv, read_manifest_dv
+
+__all__ = ["BENT_BY_ATTACHING", "change_dvs", "place_dvs"]
+
+#: A manifest bears a DV; and one that gets its first DV shows no change in the root.
+BENT_BY_ATTACHING = ("added-is-change", "dv-struct")
+
+
+def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
+    """Take entries out of leaves.
+
+    Parameters
+    ----------
+    removed
+        By row of a manifest in the base's root: the ordinals of entries that go, live until now.
+    """
+    for leaf in sorted(removed):
+        draft.changed.add(leaf)
+        draft.vectors += _changed(draft, leaf, removed[leaf])
+
+
+def place_dvs(draft: Draft) -> None:
+    """Make rows of the new manifest DVs, when it is known which leaves stay: inline, in a Puffin file, or attached.
+
+    What a commit with ``delta`` left side by side is merged here, also of leaves that this commit does not change.
+    """
+    for leaf, dvs in draft.dvs.items():
+        if len(dvs) > 1 and leaf not in draft.changed and draft.fate[leaf] == Status.EXISTING:
+            draft.vectors.append(_merged(draft, leaf))
+    made = draft.vectors
+    _to_puffin(draft, made)
+    for dv in made:
+        if dv.attach:
+            draft.attached[dv.leaf] = _struct(dv)
+    rows = [_row(draft, dv) for dv in made if not dv.attach]
+    if rows:
+        draft.made.append(EntryBatch.of_rows(rows))
+
+
+def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[NewDv]:
+    from pyroaring import BitMap
+
+    w = draft.writer
+    encoding, attach = w.options.dv_encoding, w.options.dv_attached
+    gone = BitMap(ordinals.tolist())
+    before = draft.dvs.get(leaf, [])
+    if encoding == "delta":
+        added = NewDv(leaf, gone, Status.ADDED, w.snapshot_id, w.sequence_number)
+        as_is = len(before) == 1 and (before[0] == leaf) == attach
+        return [added] if as_is or not before else [_merged(draft, leaf), added]
+    out = [NewDv(leaf, _state(draft, leaf) | gone, Status.ADDED, w.snapshot_id, w.sequence_number, attach)]
+    for row in before:
+        if row == leaf:
+            draft.attached[leaf] = None
+            if encoding == "removed":
+                out.append(NewDv(leaf, _read(draft, row), Status.DELETED, w.snapshot_id, _sequence(draft, row)))
+        else:
+            draft.fate[row] = Status.DELETED if encoding == "removed" else GONE
+    return out
+
+
+def _merged(draft: Draft, leaf: int) -> NewDv:
+    """The DVs of a leaf as one that is EXISTING, as old as the newest of them; they go without a trace."""
+    rows = draft.dvs[leaf]
+    state = _state(draft, leaf)
+    newest = draft.row(max(rows, key=lambda r: (r != leaf, _sequence(draft, r))))
+    for row in rows:
+        if row == leaf:
+            draft.attached[leaf] = None
+        else:
+            draft.fate[row] = GONE
+    snapshot_id, sequence = newest["snapshot_id"], newest["sequence_number"]
+    assert isinstance(snapshot_id, int)
+    assert isinstance(sequence, int)
+    return NewDv(leaf, state, Status.EXISTING, snapshot_id, sequence, draft.writer.options.dv_attached)
+
+
+def _state(draft: Draft, leaf: int) -> Any:
+    from pyroaring import BitMap
+
+    out = BitMap()
+    for row in draft.dvs.get(leaf, ()):
+        out |= _read(draft, row)
+    return out
+
+
+def _read(draft: Draft, row: int) -> Any:
+    return read_manifest_dv(draft.writer.base.storage, draft.root, row)
+
+
+def _sequence(draft: Draft, row: int) -> int:
+    return int(draft.rows.entries["sequence_number"][row].as_py() or 0)
+
+
+def _to_puffin(draft: Draft, made: list[NewDv]) -> None:
+    from pyroaring import BitMap64
+
+    limit = draft.writer.options.inline_dv_bytes
+    large = [dv for dv in made if not dv.attach and len(encode_manifest_dv(dv.bitmap)) > limit]
+    if large:
+        blobs = [
+            new_dv_blob(BitMap64(np.asarray(dv.bitmap.to_array(), dtype=np.uint64)), draft.location(dv.leaf))
+            for dv in large
+        ]
+        data, places = write_puffin(blobs)
+        location = draft.add_file("manifest-dvs", ".puffin", "puffin", data)
+        for dv, (offset, size) in zip(large, places, strict=True):
+            dv.place = (location, offset, size)
+
+
+def _struct(dv: NewDv) -> dict[str, object]:
+    if dv.place is None:
+        return {"offset": None, "size_in_bytes": None, "inline_content": encode_manifest_dv(dv.bitmap)}
+    return {"offset": dv.place[1], "size_in_bytes": dv.place[2], "inline_content": None}
+
+
+def _row(draft: Draft, dv: NewDv) -> dict[str, object]:
+    leaf = draft.location(dv.leaf)
+    length = None
+    if dv.place is not None:
+        length = next(f.length for f in draft.files if f.location == dv.place[0])
+    return {
+        "content_type": int(ContentType.MANIFEST_DV),
+        "location": leaf if dv.place is None else dv.place[0],
+        "file_format": "puffin",
+        "status": int(dv.status),
+        "snapshot_id": dv.snapshot_id,
+        "sequence_number": dv.sequence_number,
+        "file_sequence_number": dv.sequence_number,
+        "partition_spec_id": draft.rows.entries["partition_spec_id"][dv.leaf].as_py(),
+        "record_count": len(dv.bitmap),
+        "file_size_in_bytes": length,
+        "referenced_file": leaf,
+        "deletion_vector": _struct(dv),
+    }

@@ -1,0 +1,1 @@
+"""Find the live files that an operation concerns."""

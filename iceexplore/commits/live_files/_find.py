@@ -1,0 +1,216 @@
+"""The live files of a state: found by location, leaf by leaf, without a Python object per file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.live_files._locate import live_manifests, readable
+from iceexplore.errors import OptionError, RuleError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live
+from iceexplore.storage import canonical
+from iceexplore.writing import foreign_frame
+
+__all__ = ["find_files", "find_named", "live_files", "live_leaves", "locations_of", "must_be_live", "refuse_duplicates"]
+
+_DATA = (ContentType.DATA,)
+_DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+
+
+def live_leaves(
+    state: TableState, contents: Iterable[ContentType] = _DATA, *, parts: Iterable[str] = ("entries",)
+) -> Iterator[tuple[Manifest, pa.BooleanArray]]:
+    """The manifests that may hold files of these types, the root's own files first, each with a mask of those live.
+
+    Raises
+    ------
+    FormatError
+        The root, or one of them, cannot be read: no commit can build on it.
+    """
+    wanted = frozenset(contents)
+    root = state.root()
+    if root is None:
+        return
+    kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in wanted else set()
+    if wanted & set(_DELETES):
+        kinds.add(ContentType.DELETE_MANIFEST)
+    direct = state.reader.direct(readable(root))
+    rows = live_manifests(root.entries, kinds)
+    types = pa.array(sorted(wanted), pa.int32())
+    for leaf in chain([] if direct is None else [direct], state.reader.leaves(root, rows, parts=parts) if rows else ()):
+        found = pc.and_(live(readable(leaf).entries), pc.is_in(leaf.entries["content_type"], types))
+        yield leaf, found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def live_files(
+    state: TableState, contents: Iterable[ContentType] = _DATA, *, stats: bool = False, keep: Any = None
+) -> EntryBatch:
+    """The live files of these types, as read; ``keep`` narrows a leaf's mask (leaf -> boolean array)."""
+    found = []
+    for leaf, mask in live_leaves(state, contents, parts=_parts(stats)):
+        if keep is not None:
+            mask = pc.and_(mask, pc.fill_null(keep(leaf), False))
+        if pc.any(mask).as_py():
+            found.append(EntryBatch.of(leaf, None if stats else ()).filter(mask))
+    return concat_batches(found)
+
+
+def find_files(
+    state: TableState,
+    locations: Iterable[str],
+    contents: Iterable[ContentType] = _DATA,
+    *,
+    stats: bool = False,
+    tuples: bool = True,
+) -> tuple[EntryBatch, list[str]]:
+    """The live files at some locations, and those of the locations at which there is none (see `find_named`)."""
+    found, _, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
+    return found, missing
+
+
+def find_named(
+    state: TableState,
+    locations: Iterable[str],
+    contents: Iterable[ContentType] = _DATA,
+    *,
+    stats: bool = False,
+    tuples: bool = True,
+) -> tuple[EntryBatch, list[str], list[str]]:
+    """The live files at some locations, the location that each was asked for by, and those without a live file.
+
+    A location is compared as written first, then by what it means (``file:/x`` and ``/x``; where a moved table's file
+    is now). Reading ends when all are found. Statistics and partition tuples are decoded only of the manifests that
+    hold a file which was asked for; without ``tuples`` (and ``stats``) not at all.
+    """
+    missing = dict.fromkeys(locations)
+    kinds, found, names = tuple(contents), [], []
+    for by_meaning in (False, True):
+        if not missing:
+            break
+        for leaf, mask in live_leaves(state, kinds):
+            hit = _meant(state, leaf, missing) if by_meaning else _written(leaf, missing)
+            if not hit:
+                continue
+            rows = np.array(sorted(hit), dtype=np.int64)
+            rows = rows[np.asarray(mask)[rows]]
+            for row in rows.tolist():
+                missing.pop(hit[row], None)
+                names.append(hit[row])
+            if len(rows):
+                whole_leaf = EntryBatch.of(leaf, None if stats else ()) if stats or tuples else EntryBatch(leaf.entries)
+                found.append(whole_leaf.take(rows))
+            if not missing:
+                break
+    return concat_batches(found), names, list(missing)
+
+
+def must_be_live(
+    state: TableState,
+    locations: Iterable[str],
+    contents: Iterable[ContentType] = _DATA,
+    *,
+    stats: bool = False,
+    tuples: bool = True,
+) -> tuple[EntryBatch, list[str]]:
+    """The live files at these locations, and the location that each was asked for by.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: some are not live.
+    """
+    found, names, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
+    if missing:
+        kinds = [t for t in (*_DATA, *_DELETES) if t not in tuple(contents)]
+        others = find_files(state, missing, kinds, tuples=False)[0]
+        kind = ""
+        if len(others):
+            first = others.entries.slice(0, 1).to_pylist()[0]
+            kind = f" ({first['location']} is of type {ContentType(first['content_type']).name})"
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        where = "a table without a snapshot" if state.snapshot is None else f"snapshot {state.snapshot.snapshot_id}"
+        raise RuleError("files-exist", f"not live in {where}: {shown}{kind}; look in inspect.files()")
+    return found, names
+
+
+def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
+    """Refuse locations that are live already.
+
+    Raises
+    ------
+    RuleError
+        ``duplicate-file``.
+    """
+    found = find_files(state, locations, (*_DATA, *_DELETES), tuples=False)[0]
+    if len(found):
+        names = found.entries["location"].to_pylist()
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        raise RuleError("duplicate-file", f"in the table already: {', '.join(names[:5])}{more}")
+
+
+def locations_of(paths: Any, what: str = "paths") -> list[str]:
+    """Locations given as one path, several, or a column of a data frame; each once.
+
+    Raises
+    ------
+    OptionError
+        Nothing, or no paths.
+    """
+    if isinstance(paths, str) or hasattr(paths, "__fspath__"):
+        paths = [paths]
+    paths = foreign_frame(paths)
+    columns = paths.column_names if isinstance(paths, pa.Table) else getattr(paths, "columns", None)
+    if columns is not None:  # a frame of inspect.files(), or Spark's names
+        for name in ("file_path", "location"):
+            if name in list(columns):
+                paths = paths[name]
+                break
+        else:
+            raise OptionError(f"{what}: the frame has no column file_path; it has {', '.join(map(str, columns))[:200]}")
+    if isinstance(paths, (pa.Array, pa.ChunkedArray)):
+        paths = paths.to_pylist()
+    if isinstance(paths, (bytes, dict)) or not hasattr(paths, "__iter__"):
+        raise OptionError(f"{what}={paths!r}: give locations of files")
+    out = []
+    for path in paths:
+        text = path if isinstance(path, str) else path.__fspath__() if hasattr(path, "__fspath__") else None
+        if not isinstance(text, str) or not text:
+            raise OptionError(f"{what}: {path!r} is no location of a file")
+        out.append(text)
+    if not out:
+        raise OptionError(f"{what}: no file is given")
+    return list(dict.fromkeys(out))
+
+
+def _parts(stats: bool) -> frozenset[str]:
+    return frozenset({"entries", "partition", "stats"} if stats else {"entries", "partition"})
+
+
+def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
+    """Rows whose location is written like one of those wanted."""
+    found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
+    rows = np.flatnonzero(np.asarray(found))
+    names = leaf.entries["location"].take(pa.array(rows)).to_pylist()
+    return dict(zip(rows.tolist(), names, strict=True))
+
+
+def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
+    """Rows whose location means one of those wanted; only those of the same file name are compared."""
+    meaning = {}
+    for text in wanted:
+        meaning[canonical(text)] = text
+        meaning[canonical(state.storage.unresolve(text))] = text
+    names = pa.array({place.rpartition("/")[2] for place in meaning}, pa.string())
+    last = pc.replace_substring_regex(leaf.entries["location"], r"(?s).*/", "")
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.is_in(last, names), False)))
+    found = {}
+    for row, text in zip(rows.tolist(), leaf.entries["location"].take(pa.array(rows)).to_pylist(), strict=True):
+        if (given := meaning.get(canonical(text))) is not None:
+            found[row] = given
+    return found

@@ -1,0 +1,100 @@
+"""Which data files a filter takes wholly, and which perhaps in part: by tuples and statistics, no data is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.live_files._locate import live_manifests, readable
+from iceexplore.errors import RuleError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches, live
+from iceexplore.planning import Filter, make_filter, may_hold
+
+__all__ = ["Selection", "refuse_straddling", "select"]
+
+_PARTS = frozenset({"entries", "partition", "stats"})
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The live data files that a filter concerns.
+
+    Attributes
+    ----------
+    filter
+        What was asked.
+    whole
+        Files all of whose rows match, and that may have rows at all.
+    part
+        Files of which some rows may match, and not surely all: reading them would tell.
+    skipped, read
+        Manifests that the root ruled out, and those that were read.
+    """
+
+    filter: Filter
+    whole: EntryBatch
+    part: EntryBatch
+    skipped: int
+    read: int
+
+    @property
+    def text(self) -> str:
+        """The filter, for people."""
+        return self.filter.text
+
+
+def select(state: TableState, where: Any = None, partition: Any = None) -> Selection:
+    """Find the data files that match a filter, as far as metadata tells.
+
+    Parameters
+    ----------
+    where, partition
+        See `make_filter`; without either every file matches.
+
+    Raises
+    ------
+    OptionError
+        The filter cannot be parsed or does not fit the schema.
+    """
+    wanted = make_filter(state.metadata, state.schema, where, partition)
+    whole, part = [], []
+    root = state.root()
+    if root is None:
+        return Selection(wanted, EntryBatch.empty(), EntryBatch.empty(), 0, 0)
+    rows = np.array(live_manifests(readable(root).entries, {ContentType.DATA_MANIFEST}), dtype=np.int64)
+    kept = rows[np.asarray(may_hold(state, root, rows, wanted))]
+    direct = state.reader.direct(root)
+    parts = _PARTS if wanted.field_ids else frozenset({"entries", "partition"})
+    leaves = state.reader.leaves(root, kept.tolist(), parts=parts) if len(kept) else ()
+    for leaf in (*([] if direct is None else [direct]), *leaves):
+        batch = EntryBatch.of(readable(leaf), wanted.field_ids)
+        mine = pc.and_(live(leaf.entries), pc.equal(leaf.entries["content_type"], int(ContentType.DATA)))
+        mine = mine.combine_chunks() if isinstance(mine, pa.ChunkedArray) else mine
+        may, must = wanted.judge(batch, state.metadata)
+        whole.append(batch.filter(pc.and_(mine, must)))
+        part.append(batch.filter(pc.and_(mine, pc.and_(may, pc.invert(must)))))
+    return Selection(wanted, concat_batches(whole), concat_batches(part), len(rows) - len(kept), len(kept))
+
+
+def refuse_straddling(selection: Selection) -> None:
+    """Refuse a selection of which a file may match in part only.
+
+    Raises
+    ------
+    RuleError
+        ``whole-files``.
+    """
+    if not len(selection.part):
+        return
+    names = selection.part.entries["location"].slice(0, 3).to_pylist()
+    count = len(selection.part)
+    raise RuleError(
+        "whole-files",
+        f"{count} file{'s' if count > 1 else ''} may have rows that match {selection.text} beside rows that do not, "
+        f"as {', '.join(names)}: metadata cannot delete part of a file. Use row_delta, or a filter of whole files",
+    )

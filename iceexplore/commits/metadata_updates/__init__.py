@@ -1,0 +1,1 @@
+"""Update the metadata document: schemas, specs, refs, snapshots."""

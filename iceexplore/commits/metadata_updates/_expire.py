@@ -1,0 +1,196 @@
+"""Snapshots that expire (spec, "Snapshot Retention Policy"; Java's ``RemoveSnapshots``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iceexplore.commits.metadata_updates._document import (
+    Json,
+    ancestors,
+    entries,
+    now_or,
+    read_properties,
+    snapshots_by_id,
+    the_snapshot,
+    whole_number,
+    with_values,
+)
+from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot, age_reason, source_of
+from iceexplore.commits.metadata_updates._refs import read_refs
+from iceexplore.errors import FormatError, RuleError, whole_number_of, whole_numbers_of
+from iceexplore.render import escape
+
+__all__ = ["expire_snapshots"]
+
+_MAX_AGE, _MIN_KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
+#: Java's defaults: five days, one snapshot, no end.
+_MAX_SNAPSHOT_AGE_MS = 5 * 24 * 60 * 60 * 1000
+_MIN_SNAPSHOTS_TO_KEEP = 1
+_MAX_REF_AGE_MS = 2**63 - 1
+
+
+def expire_snapshots(
+    document: Mapping[str, Any],
+    *,
+    ids: Iterable[int] | None = None,
+    older_than_ms: int | None = None,
+    retain_last: int | None = None,
+    now_ms: int | None = None,
+) -> tuple[Json, Expired]:
+    """Return a document without its expired snapshots, and which went, which stayed and why.
+
+    Refs other than ``main`` go first, if their snapshot is older than their ``max-ref-age-ms``. What a ref names stays;
+    so do, of each branch, as many ancestors as its ``min-snapshots-to-keep`` says and all that are younger than its
+    ``max-snapshot-age-ms``. Snapshots of no branch stay while they are younger than ``older_than_ms``. A ref's own
+    retention wins over the arguments, these over the table properties ``history.expire.*`` (5 days and 1 snapshot by
+    default).
+
+    With a snapshot gone, ``snapshot-log`` loses its entry and all before it (otherwise the one before would seem to
+    have been current for longer), and ``statistics`` and ``partition-statistics`` lose theirs. No file is removed.
+
+    Parameters
+    ----------
+    ids
+        Snapshots that go in any case. As in Java what is too old goes too: ``older_than_ms=0`` expires these alone.
+    older_than_ms
+        Since the epoch.
+    retain_last
+        At least so many snapshots of each branch stay.
+    now_ms
+        By which ages are told; the system's clock by default.
+
+    Raises
+    ------
+    RuleError
+        ``expire-referenced`` (a ref names one of ``ids``), ``expire-gc`` (``gc.enabled`` is false).
+    SnapshotNotFoundError
+        One of ``ids`` is not in the table.
+    OptionError
+        ``retain_last`` below 1; or ``ids`` or it are no whole numbers.
+    """
+    properties = read_properties(document)
+    if str(properties.get("gc.enabled", "true")).lower() == "false":
+        raise RuleError("expire-gc", "gc.enabled is false: other tables may use this table's files")
+    ids = None if ids is None else whole_numbers_of("ids", ids)
+    if retain_last is not None:
+        retain_last = whole_number_of("retain_last", retain_last, 1)
+    now = now_or(now_ms)
+    age_source = source_of(_MAX_AGE, properties, None if older_than_ms is None else "older_than=")
+    count_source = source_of(_MIN_KEPT, properties, None if retain_last is None else "retain_last=")
+    if older_than_ms is None:
+        older_than_ms = now - _number(properties, _MAX_AGE, _MAX_SNAPSHOT_AGE_MS)
+    if retain_last is None:
+        retain_last = _number(properties, _MIN_KEPT, _MIN_SNAPSHOTS_TO_KEEP)
+
+    snapshots = snapshots_by_id(document)
+    refs = _living_refs(document, snapshots, _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now)
+    expired = _named(ids or (), snapshots, refs)
+    # The first rule that keeps a snapshot: that a ref names it says more than its age.
+    kept: dict[int, str] = {}
+    for name, ref in refs.items():
+        kind = "tag" if ref.get("type") == "tag" else "branch"
+        kept.setdefault(whole_number(ref, "snapshot-id", -1), f"{kind} {escape.text(repr(name))} names it")
+    reachable = set(kept)
+    for name, ref in refs.items():
+        if ref.get("type") == "tag":
+            continue
+        line = list(ancestors(snapshots, whole_number(ref, "snapshot-id", -1)))
+        reachable.update(s["snapshot-id"] for s in line)
+        rules = _BranchRules(
+            escape.text(repr(name)),
+            now,
+            now - whole_number(ref, "max-snapshot-age-ms", now - older_than_ms),
+            "the branch's max-snapshot-age-ms" if "max-snapshot-age-ms" in ref else age_source,
+            whole_number(ref, "min-snapshots-to-keep", retain_last),
+            "the branch's min-snapshots-to-keep" if "min-snapshots-to-keep" in ref else count_source,
+        )
+        for snapshot_id, reason in rules.keep(line):
+            kept.setdefault(snapshot_id, reason)
+    for snapshot_id, snapshot in snapshots.items():
+        if snapshot_id not in reachable and whole_number(snapshot, "timestamp-ms", 0) >= older_than_ms:
+            kept.setdefault(snapshot_id, age_reason(now - older_than_ms, age_source, ", and in no branch"))
+    gone = [i for i in snapshots if i in expired or i not in kept]
+    stayed = (KeptSnapshot(i, kept[i]) for i in snapshots if i in kept and i not in expired)
+    too_old = [name for name in read_refs(document) if name not in refs]
+    return _without(document, set(gone), refs), Expired(gone, stayed, too_old)
+
+
+def _living_refs(
+    document: Mapping[str, Any], snapshots: Mapping[int, Json], default_age: int, now: int
+) -> dict[str, Json]:
+    out = {}
+    for name, ref in read_refs(document).items():
+        snapshot = snapshots.get(whole_number(ref, "snapshot-id", -1))
+        oldest = now - whole_number(ref, "max-ref-age-ms", default_age)
+        if snapshot is not None and (name == "main" or whole_number(snapshot, "timestamp-ms", 0) >= oldest):
+            out[name] = ref
+    return out
+
+
+def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str, Json]) -> set[int]:
+    found = set(ids)
+    for snapshot_id in sorted(found):
+        the_snapshot(snapshots, snapshot_id)
+        holders = [name for name, ref in refs.items() if ref.get("snapshot-id") == snapshot_id]
+        if holders:
+            raise RuleError(
+                "expire-referenced",
+                f"snapshot {snapshot_id} is what {', '.join(map(repr, holders))} names: move or remove the ref first",
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class _BranchRules:
+    """What keeps snapshots of a branch, and where each limit comes from."""
+
+    name: str
+    now: int
+    oldest: int
+    age_source: str
+    at_least: int
+    count_source: str
+
+    def keep(self, line: Iterable[Json]) -> Iterator[tuple[int, str]]:
+        """Yield the ids that stay, newest first, each with the reason."""
+        for place, snapshot in enumerate(line):
+            if whole_number(snapshot, "timestamp-ms", 0) >= self.oldest:
+                where = f", in branch {self.name}"
+                yield snapshot["snapshot-id"], age_reason(self.now - self.oldest, self.age_source, where)
+            elif place < self.at_least:
+                newest = f"among the newest {self.at_least} of branch {self.name} ({self.count_source})"
+                yield snapshot["snapshot-id"], newest
+            else:
+                return
+
+
+def _without(document: Mapping[str, Any], gone: set[int], refs: dict[str, Json]) -> Json:
+    out = dict(document)
+    if document.get("refs"):
+        out["refs"] = refs
+    if not gone:
+        return out
+    for key in ("snapshots", "statistics", "partition-statistics"):
+        if document.get(key):
+            out[key] = [item for item in entries(document, key) if whole_number(item, "snapshot-id", -1) not in gone]
+    if document.get("snapshot-log"):
+        left = {s.get("snapshot-id") for s in out["snapshots"]}
+        log = entries(document, "snapshot-log")
+        cut = max(
+            (i + 1 for i, entry in enumerate(log) if whole_number(entry, "snapshot-id", -1) not in left), default=0
+        )
+        out = with_values(out, snapshot_log=log[cut:])
+    return out
+
+
+def _number(properties: Mapping[str, Any], name: str, default: int) -> int:
+    try:
+        return int(properties.get(name, default))
+    except (TypeError, ValueError):
+        raise FormatError(
+            f"the table property {name} must be a whole number, found {properties[name]!r}",
+            field=name,
+            code="metadata-invalid",
+        ) from None

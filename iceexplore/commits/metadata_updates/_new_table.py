@@ -1,0 +1,98 @@
+"""The document of a new, empty table."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from iceexplore.commits.metadata_updates._document import Json, now_or
+from iceexplore.commits.metadata_updates._properties import set_properties
+from iceexplore.commits.metadata_updates._upgrade import with_expressions
+from iceexplore.errors import version_of
+from iceexplore.metadata import parse_schema
+
+__all__ = ["new_table_document"]
+
+
+def new_table_document(
+    *,
+    format_version: int,
+    location: str,
+    schema: Mapping[str, Any],
+    partition_spec: Sequence[Mapping[str, Any]] = (),
+    sort_order: Sequence[Mapping[str, Any]] = (),
+    properties: Mapping[str, str] | None = None,
+    table_uuid: str | None = None,
+    timestamp_ms: int | None = None,
+    expressions: bool = True,
+) -> Json:
+    """The document of an empty table, keys in Java's order; ``metadata-log`` and ``snapshots`` are empty.
+
+    Parameters
+    ----------
+    schema
+        A schema's JSON (`schema_to_json`); its field ids stay.
+    partition_spec
+        The JSON of its fields: ``source-id``, ``transform``, ``name``, and perhaps ``field-id`` (from 1000 on).
+    sort_order
+        The JSON of its fields; the order's id is 1.
+    table_uuid
+        By default made from the location, always the same.
+    timestamp_ms
+        ``last-updated-ms``; the system's clock by default.
+    expressions
+        In v4, whether partition fields become expressions (`upgrade`); False for ``v4-java``.
+
+    Raises
+    ------
+    FormatError
+        The schema is none.
+    OptionError
+        No such format version.
+    RuleError
+        ``reserved-property``.
+    """
+    format_version = version_of(format_version)
+    written = {"type": "struct", "schema-id": 0, **{k: v for k, v in schema.items() if k not in ("type", "schema-id")}}
+    last_column_id = max(parse_schema(written).by_id(), default=0)
+    fields = [{"field-id": 1000 + index, **field} for index, field in enumerate(partition_spec)]
+    orders = (
+        [{"order-id": 1, "fields": [dict(f) for f in sort_order]}] if sort_order else [{"order-id": 0, "fields": []}]
+    )
+    out: Json = {
+        "format-version": format_version,
+        "table-uuid": table_uuid or str(uuid.uuid5(uuid.NAMESPACE_URL, location)),
+        "location": location.rstrip("/") or location,
+    }
+    if format_version >= 2:
+        out["last-sequence-number"] = 0
+    out |= {"last-updated-ms": now_or(timestamp_ms), "last-column-id": last_column_id}
+    if format_version == 1:
+        out["schema"] = written
+    out |= {"current-schema-id": 0, "schemas": [written]}
+    if format_version == 1:
+        out["partition-spec"] = fields
+    out |= {
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": fields}],
+        "last-partition-id": max([999, *(f["field-id"] for f in fields)]),
+        "default-sort-order-id": orders[0]["order-id"],
+        "sort-orders": orders,
+        "properties": {},
+        "current-snapshot-id": None if format_version >= 3 else -1,
+    }
+    if format_version >= 3:
+        out["next-row-id"] = 0
+    out |= {
+        "refs": {},
+        "snapshots": [],
+        "statistics": [],
+        "partition-statistics": [],
+        "snapshot-log": [],
+        "metadata-log": [],
+    }
+    if format_version == 4 and expressions:
+        out, fields = with_expressions({**out, "expressions": []}, fields)
+        out["partition-specs"] = [{"spec-id": 0, "fields": fields}]
+    return set_properties(out, set=properties)

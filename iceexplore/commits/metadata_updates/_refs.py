@@ -1,0 +1,304 @@
+"""Branches and tags of a document, and where ``main`` points (spec, "Snapshot References").
+
+Where ``refs`` is absent there is ``main`` alone, at ``current-snapshot-id``; v1 documents without refs are left so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from iceexplore.commits.metadata_updates._document import (
+    Json,
+    ancestors,
+    current_snapshot_id,
+    entries,
+    format_version,
+    now_or,
+    snapshots_by_id,
+    the_snapshot,
+    whole_number,
+    with_values,
+)
+from iceexplore.errors import FormatError, OptionError, RuleError, SnapshotNotFoundError, text_of, whole_number_of
+
+__all__ = [
+    "cherry_pick_summary",
+    "fast_forward",
+    "point_main",
+    "read_refs",
+    "remove_ref",
+    "rollback",
+    "set_current_snapshot",
+    "set_ref",
+    "with_branch_at",
+]
+
+
+def read_refs(document: Mapping[str, Any]) -> dict[str, Json]:
+    """The refs' objects by name, a new dictionary; ``main`` is there where there is a current snapshot.
+
+    Raises
+    ------
+    FormatError
+        ``refs`` is no object of objects.
+    """
+    found = document.get("refs") or {}
+    if not isinstance(found, dict) or not all(isinstance(ref, dict) for ref in found.values()):
+        raise FormatError("refs must be an object of objects", field="refs", code="metadata-invalid")
+    current = current_snapshot_id(document)
+    if current is not None and "main" not in found:
+        return {"main": {"snapshot-id": current, "type": "branch"}, **found}
+    return dict(found)
+
+
+def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int) -> Json:
+    """A document whose ``main`` points at a snapshot since ``timestamp_ms``: current id, ref and log."""
+    entry = {"timestamp-ms": timestamp_ms, "snapshot-id": snapshot_id}
+    out = with_values(
+        document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
+    )
+    if format_version(document) == 1 and "refs" not in document:
+        return out  # v1 has no need of refs, and older readers do not know them
+    return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
+
+
+def with_branch_at(document: Mapping[str, Any], name: str, snapshot_id: int) -> Json:
+    """A document with a branch at a snapshot, made or moved; its retention stays.
+
+    Raises
+    ------
+    RuleError
+        ``ref-type``: the ref is a tag.
+    """
+    refs = read_refs(document)
+    ref = refs.get(name, {"snapshot-id": snapshot_id, "type": "branch"})
+    if ref.get("type") == "tag":
+        raise RuleError("ref-type", f"{name!r} is a tag: a commit goes to a branch; set_ref moves a tag")
+    refs[name] = {**ref, "snapshot-id": snapshot_id}
+    return with_values(document, refs=refs)
+
+
+def set_ref(
+    document: Mapping[str, Any],
+    *,
+    name: str,
+    snapshot_id: int,
+    type: Literal["branch", "tag"] = "branch",  # noqa: A002 (the key's own name)
+    min_snapshots_to_keep: int | None = None,
+    max_snapshot_age_ms: int | None = None,
+    max_ref_age_ms: int | None = None,
+    timestamp_ms: int | None = None,
+) -> Json:
+    """A document with a branch or tag made, moved, or given another retention.
+
+    Retention that is not given stays as it is. Moving ``main`` makes the snapshot current, with an entry of
+    ``snapshot-log`` at ``timestamp_ms`` (the system's clock by default; never before the newest entry).
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        The table has no such snapshot.
+    RuleError
+        ``main-branch`` (main as a tag), ``ref-type`` (a branch cannot become a tag, nor the other way round),
+        ``ref-retention`` (not above 0; of a tag anything but ``max_ref_age_ms``).
+    OptionError
+        The name is no text, or empty; or a retention is no whole number.
+    """
+    text_of("name", name, "the name of a branch or tag")
+    if type not in ("branch", "tag"):
+        raise OptionError(f"type={type!r}: 'branch' or 'tag'")
+    the_snapshot(snapshots_by_id(document), snapshot_id)
+    refs = read_refs(document)
+    if name == "main" and type == "tag":
+        raise RuleError("main-branch", "'main' must be a branch, it cannot be a tag")
+    if name in refs and refs[name].get("type", "branch") != type:
+        raise RuleError("ref-type", f"{name!r} is a {refs[name].get('type')}: remove it first to make a {type} of it")
+    retention = {
+        "min-snapshots-to-keep": min_snapshots_to_keep,
+        "max-snapshot-age-ms": max_snapshot_age_ms,
+        "max-ref-age-ms": max_ref_age_ms,
+    }
+    given = {key: whole_number_of(key, value) for key, value in retention.items() if value is not None}
+    for key, value in given.items():
+        if value <= 0:
+            raise RuleError("ref-retention", f"{key} of {name!r} must be above 0, not {value}")
+        if type == "tag" and key != "max-ref-age-ms":
+            raise RuleError("ref-retention", f"{name!r} is a tag: {key} is for branches")
+    out: Mapping[str, Any] = document
+    if name == "main" and snapshot_id != current_snapshot_id(document):
+        out = point_main(document, snapshot_id, _time_of_change(document, timestamp_ms))
+        refs = read_refs(out)
+    refs[name] = {**refs.get(name, {}), "snapshot-id": snapshot_id, "type": type, **given}
+    return with_values(out, refs=refs)
+
+
+def remove_ref(document: Mapping[str, Any], *, name: str) -> Json:
+    """A document without a branch or tag. Its snapshots stay until they expire.
+
+    Raises
+    ------
+    RuleError
+        ``main-branch``: main is never removed.
+    SnapshotNotFoundError
+        There is no such ref; the message lists those that there are.
+    """
+    if name == "main":
+        raise RuleError("main-branch", "'main' cannot be removed")
+    refs = read_refs(document)
+    _known_ref(refs, name)
+    del refs[name]
+    return with_values(document, refs=refs)
+
+
+def set_current_snapshot(document: Mapping[str, Any], *, snapshot_id: int, timestamp_ms: int | None = None) -> Json:
+    """A document whose ``main`` points at any snapshot of the table (Java: ``setCurrentSnapshot``).
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        The table has no such snapshot.
+    """
+    the_snapshot(snapshots_by_id(document), snapshot_id)
+    if snapshot_id == current_snapshot_id(document):
+        return dict(document)
+    return point_main(document, snapshot_id, _time_of_change(document, timestamp_ms))
+
+
+def rollback(
+    document: Mapping[str, Any],
+    *,
+    snapshot_id: int | None = None,
+    older_than_ms: int | None = None,
+    timestamp_ms: int | None = None,
+) -> Json:
+    """A document whose ``main`` points at an ancestor of the current snapshot (Java: ``rollbackTo``).
+
+    Exactly one of ``snapshot_id`` and ``older_than_ms``: the newest ancestor older than that, by the snapshots' own
+    times. ``timestamp_ms`` is when the rollback is made (the system's clock by default).
+
+    Raises
+    ------
+    OptionError
+        Both or none were given.
+    RuleError
+        ``rollback-ancestor``: the snapshot is no ancestor (`set_current_snapshot` takes any), or none is that old.
+    SnapshotNotFoundError
+        The table has no such snapshot.
+    """
+    if (snapshot_id is None) == (older_than_ms is None):
+        raise OptionError("rollback takes one of snapshot_id and older_than_ms")
+    snapshots = snapshots_by_id(document)
+    line = list(ancestors(snapshots, current_snapshot_id(document)))
+    if older_than_ms is not None:
+        older = [s for s in line if whole_number(s, "timestamp-ms", 0) < older_than_ms]
+        if not older:
+            raise RuleError(
+                "rollback-ancestor", f"no ancestor of the current snapshot is older than {older_than_ms} ms"
+            )
+        snapshot_id = max(older, key=lambda s: whole_number(s, "timestamp-ms", 0))["snapshot-id"]
+    assert snapshot_id is not None
+    the_snapshot(snapshots, snapshot_id)
+    if all(s["snapshot-id"] != snapshot_id for s in line):
+        raise RuleError(
+            "rollback-ancestor",
+            f"snapshot {snapshot_id} is no ancestor of the current one, "
+            f"{current_snapshot_id(document)}; set_current_snapshot takes any",
+        )
+    return set_current_snapshot(document, snapshot_id=snapshot_id, timestamp_ms=timestamp_ms)
+
+
+def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_ms: int | None = None) -> Json:
+    """A document whose branch ``name`` points where the ref ``to`` does, of which it must be an ancestor.
+
+    The branch is made where there is none (Java: ``fastForwardBranch``).
+
+    Raises
+    ------
+    RuleError
+        ``fast-forward-ancestor``: the branch has commits that ``to`` lacks. ``ref-type``: ``name`` is a tag.
+    SnapshotNotFoundError
+        There is no ref ``to``.
+    """
+    text_of("name", name, "the name of a branch")
+    refs = read_refs(document)
+    _known_ref(refs, to)
+    target = whole_number(refs[to], "snapshot-id", -1)
+    if name in refs:
+        if refs[name].get("type") == "tag":
+            raise RuleError("ref-type", f"{name!r} is a tag: only branches are fast-forwarded")
+        here = refs[name].get("snapshot-id")
+        if all(s["snapshot-id"] != here for s in ancestors(snapshots_by_id(document), target)):
+            raise RuleError(
+                "fast-forward-ancestor",
+                f"{name!r} is at snapshot {here}, which is no ancestor of {to!r} (snapshot {target})",
+            )
+    return set_ref(document, name=name, snapshot_id=target, timestamp_ms=timestamp_ms)
+
+
+def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
+    """What the summary of a cherry-pick's snapshot says besides its counts; None where ``main`` can fast-forward.
+
+    ``source-snapshot-id`` is the picked snapshot, ``published-wap-id`` its ``wap.id`` if it was staged with one. By
+    Java's ``CherryPickOperation``: appends can be picked, and overwrites of whole partitions
+    (``replace-partitions=true``) whose parent is an ancestor; a snapshot whose parent is the current one needs no new
+    snapshot, `set_current_snapshot` takes it. Whether replaced partitions changed since is for the operation to see.
+
+    Raises
+    ------
+    RuleError
+        ``cherry-pick``: it is neither, is in ``main``'s history already, or its WAP id was published before.
+    SnapshotNotFoundError
+        The table has no such snapshot.
+    """
+    snapshots = snapshots_by_id(document)
+    picked = the_snapshot(snapshots, snapshot_id)
+    current = current_snapshot_id(document)
+    line = list(ancestors(snapshots, current))
+    summary = _summary(picked)
+    wap_id = summary.get("wap.id")
+    published = [_summary(s).get(key) for s in line for key in ("wap.id", "published-wap-id")]
+    if any(s["snapshot-id"] == snapshot_id for s in line):
+        raise RuleError("cherry-pick", f"snapshot {snapshot_id} is an ancestor of the current one already")
+    if wap_id and wap_id in published:
+        raise RuleError("cherry-pick", f"the changes of WAP id {wap_id!r} were published before")
+    parent = picked.get("parent-snapshot-id")
+    if parent == current:
+        return None
+    for ancestor in line:
+        if _summary(ancestor).get("source-snapshot-id") == str(snapshot_id):
+            raise RuleError(
+                "cherry-pick", f"snapshot {ancestor['snapshot-id']} has picked snapshot {snapshot_id} before"
+            )
+    operation = summary.get("operation")
+    replaces = operation == "overwrite" and summary.get("replace-partitions") == "true"
+    if operation != "append" and not replaces:
+        raise RuleError(
+            "cherry-pick",
+            f"snapshot {snapshot_id} is {operation!r}: only append, an overwrite of whole "
+            "partitions, or a child of the current snapshot can be picked",
+        )
+    if replaces and parent is not None and all(s["snapshot-id"] != parent for s in line):
+        raise RuleError(
+            "cherry-pick",
+            f"snapshot {snapshot_id} overwrites partitions on top of snapshot {parent}, "
+            "which is no ancestor of the current one",
+        )
+    return {"source-snapshot-id": str(snapshot_id), **({"published-wap-id": wap_id} if wap_id else {})}
+
+
+def _summary(snapshot: Json) -> Json:
+    found = snapshot.get("summary") or {}
+    if not isinstance(found, dict):
+        raise FormatError("the summary of a snapshot must be an object", field="summary", code="metadata-invalid")
+    return found
+
+
+def _time_of_change(document: Mapping[str, Any], timestamp_ms: int | None) -> int:
+    log = entries(document, "snapshot-log")
+    return max(now_or(timestamp_ms), whole_number(log[-1], "timestamp-ms", 0) if log else 0)
+
+
+def _known_ref(refs: Mapping[str, Json], name: Any) -> None:
+    if not isinstance(name, str) or name not in refs:
+        raise SnapshotNotFoundError(f"the table has no ref {name!r}; there are {', '.join(refs) or 'none'}")

@@ -1,0 +1,172 @@
+"""What must hold of a schema after its evolution (spec, "Schemas and Data Types", "Schema Evolution")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iceexplore.commits.metadata_updates._reserved_names import check_new_names
+from iceexplore.errors import FormatError, RuleError
+from iceexplore.metadata import (
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    Schema,
+    StructType,
+    TableMetadata,
+    Type,
+    check_names,
+    check_sources,
+    default_from_json,
+    default_to_json,
+    is_promotion,
+    transform_parts,
+    type_base,
+)
+
+__all__ = ["check_promotion", "check_schema", "default_value", "promoted_default"]
+
+_SINCE_V3 = frozenset(("geography", "geometry", "timestamp_ns", "timestamptz_ns", "unknown", "variant"))
+#: Transforms that give a timestamp what they gave the date of the same day.
+_SAME_FOR_TIMESTAMP = frozenset(("year", "month", "day", "void"))
+
+
+def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: bool) -> None:
+    """Refuse a schema that the table cannot have.
+
+    Raises
+    ------
+    RuleError
+        ``schema-names``, ``reserved-columns``, ``types-of-version``, ``default-values``, ``identifier-fields``,
+        ``partition-source``, ``partition-names``, ``sort-source``.
+    """
+    seen: dict[str, str] = {}
+    for name, field in schema.walk():
+        key = name if case_sensitive else name.lower()
+        if key in seen:
+            raise RuleError("schema-names", f"two columns would be called {name!r}")
+        if not field.name:
+            raise RuleError("schema-names", "a column needs a name")
+        seen[key] = name
+        _check_field(name, field)
+        if metadata.format_version < 3:
+            _check_below_v3(name, field, metadata.format_version)
+    check_new_names(schema, metadata.schema())
+    _check_identifiers(schema)
+    spec = metadata.spec()
+    if spec is not None:
+        check_sources(schema, spec)
+    for spec in metadata.partition_specs:
+        check_names(schema, spec)
+    for order in metadata.sort_orders:
+        if order.order_id == metadata.default_sort_order_id:
+            check_sources(schema, order)
+
+
+def _check_field(name: str, field: NestedField) -> None:
+    if field.required and type_base(field.type) == "unknown":
+        raise RuleError("required-columns", f"{name!r} is of type unknown, so it is always null: make it optional")
+    if isinstance(field.type, StructType) and (field.initial_default or field.write_default):
+        raise RuleError(
+            "default-values", f"{name!r} is a struct: its default is null or {{}}, its fields have their own"
+        )
+
+
+def _check_below_v3(name: str, field: NestedField, version: int) -> None:
+    if type_base(field.type) in _SINCE_V3:
+        raise RuleError(
+            "types-of-version", f"{name!r}: type {field.type} exists from format version 3 on, this table has {version}"
+        )
+    if field.initial_default is not None or field.write_default is not None:
+        raise RuleError(
+            "default-values", f"{name!r}: defaults exist from format version 3 on, this table has {version}"
+        )
+
+
+def _check_identifiers(schema: Schema) -> None:
+    fields = schema.by_id()
+    parents = {c.field_id: f for _, f in schema.walk() for c in _children(f.type)}
+    for field_id in schema.identifier_field_ids:
+        if field_id not in fields:
+            raise RuleError(
+                "identifier-fields",
+                f"column {field_id} is an identifier field and cannot be dropped: give identifier= without it",
+            )
+        name, field = fields[field_id]
+        if not isinstance(field.type, PrimitiveType) or type_base(field.type) in ("double", "float", "variant"):
+            raise RuleError("identifier-fields", f"{name!r} cannot be an identifier field: its type is {field.type}")
+        if not field.required:
+            raise RuleError("identifier-fields", f"{name!r} cannot be an identifier field: it is optional")
+        above = parents.get(field_id)
+        while above is not None:
+            if not isinstance(above.type, StructType) or not above.required:
+                raise RuleError(
+                    "identifier-fields",
+                    f"{name!r} cannot be an identifier field: it is in {above.name!r}, which is no required struct",
+                )
+            above = parents.get(above.field_id)
+
+
+def _children(type_: Type) -> tuple[NestedField, ...]:
+    match type_:
+        case StructType(fields):
+            return fields
+        case ListType(element):
+            return (element,)
+        case MapType(key, value):
+            return (key, value)
+    return ()
+
+
+def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMetadata) -> None:
+    """Refuse a change of type that the spec does not allow at this format version.
+
+    Raises
+    ------
+    RuleError
+        ``type-promotion``.
+    """
+    old = field.type
+    by_v3 = type_base(old) in ("date", "unknown")
+    if not is_promotion(old, new) or (by_v3 and metadata.format_version < 3):
+        more = ", date to timestamp and timestamp_ns, unknown to any type" if metadata.format_version >= 3 else ""
+        raise RuleError(
+            "type-promotion",
+            f"{name!r} cannot change from {old} to {new}: allowed are int to long, float to "
+            f"double, a wider decimal{more}",
+        )
+    if type_base(old) != "date":
+        return
+    for spec in metadata.partition_specs:
+        for part in spec.fields:
+            if field.field_id in part.source_ids and transform_parts(part.transform)[0] not in _SAME_FOR_TIMESTAMP:
+                raise RuleError(
+                    "type-promotion",
+                    f"{name!r} cannot change from {old} to {new}: partition field {part.name!r} "
+                    f"({part.transform}) would have other values",
+                )
+
+
+def default_value(name: str, type_: Type, json: Any) -> Any:
+    """A default's value from its JSON (spec, Appendix D), if a column of this type can have it.
+
+    Raises
+    ------
+    RuleError
+        ``default-values``.
+    """
+    if isinstance(type_, StructType) and json:
+        raise RuleError(
+            "default-values", f"{name!r} is a struct: its default is null or {{}}, its fields have their own"
+        )
+    try:
+        return default_from_json(type_, json)
+    except FormatError as error:
+        raise RuleError("default-values", f"{name!r}: {error.reason}") from None
+
+
+def promoted_default(value: Any, old: Type, new: Type) -> Any:
+    """A default as a value of the promoted type: a date becomes its midnight."""
+    if value is None or type_base(old) != "date" or type_base(new) == "date":
+        return value
+    return default_from_json(new, f"{default_to_json(old, value)}T00:00:00")

@@ -1,0 +1,167 @@
+"""Snapshots in a document: their JSON, and what else a new one changes (spec, "Snapshots", "Table Metadata Fields")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.commits.metadata_updates._document import Json, entries, format_version, whole_number, with_values
+from iceexplore.commits.metadata_updates._refs import point_main, with_branch_at
+from iceexplore.errors import FormatError, OptionError, RuleError
+
+__all__ = ["add_snapshot", "snapshot_json"]
+
+_OPERATIONS = ("append", "replace", "overwrite", "delete")
+#: How far the clocks of two writers may differ, in milliseconds: Java refuses a log that goes back by more.
+_CLOCK_SKEW_MS = 60_000
+
+
+def snapshot_json(
+    *,
+    format_version: int,
+    snapshot_id: int,
+    timestamp_ms: int,
+    operation: str,
+    root_location: str,
+    summary: Mapping[str, str] | None = None,
+    parent_snapshot_id: int | None = None,
+    sequence_number: int = 0,
+    schema_id: int | None = None,
+    root_manifest: bool = False,
+    first_row_id: int | None = None,
+    added_rows: int | None = None,
+    key_id: str | None = None,
+) -> Json:
+    """A snapshot's object, with the keys that its format version has, in Java's order.
+
+    Parameters
+    ----------
+    root_location
+        The manifest list; with ``root_manifest`` (V4 proposal) the root manifest.
+    summary
+        Further entries; ``operation`` comes first whatever they say.
+    sequence_number
+        Left out in v1.
+    first_row_id, added_rows
+        Required from v3 on (spec, "Snapshot Row IDs"), left out below.
+    key_id
+        The encryption key of the manifest list (v3 and later).
+
+    Raises
+    ------
+    OptionError
+        An operation that the spec does not know, row ids missing in v3 or later, or a root manifest below v4.
+    """
+    if operation not in _OPERATIONS:
+        raise OptionError(f"operation={operation!r}: one of {', '.join(_OPERATIONS)}")
+    if root_manifest and format_version < 4:
+        raise OptionError(f"a snapshot of format version {format_version} has a manifest list, not a root manifest")
+    if format_version >= 3 and (first_row_id is None or added_rows is None):
+        raise OptionError(f"a snapshot of format version {format_version} needs first_row_id and added_rows")
+    out: Json = {"sequence-number": sequence_number} if format_version >= 2 else {}
+    out["snapshot-id"] = snapshot_id
+    if parent_snapshot_id is not None:
+        out["parent-snapshot-id"] = parent_snapshot_id
+    out["timestamp-ms"] = timestamp_ms
+    out["summary"] = {"operation": operation, **{k: v for k, v in (summary or {}).items() if k != "operation"}}
+    out["root-manifest" if root_manifest else "manifest-list"] = root_location
+    if schema_id is not None:
+        out["schema-id"] = schema_id
+    if format_version >= 3:
+        out["first-row-id"] = first_row_id
+        out["added-rows"] = added_rows
+        if key_id is not None:
+            out["key-id"] = key_id
+    return out
+
+
+def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], ref: str | None = "main") -> Json:
+    """A document with one more snapshot, at which a branch then points.
+
+    Keeps ``last-sequence-number`` (from v2 on), ``next-row-id`` (from v3 on: the snapshot's ``first-row-id`` and its
+    ``added-rows``, whatever the branch: spec, "Row Lineage"), ``refs``, and for ``main`` ``current-snapshot-id`` and
+    ``snapshot-log``. The branch is made where there is none; its retention stays.
+
+    Parameters
+    ----------
+    snapshot
+        The object, as `snapshot_json` makes it.
+    ref
+        The branch; None stages the snapshot, at which then nothing points ("write, audit, publish").
+
+    Raises
+    ------
+    RuleError
+        ``snapshot-id-unique``, ``sequence-increases``, ``row-ids-assigned``, ``snapshot-log-order``, ``ref-type``
+        (the ref is a tag).
+    """
+    version = format_version(document)
+    snapshots = entries(document, "snapshots")
+    snapshot_id = _required(snapshot, "snapshot-id")
+    timestamp_ms = _required(snapshot, "timestamp-ms")
+    if any(s.get("snapshot-id") == snapshot_id for s in snapshots):
+        raise RuleError("snapshot-id-unique", f"the table already has a snapshot {snapshot_id}: choose another id")
+    out = with_values(document, snapshots=[*snapshots, dict(snapshot)])
+    if version >= 2:
+        out["last-sequence-number"] = _next_sequence_number(document, snapshot)
+    elif whole_number(snapshot, "sequence-number", 0):
+        raise RuleError(
+            "sequence-increases",
+            f"snapshot {snapshot_id} has sequence number {snapshot['sequence-number']}: format version 1 has none",
+        )
+    if version >= 3:
+        out["next-row-id"] = _next_row_id(document, snapshot)
+    if ref is None:
+        return out
+    if ref == "main":
+        _check_log(document, snapshot_id, timestamp_ms)
+        return point_main(out, snapshot_id, timestamp_ms)
+    return with_branch_at(out, ref, snapshot_id)
+
+
+def _next_sequence_number(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> int:
+    last = whole_number(document, "last-sequence-number", 0)
+    number = _required(snapshot, "sequence-number")
+    if number <= last:
+        raise RuleError(
+            "sequence-increases",
+            f"snapshot {snapshot['snapshot-id']} has sequence number {number}, which must be above the table's last "
+            f"one, {last}",
+        )
+    return number
+
+
+def _next_row_id(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> int:
+    expected = whole_number(document, "next-row-id", 0)
+    first, added = snapshot.get("first-row-id"), snapshot.get("added-rows")
+    if type(first) is not int or type(added) is not int or first < expected or added < 0:
+        raise RuleError(
+            "row-ids-assigned",
+            f"snapshot {snapshot['snapshot-id']} has first-row-id {first} and added-rows {added}: the first must be "
+            f"the table's next-row-id, {expected}, and the second 0 or more",
+        )
+    if first + added >= 2**63:
+        raise FormatError(
+            f"next-row-id is {expected}: no room is left for {added} row ids",
+            field="next-row-id",
+            code="metadata-invalid",
+        )
+    return first + added
+
+
+def _check_log(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int) -> None:
+    log = entries(document, "snapshot-log")
+    last = whole_number(log[-1], "timestamp-ms", 0) if log else timestamp_ms
+    if timestamp_ms < last - _CLOCK_SKEW_MS:
+        raise RuleError(
+            "snapshot-log-order",
+            f"snapshot {snapshot_id} is from {timestamp_ms} ms, more than a minute before the newest entry of "
+            f"snapshot-log, {last} ms: give it a later timestamp",
+        )
+
+
+def _required(snapshot: Mapping[str, Any], key: str) -> int:
+    if type(snapshot.get(key)) is not int:
+        raise OptionError(f"the snapshot needs {key}, a whole number; it has {snapshot.get(key)!r}")
+    found: int = snapshot[key]
+    return found

@@ -1,0 +1,318 @@
+"""Partition evolution and sort orders of a document (spec, "Partition Evolution", "Sorting")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from iceexplore.commits.metadata_updates._document import Json, entries, whole_number, with_values
+from iceexplore.commits.metadata_updates._schema import without_history
+from iceexplore.commits.metadata_updates._upgrade import uses_expressions, with_expressions, with_lists
+from iceexplore.errors import FormatError, OptionError, RuleError, items_of, mapping_of, texts_of
+from iceexplore.metadata import (
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    SortField,
+    SortOrder,
+    TableMetadata,
+    check_names,
+    check_sources,
+    resolve_term,
+    transform_parts,
+)
+
+__all__ = ["evolve_spec", "set_sort_order"]
+
+_TIME = frozenset(("year", "month", "day", "hour"))
+_SUFFIXES = {"identity": "", "bucket": "_bucket_{}", "truncate": "_trunc_{}", "void": "_null"}
+_SORT = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls[\s-]+(first|last))?\s*", re.IGNORECASE | re.DOTALL)
+
+#: A field of the new spec: its record, and its JSON where it is an old one.
+Part = tuple[PartitionField, Json | None]
+
+
+def evolve_spec(
+    document: Mapping[str, Any],
+    *,
+    add: Iterable[str | tuple[str, str]] = (),
+    remove: Iterable[str] = (),
+    rename: Mapping[str, str] | None = None,
+) -> Json:
+    """A document with an evolved partition spec, which becomes the default one.
+
+    Removals come first, then renames, then additions. In v1 a removed field stays, with the transform ``void`` (spec,
+    "Partition Evolution"). From v2 on an added field gets the id that a field of the same source and transform (and
+    name, where one is given) had in any spec; otherwise the next after ``last-partition-id``. An equal spec of the
+    table is used again, with its id. In a V4 document with expressions each new field that is no identity gets one.
+
+    Parameters
+    ----------
+    add
+        ``"day(ts)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``, ``"bucket[16](id)"``, a column for identity; or a
+        pair of such a text and the field's name. Names are otherwise ``ts_day``, ``id_bucket_16``, ``s_trunc_4``.
+    remove
+        Fields, by name or such a text.
+    rename
+        New names by name.
+
+    Raises
+    ------
+    RuleError
+        ``partition-source``, ``partition-names``, ``partition-fields``, ``partition-ids-v1``.
+    OptionError
+        A text is no transform of a column, or an argument is of another kind.
+    FormatError
+        The document's schemas or specs break the spec.
+    """
+    wanted = [_field_of(item) for item in items_of("add", add, "['day(ts)', 'bucket(16, id)']")]
+    removed = texts_of("remove", remove, "['ts_day', 'bucket(16, id)']")
+    renames = mapping_of("rename", rename, "{'ts_day': 'day'}", values=str)
+    document = with_lists(document)
+    metadata = without_history(document)
+    base = metadata.spec()
+    if base is None or not isinstance(base.raw, dict):
+        raise FormatError(
+            "the default spec is not an object among the partition specs",
+            field="default-spec-id",
+            code="metadata-invalid",
+        )
+    schema = metadata.schema()
+    parts: list[Part] = list(zip(base.fields, entries(base.raw, "fields"), strict=True))
+    gone = {_named(base, text, schema).field_id for text in removed}
+    names = _renamed(base, renames, gone)
+    added, last_id = _added(wanted, metadata, base, schema, gone, names)
+    parts = _kept(parts, gone, names, metadata.format_version) + [(f, None) for f in added]
+
+    new = PartitionSpec(-1, tuple(f for f, _ in parts))
+    _check(new, schema, metadata.format_version)
+    return _with_spec(document, metadata, new, [json or _field_json(f) for f, json in parts], last_id)
+
+
+def _field_of(item: Any) -> tuple[str, str | None]:
+    """A partition field that is to be added, and the name that it is given."""
+    if isinstance(item, str):
+        return item, None
+    if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        return item[0], item[1]
+    raise OptionError(f"{item!r} is no partition field: give a text such as 'day(ts)', or a pair of it and a name")
+
+
+def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
+    """The field with this name, or this source and transform."""
+    for field in spec.fields:
+        if field.name == text:
+            return field
+    try:
+        transform, source, _ = resolve_term(text, schema)
+    except (OptionError, RuleError):
+        transform, source = "", -1
+    for field in spec.fields:
+        if field.source_ids == (source,) and transform_parts(field.transform) == transform_parts(transform):
+            return field
+    known = ", ".join(f.name for f in spec.fields) or "none"
+    raise RuleError("partition-fields", f"the spec has no field {text!r}; there are {known}")
+
+
+def _renamed(spec: PartitionSpec, rename: Mapping[str, str], gone: set[int]) -> dict[int, str]:
+    """New names by field id. A void field that has the new name makes way, as in Java."""
+    out: dict[int, str] = {}
+    by_name = {f.name: f for f in spec.fields}
+    for name, new_name in rename.items():
+        if name not in by_name:
+            raise RuleError(
+                "partition-fields", f"the spec has no field {name!r}; there are {', '.join(by_name) or 'none'}"
+            )
+        if by_name[name].field_id in gone:
+            raise RuleError("partition-fields", f"{name!r} cannot be removed and renamed at once")
+        _make_way(by_name.get(new_name), out)
+        out[by_name[name].field_id] = new_name
+    return out
+
+
+def _make_way(field: PartitionField | None, names: dict[int, str]) -> None:
+    if field is not None and field.transform == "void" and field.field_id not in names:
+        names[field.field_id] = f"{field.name}_{field.field_id}"
+
+
+def _added(
+    given: Iterable[tuple[str, str | None]],
+    metadata: TableMetadata,
+    base: PartitionSpec,
+    schema: Schema,
+    gone: set[int],
+    names: dict[int, str],
+) -> tuple[list[PartitionField], int]:
+    """The fields to add, and the last partition field id then; ``gone`` and ``names`` change where one comes back."""
+    last_id = max(
+        999, metadata.last_partition_id or 0, *(f.field_id for s in metadata.partition_specs for f in s.fields), 0
+    )
+    out: list[PartitionField] = []
+    for text, name in given:
+        transform, source, column = resolve_term(text, schema)
+        same = next((f for f in base.fields if _is(f, transform, source)), None)
+        if same is not None and same.field_id in gone:
+            gone.discard(same.field_id)
+            if name is not None and name != same.name:
+                names[same.field_id] = name
+            continue
+        double = same or next((f for f in out if _is(f, transform, source)), None)
+        if double is not None:
+            raise RuleError("partition-fields", f"{text!r} is partition field {double.name!r} already")
+        if transform in _TIME and any(f.source_ids == (source,) and f.transform in _TIME for f in out):
+            raise RuleError(
+                "partition-fields", f"{text!r}: one of year, month, day and hour of a column is added at once"
+            )
+        field = _recycled(metadata, transform, source, name)
+        if field is None:
+            last_id += 1
+            field = PartitionField(
+                last_id, _default_name(transform, column) if name is None else name, transform, (source,)
+            )
+        holder = next((f for f in base.fields if f.name == field.name), None)
+        if holder is not None and holder.field_id in gone:
+            names[holder.field_id] = f"{holder.name}_{holder.field_id}"
+        else:
+            _make_way(holder, names)
+        out.append(field)
+    return out, last_id
+
+
+def _is(field: PartitionField, transform: str, source: int) -> bool:
+    return field.source_ids == (source,) and transform_parts(field.transform) == transform_parts(transform)
+
+
+def _recycled(metadata: TableMetadata, transform: str, source: int, name: str | None) -> PartitionField | None:
+    if metadata.format_version < 2:
+        return None
+    for spec in metadata.partition_specs:
+        for field in spec.fields:
+            if _is(field, transform, source) and name in (None, field.name):
+                return field
+    return None
+
+
+def _default_name(transform: str, column: str) -> str:
+    """As Java's ``PartitionNameGenerator``."""
+    name, width = transform_parts(transform)
+    return column + _SUFFIXES.get(name, f"_{name}").format(width)
+
+
+def _kept(parts: Iterable[Part], gone: set[int], names: Mapping[int, str], version: int) -> list[Part]:
+    out: list[Part] = []
+    for field, json in parts:
+        name = names.get(field.field_id, field.name)
+        if field.field_id in gone:
+            if version >= 2:
+                continue
+            field, json = PartitionField(field.field_id, name, "void", field.source_ids), None
+        elif name != field.name:
+            field = PartitionField(field.field_id, name, field.transform, field.source_ids)
+            json = {**(json or {}), "name": name}
+        out.append((field, json))
+    return out
+
+
+def _check(spec: PartitionSpec, schema: Schema, version: int) -> None:
+    check_sources(schema, spec)
+    columns = {name for name, _ in schema.walk()}
+    seen: set[str] = set()
+    for field in spec.fields:
+        if not field.name or field.name in seen:
+            raise RuleError(
+                "partition-names", f"partition fields need names of their own; {field.name!r} is given twice or empty"
+            )
+        seen.add(field.name)
+        if field.name in columns and transform_parts(field.transform)[0] not in ("identity", "void"):
+            raise RuleError(
+                "partition-names",
+                f"partition field {field.name!r} ({field.transform}) has the name of a column: give it another",
+            )
+    check_names(schema, spec)
+    if version < 2 and [f.field_id for f in spec.fields] != list(range(1000, 1000 + len(spec.fields))):
+        raise RuleError(
+            "partition-ids-v1",
+            f"the ids would be {', '.join(str(f.field_id) for f in spec.fields)}: upgrade the table to version 2 first",
+        )
+
+
+def _field_json(field: PartitionField) -> Json:
+    """As Java writes it; several sources as v3 does."""
+    source = {"source-id": field.source_id} if len(field.source_ids) == 1 else {"source-ids": list(field.source_ids)}
+    return {"name": field.name, "transform": field.transform, **source, "field-id": field.field_id}
+
+
+def _with_spec(document: Json, metadata: TableMetadata, new: PartitionSpec, fields: list[Json], last_id: int) -> Json:
+    specs = entries(document, "partition-specs")
+    same = next((s for s in metadata.partition_specs if _equivalent(s, new)), None)
+    if same is not None:
+        spec_id = same.spec_id
+        fields = entries(same.raw, "fields")
+        out = with_values(document, default_spec_id=spec_id)
+    else:
+        spec_id = max(s.spec_id for s in metadata.partition_specs) + 1
+        out = dict(document)
+        if uses_expressions(document):
+            out, fields = with_expressions(document, fields)
+        specs.append({"spec-id": spec_id, "fields": fields})
+        last_id = max(last_id, whole_number(document, "last-partition-id", 0))
+        out = with_values(out, default_spec_id=spec_id, partition_specs=specs, last_partition_id=last_id)
+    if metadata.format_version == 1:
+        out["partition-spec"] = fields
+    return out
+
+
+def _equivalent(one: PartitionSpec, other: PartitionSpec) -> bool:
+    """The spec's word ("Partitioning"): the same sources, transforms and names, field by field."""
+    return [(f.source_ids, transform_parts(f.transform), f.name) for f in one.fields] == [
+        (f.source_ids, transform_parts(f.transform), f.name) for f in other.fields
+    ]
+
+
+def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Json:
+    """A document with another default sort order; no fields make it unsorted (order 0).
+
+    Parameters
+    ----------
+    fields
+        Columns or transforms of them, with ``asc`` or ``desc`` and ``nulls first`` or ``nulls last``: ``"ts desc"``,
+        ``"bucket(16, id) asc nulls last"``. By default ascending; nulls are first when ascending, last when descending.
+
+    Raises
+    ------
+    RuleError
+        ``sort-source``.
+    OptionError
+        A text is no sort field.
+    """
+    document = with_lists(document)
+    metadata = without_history(document)
+    schema = metadata.schema()
+    sorted_by = []
+    for text in texts_of("fields", fields, "'ts desc', 'bucket(16, id)'"):
+        match = _SORT.fullmatch(text)
+        if match is None:
+            raise OptionError(f"{text!r} is no sort field: such as 'ts desc nulls last'")
+        transform, source, _ = resolve_term(match[1], schema, rule="sort-source")
+        direction = (match[2] or "asc").lower()
+        nulls = (match[3] or ("first" if direction == "asc" else "last")).lower()
+        sorted_by.append(SortField(transform, (source,), direction, f"nulls-{nulls}"))
+    orders = entries(document, "sort-orders")
+    same = next((o for o in metadata.sort_orders if o.fields == tuple(sorted_by)), None)
+    order_id = max([0, *(o.order_id for o in metadata.sort_orders)]) + 1 if sorted_by else 0
+    if same is not None:
+        order_id = same.order_id
+    check_sources(schema, SortOrder(order_id, tuple(sorted_by)))
+    if all(o.get("order-id") != order_id for o in orders):
+        orders.append({"order-id": order_id, "fields": [_sort_json(f) for f in sorted_by]})
+    return with_values(document, sort_orders=orders, default_sort_order_id=order_id)
+
+
+def _sort_json(field: SortField) -> Json:
+    return {
+        "transform": field.transform,
+        "source-id": field.source_ids[0],
+        "direction": field.direction,
+        "null-order": field.null_order,
+    }

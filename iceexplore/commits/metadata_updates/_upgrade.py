@@ -1,0 +1,184 @@
+"""A document of a higher format version (spec, Appendix E; V4 proposal, "V4 Upgrade Path").
+
+Also the plural lists that v1 may lack, which the other changes of a document start from.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.commits.metadata_updates._document import Json, entries, format_version, whole_number, with_values
+from iceexplore.errors import FormatError, RuleError
+from iceexplore.metadata import parse_schema, transform_parts
+
+__all__ = ["upgrade", "uses_expressions", "with_expressions", "with_lists"]
+
+_FIRST_PARTITION_FIELD_ID = 1000
+_UNSORTED = {"order-id": 0, "fields": []}
+
+
+def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = None, expressions: bool = True) -> Json:
+    """A document of format version ``to``, step by step. No file but the metadata file changes.
+
+    - To 2: ``schemas``, ``partition-specs`` (with field ids) and ``sort-orders`` instead of the single ``schema`` and
+      ``partition-spec``; sequence numbers are 0. A snapshot that lists its ``manifests`` keeps them: no reader of v2
+      minds, and its manifest list would have to be written.
+    - To 3: ``next-row-id`` 0; snapshots get no row ids (spec, "Row Lineage for Upgraded Tables").
+    - To 4: each partition field of each spec whose transform is not identity becomes an expression with an id of the
+      columns' id space, from ``max(last-column-id, every field id) + 1``, which raises ``last-column-id``; the spec
+      then names ``{"expr-id": ...}`` (with ``name`` where a spec calls the same field otherwise). Identity fields stay
+      as they were: they are the column itself. So `parse_table_metadata` reads equal partition specs before and after.
+      A document of version 4 without ``expressions`` (``v4-java``) gets them, too.
+
+    Parameters
+    ----------
+    table_uuid
+        For a v1 table without ``table-uuid``; by default made from its location, always the same.
+    expressions
+        False leaves partition specs as v3 has them (``v4-java``: Java's reader does not know expressions).
+
+    Raises
+    ------
+    RuleError
+        ``format-version-rises``: a downgrade, or a version above 4.
+    """
+    version = format_version(document)
+    if type(to) is not int or to < version or to > 4:
+        raise RuleError(
+            "format-version-rises", f"the table has format version {version}: it can become {version} to 4, not {to!r}"
+        )
+    out = dict(document)
+    if version < 2 <= to:
+        out = _to_2(out, table_uuid)
+    if version < 3 <= to:
+        out["next-row-id"] = 0
+    if to == 4 and expressions and (version < 4 or not uses_expressions(out)):
+        out = _to_4(out)
+    out["format-version"] = to
+    return out
+
+
+def with_lists(document: Mapping[str, Any]) -> Json:
+    """A v1 document with the lists that v1 may lack: ``schemas``, ``partition-specs``, ``sort-orders`` and their ids.
+
+    Later versions have them, and are returned as they are. Partition fields without an id get one, from 1000 on, as
+    the reference implementation counts them (spec, "Partition Evolution").
+    """
+    if format_version(document) > 1:
+        return dict(document)
+    out = dict(document)
+    schemas = entries(out, "schemas")
+    if not schemas:
+        schemas = [{"schema-id": 0, **_object(out, "schema")}]
+    if out.get("current-schema-id") is None:
+        ids = [whole_number(s, "schema-id", 0) for s in schemas]
+        single = out.get("schema")
+        named = whole_number(single, "schema-id", 0) if isinstance(single, dict) else None
+        out["current-schema-id"] = named if named in ids else max(ids)
+    out["schemas"] = schemas
+    specs = entries(out, "partition-specs")
+    if not specs:
+        specs = [{"spec-id": 0, "fields": entries(out, "partition-spec")}]
+    out["partition-specs"] = [{**spec, "fields": _with_field_ids(entries(spec, "fields"))} for spec in specs]
+    if out.get("default-spec-id") is None:
+        out["default-spec-id"] = max(whole_number(s, "spec-id", 0) for s in specs)
+    if out.get("last-partition-id") is None:
+        used = [whole_number(f, "field-id", 0) for s in out["partition-specs"] for f in s["fields"]]
+        out["last-partition-id"] = max([_FIRST_PARTITION_FIELD_ID - 1, *used])
+    if not entries(out, "sort-orders"):
+        out["sort-orders"] = [dict(_UNSORTED)]
+        out["default-sort-order-id"] = 0
+    elif out.get("default-sort-order-id") is None:
+        out["default-sort-order-id"] = whole_number(entries(out, "sort-orders")[-1], "order-id", 0)
+    return out
+
+
+def _with_field_ids(fields: list[Json]) -> list[Json]:
+    return [
+        f if "field-id" in f or "expr-id" in f else {**f, "field-id": _FIRST_PARTITION_FIELD_ID + index}
+        for index, f in enumerate(fields)
+    ]
+
+
+def _to_2(document: Json, table_uuid: str | None) -> Json:
+    out = with_lists(document)
+    out.pop("schema", None)
+    out.pop("partition-spec", None)
+    if not out.get("table-uuid"):
+        out["table-uuid"] = table_uuid or str(uuid.uuid5(uuid.NAMESPACE_URL, str(out.get("location", ""))))
+    out["last-sequence-number"] = 0
+    out["snapshots"] = [s if "sequence-number" in s else {"sequence-number": 0, **s} for s in entries(out, "snapshots")]
+    return out
+
+
+def uses_expressions(document: Mapping[str, Any]) -> bool:
+    """Whether partition specs of this document name expressions (the V4 proposal, not ``v4-java``)."""
+    return format_version(document) >= 4 and "expressions" in document
+
+
+def _to_4(document: Json) -> Json:
+    out = {**document, "expressions": entries(document, "expressions")}
+    specs = []
+    for spec in entries(document, "partition-specs"):
+        out, fields = with_expressions(out, entries(spec, "fields"))
+        specs.append({**spec, "fields": fields})
+    return {**out, "partition-specs": specs}
+
+
+def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[Json, list[Json]]:
+    """The document with an expression for each field that needs one, and the fields that name them.
+
+    An expression of the same partition field id, transform and sources is used again. Identity fields, and those that
+    name an expression already, stay as they are.
+    """
+    known = entries(document, "expressions")
+    last = _last_id(document, known)
+    out: list[Json] = []
+    for field in _with_field_ids(fields):
+        if "expr-id" in field or transform_parts(str(field.get("transform")))[0] == "identity":
+            out.append(field)
+            continue
+        _check_field(field)
+        sources: Json = {key: field[key] for key in ("source-id", "source-ids") if key in field}
+        inner = {**sources, "transform": field["transform"]}
+        found = next(
+            (e for e in known if e.get("expr") == inner and e.get("partition-field-id") == field.get("field-id")), None
+        )
+        if found is None:
+            last += 1
+            found = {"expr-id": last, "expr": inner, "name": field["name"], "partition-field-id": field["field-id"]}
+            known.append(found)
+        link = {"expr-id": found["expr-id"]}
+        if found.get("name") != field["name"]:
+            link["name"] = field["name"]
+        out.append(link)
+    return with_values(document, expressions=known, last_column_id=last), out
+
+
+def _check_field(field: Json) -> None:
+    for key in ("name", "transform"):
+        if not isinstance(field.get(key), str):
+            raise FormatError(
+                f"a partition field lacks {key}: no commit can be made on this table",
+                field=key,
+                code="metadata-invalid",
+            )
+
+
+def _last_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
+    """The highest id of a column or an expression: they share one id space."""
+    ids = [whole_number(document, "last-column-id", 0), *(whole_number(e, "expr-id", 0) for e in expressions)]
+    for schema in entries(document, "schemas"):
+        ids += parse_schema({"schema-id": 0, **schema}).by_id()
+    return max(ids)
+
+
+def _object(document: Mapping[str, Any], key: str) -> Json:
+    found = document.get(key)
+    if not isinstance(found, dict):
+        raise FormatError(
+            f"{key} must be an object: no commit can be made on this table", field=key, code="metadata-invalid"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""What a commit changes, and where it writes."""

@@ -1,0 +1,328 @@
+"""compact: data files rewritten into fewer, without any change of the rows (Java: ``RewriteFiles``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.added_files._synthetic_merge import merged_files
+from iceexplore.commits.live_files._applied_deletes import applied_deletes, position_files
+from iceexplore.commits.live_files._find import find_files, find_named, live_files, locations_of, must_be_live
+from iceexplore.commits.live_files._selection import select
+from iceexplore.commits.metadata_updates._reserved_names import refuse_reserved_columns
+from iceexplore.commits.model._change import Change, NothingToDo
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.commits.operations._whole_files import base_id
+from iceexplore.deletes import PositionSet
+from iceexplore.errors import FormatError, OptionError, UnsupportedError, whole_number_of
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, concat_batches
+from iceexplore.metadata import type_base
+from iceexplore.planning import FileTasks, MatchedDeletes, live_places, partition_columns
+from iceexplore.reading import (
+    LAST_UPDATED,
+    LINEAGE_FROM,
+    ROW_ID,
+    EqualityDeletes,
+    arrow_fields,
+    deleted_positions,
+    equality_fields,
+    is_made_up,
+    position_index,
+    read_data_file,
+)
+from iceexplore.storage import path_only
+from iceexplore.writing import DataFile, columns_at, default_order, file_schema, sorted_rows, write_data_files
+
+__all__ = ["RewriteGroups", "compact", "compacted_files"]
+
+#: Rewrites files, those of each partition as tasks, into so many each, with a data sequence number.
+RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
+
+#: What is read at once: a simulation runs in a notebook's memory.
+_MOST_BYTES = 2 << 30
+
+
+def compact(
+    state: TableState,
+    writer: CommitWriter,
+    paths: Any = None,
+    *,
+    where: Any = None,
+    partition: Any = None,
+    small_than: int | None = None,
+    files: int = 1,
+    read: bool | None = None,
+    rewrite: RewriteGroups | None = None,
+) -> Change:
+    """Rewrite data files into fewer, partition by partition, each in its own spec; deleted rows are left out.
+
+    The new files get the data sequence number of the snapshot that was read (Java:
+    ``useStartingSequenceNumber``), so that equality deletes that others commit in between still apply to them. In
+    version 3 and later their rows keep their ids: ``_row_id`` and ``_last_updated_sequence_number`` are written as
+    columns. Position delete files of version 2 that concern rewritten files alone go.
+
+    Made-up files (and all, with ``read=False``) become made-up files, statistics and counts put together: rows
+    deleted by position are left out of the counts, equality deletes match none of them, and rows get new ids.
+
+    Parameters
+    ----------
+    paths
+        Locations of data files; all files otherwise.
+    where, partition
+        Only files that may match (`select`).
+    small_than
+        Only files of fewer bytes.
+    files
+        How many files each partition gets.
+    read
+        Read and rewrite the data; False: put metadata together only. By default data is read where there is any.
+    rewrite
+        Reads and writes in the place of this process, any number of bytes: given the files of each partition as tasks,
+        how many files each is to get, and their data sequence number.
+
+    Raises
+    ------
+    NothingToDo
+        No partition has more files than it would get.
+    OptionError
+        More than 2 GiB would be read; or a column has a name that Iceberg reserves.
+    RuleError
+        ``files-exist``.
+    """
+    files = whole_number_of("files", files, 1)
+    small_than = None if small_than is None else whole_number_of("small_than", small_than)
+    if rewrite is not None and read is False:
+        raise OptionError("read=False puts metadata together, and has nothing rewritten: leave out spark= or rewrite=")
+    chosen, named = _chosen(state, paths, where, partition, small_than)
+    chosen = _without(chosen, _idle(state, chosen, files, named))
+    if not len(chosen):
+        raise NothingToDo("no partition has more files than it would get: there is nothing to compact")
+    matched = applied_deletes(state, chosen)
+    groups = _places(chosen)
+    sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
+    if rewrite is not None:
+        _refuse_columns(state)
+        added = rewrite([_tasks(chosen.take(rows), matched.take(pa.array(rows))) for rows in groups], files, sequence)
+        return _change(state, matched, chosen, added)
+    positions = deleted_positions(state, chosen, matched)
+    plan = [(rows, _data_there(state, rows, read)) for rows in map(chosen.take, groups)]
+    size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
+    if size > _MOST_BYTES:
+        raise OptionError(f"{size:,} bytes were to be read: at most {_MOST_BYTES:,} in a commit; or say read=False")
+    lineage = writer.options.format_version >= LINEAGE_FROM
+    # Data is read before the first byte is written: a file that cannot be read refuses the commit as a whole.
+    read_now = {
+        i: _rows(state, rows, matched.take(pa.array(groups[i])), positions, lineage=lineage)
+        for i, (rows, real) in enumerate(plan)
+        if real
+    }
+    made = []
+    for i, (rows, real) in enumerate(plan):
+        if real:
+            made.append(_written(state, writer, rows, read_now.pop(i), files, sequence))
+        else:
+            made.append(merged_files(state, writer, rows, positions, files, sequence))
+    return _change(state, matched, chosen, concat_batches(made))
+
+
+def _tasks(files: EntryBatch, matched: MatchedDeletes) -> FileTasks:
+    """Files that are read whole."""
+    count = len(files)
+    every, first = pa.array([True] * count, pa.bool_()), pa.array([0] * count, pa.int32())
+    return FileTasks(EntryBatch(files.entries, {}, files.partition), pa.nulls(count, pa.int64()), every, first,
+                     matched=matched)  # fmt: skip
+
+
+def _change(state: TableState, matched: MatchedDeletes, chosen: EntryBatch, added: EntryBatch) -> Change:
+    gone = tuple(chosen.entries["location"].to_pylist())
+    return Change(
+        "replace",
+        added,
+        remove_data=gone,
+        remove_deletes=_orphaned(state, matched, gone),
+        base_snapshot_id=base_id(state),
+        isolation="snapshot",
+        conflict_files=frozenset(gone),
+    )
+
+
+def _chosen(
+    state: TableState, paths: Any, where: Any, partition: Any, small_than: int | None
+) -> tuple[EntryBatch, bool]:
+    if paths is not None and (where is not None or partition is not None):
+        raise OptionError("give the files by paths, or by where= and partition=, not both")
+    if paths is not None:
+        chosen = must_be_live(state, locations_of(paths), stats=True)[0]
+    elif where is not None or partition is not None:
+        found = select(state, where, partition)
+        names = [n for b in (found.whole, found.part) for n in b.entries["location"].to_pylist()]
+        chosen = find_files(state, names, stats=True)[0] if names else EntryBatch.empty()
+    else:
+        chosen = live_files(state, stats=True)
+    if small_than is not None:
+        most = max(0, min(small_than, 2**63 - 1))  # Arrow compares with no larger number
+        chosen = chosen.filter(_flat(pc.less(chosen.entries["file_size_in_bytes"], most)))
+    return chosen, paths is not None
+
+
+def _flat(mask: Any) -> pa.BooleanArray:
+    filled = pc.fill_null(mask, False)
+    return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
+
+
+def _places(chosen: EntryBatch) -> list[list[int]]:
+    """The rows of each spec and partition, in their order."""
+    columns = {"spec": chosen.entries["partition_spec_id"], "row": pa.array(range(len(chosen)), pa.int64())}
+    if chosen.partition is not None:
+        for i, child in enumerate(chosen.partition.type):
+            columns[child.name] = pc.struct_field(chosen.partition, [i])
+    table = pa.table(columns)
+    keys = [n for n in table.column_names if n != "row"]
+    return list(table.group_by(keys, use_threads=False).aggregate([("row", "list")])["row_list"].to_pylist())
+
+
+def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
+    """Files of partitions that would not get fewer files; files named one by one are rewritten all the same."""
+    if named:
+        return set()
+    names = chosen.entries["location"].to_pylist()
+    return {names[i] for rows in _places(chosen) if len(rows) <= files for i in rows}
+
+
+def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
+    if not names:
+        return chosen
+    return chosen.filter(_flat(pc.invert(pc.is_in(chosen.entries["location"], pa.array(sorted(names), pa.string())))))
+
+
+def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
+    """Whether the group's data is read: made-up files, and files that are not there, have none."""
+    if read is not None:
+        if read and any(map(is_made_up, rows.entries["location"].to_pylist())):
+            raise OptionError("read=True: there are made-up files among these, which have no data")
+        return read
+    names = rows.entries["location"].to_pylist()
+    return not any(is_made_up(name) for name in names) and all(state.storage.exists(name) for name in names)
+
+
+def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[str]) -> tuple[str, ...]:
+    """Position delete files whose live data files are all rewritten."""
+    entries, referenced = position_files(matched)
+    gone = {path_only(name) for name in rewritten}
+    others: dict[str, dict[str, str]] = {}
+    for row, one in zip(entries.select(["location", "file_format"]).to_pylist(), referenced, strict=True):
+        names = (one,) if one is not None else position_index(state, row["location"], row["file_format"]).paths
+        others[row["location"]] = {path_only(n): n for n in names if path_only(n) not in gone}
+    asked = {path: name for paths in others.values() for path, name in paths.items()}
+    # A path alone counts too: delete files of a table that was moved by editing its metadata keep the old hosts.
+    live = {path_only(place) for place in live_places(state, asked)} if asked else set()
+    live |= {path_only(n) for n in find_named(state, asked.values())[1]} if asked else set()
+    return tuple(location for location, paths in others.items() if not paths.keys() & live)
+
+
+def _rows(
+    state: TableState, files: EntryBatch, matched: MatchedDeletes, positions: dict[str, Any], *, lineage: bool
+) -> pa.Table:
+    """The live rows of a group's files."""
+    deletes = EqualityDeletes(state, matched)
+    tables = []
+    for i in range(len(files)):
+        one = files.take([i])
+        entry = one.entries.select(["location", "sequence_number", "record_count"]).to_pylist()[0]
+        table, gone = _read(state, one, deletes, deletes.numbers(i), lineage=lineage)
+        if table.num_rows != entry["record_count"]:
+            raise FormatError(
+                f"the file has {table.num_rows} rows, its entry says {entry['record_count']}",
+                location=entry["location"],
+                code="count-mismatch",
+            )
+        if (bitmap := positions.get(entry["location"])) is not None:
+            PositionSet(bitmap).mark(gone)
+        tables.append(table.filter(pa.array(~gone)) if gone.any() else table)
+    return pa.concat_tables(tables)
+
+
+def _read(
+    state: TableState, one: EntryBatch, deletes: EqualityDeletes, numbers: tuple[int, ...], *, lineage: bool
+) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
+    """All rows of a data file as they are stored, and which of them equality deletes remove."""
+    _refuse_columns(state)
+    fields, to = list(state.schema.fields), list(file_schema(state.schema))
+    if lineage:
+        fields += [ROW_ID, LAST_UPDATED]
+        to += arrow_fields([ROW_ID, LAST_UPDATED])
+    wanted = len(fields)
+    paths = equality_fields(state, deletes.ids(numbers))
+    extra = [path[0] for path in paths.values()]
+    fields, to = fields + extra, to + arrow_fields(extra)
+    # pa.Schema.empty_table has no extension types inside of others
+    empty = pa.Table.from_arrays([pa.nulls(0, f.type) for f in to[:wanted]], schema=pa.schema(to[:wanted]))
+    tables, masks = [empty], [np.zeros(0, dtype=bool)]
+    for table in read_data_file(state, one, fields, to=to, checksums=True):
+        tables.append(table.select(range(wanted)))
+        masks.append(deletes.mask(numbers, table.select(range(wanted, table.num_columns)), paths))
+    return pa.concat_tables(tables), np.concatenate(masks)
+
+
+def _refuse_columns(state: TableState) -> None:
+    refuse_reserved_columns(state)
+    for name, f in state.schema.walk():
+        if type_base(f.type) == "variant":
+            raise UnsupportedError(f"column {name!r} is a variant, and data with such columns is not rewritten here")
+
+
+def compacted_files(
+    state: TableState, writer: CommitWriter, group: EntryBatch, rows: pa.Table, sequence_number: int | None
+) -> EntryBatch:
+    """Write rows of some files of one partition as one, in the table's sort order if it has one.
+
+    Parameters
+    ----------
+    group
+        The files.
+    rows
+        As `fit_columns` gives them, with the columns of the rows' lineage.
+
+    Raises
+    ------
+    OptionError
+        The files' spec is missing, or the sort order names a column that is not there.
+    """
+    order = default_order(state.metadata)
+    if order is None:
+        return _written(state, writer, group, rows, 1, sequence_number)
+    rows = sorted_rows(rows, state.schema, order, columns_at)
+    return _written(state, writer, group, rows, 1, sequence_number, order.order_id)
+
+
+def _written(
+    state: TableState,
+    writer: CommitWriter,
+    group: EntryBatch,
+    rows: pa.Table,
+    files: int,
+    sequence: int | None,
+    order_id: int = 0,
+) -> EntryBatch:
+    spec = state.metadata.spec(group.entries["partition_spec_id"][0].as_py())
+    if spec is None:
+        raise OptionError("the partition spec of files to be compacted is missing from the metadata")
+    columns = partition_columns(state.metadata, spec)
+    partition = None if group.partition is None or not columns else _tuple(group.partition, [c.key for c in columns])
+    cuts = np.linspace(0, rows.num_rows, min(files, max(1, rows.num_rows)) + 1).astype(int).tolist()
+    parts = [rows.slice(a, b - a) for a, b in pairwise(cuts) if b > a]
+    made = [DataFile(spec, part, partition, sequence, order_id) for part in parts]
+    return write_data_files(state, writer, made, columns)
+
+
+def _tuple(partition: pa.StructArray, keys: Sequence[str]) -> pa.StructArray:
+    one = partition.slice(0, 1)
+    arrays = [pc.struct_field(one, [partition.type.get_field_index(k)]) for k in keys]
+    return pa.StructArray.from_arrays(arrays, fields=[pa.field(k, a.type) for k, a in zip(keys, arrays, strict=True)])

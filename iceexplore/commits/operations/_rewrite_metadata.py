@@ -1,0 +1,225 @@
+"""Rewrites of metadata alone, and of delete files: rewrite_manifests, rewrite_position_deletes, cherry_pick."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.live_files._applied_deletes import applied_deletes
+from iceexplore.commits.live_files._find import find_files, live_leaves, locations_of, must_be_live
+from iceexplore.commits.live_files._locate import live_manifests, readable
+from iceexplore.commits.metadata_updates._refs import cherry_pick_summary
+from iceexplore.commits.model._change import Change, NothingToDo
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.commits.operations._row_delta import delete_groups, position_files, vector_entries
+from iceexplore.commits.operations._whole_files import base_id, partitions_of
+from iceexplore.commits.validation._conflicts import steps_between
+from iceexplore.errors import OptionError, RuleError
+from iceexplore.graph import TableState, resolve_state, travel
+from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
+from iceexplore.metadata import Snapshot
+from iceexplore.planning import partition_keys
+from iceexplore.reading import deleted_positions, position_index
+
+__all__ = ["cherry_pick", "rewrite_manifests", "rewrite_position_deletes"]
+
+_DELETES_FROM, _DVS_FROM = 2, 3
+
+
+def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = None) -> Change:
+    """Write leaf manifests anew, without any change of the data.
+
+    Parameters
+    ----------
+    manifests
+        Their locations; by default what the layout thinks worth it.
+
+    Raises
+    ------
+    NothingToDo
+        The table has no manifests.
+    RuleError
+        ``files-exist``: one is not live.
+    """
+    root = state.root()
+    kinds = {ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST}
+    rows = [] if root is None else live_manifests(readable(root).entries, kinds)
+    if root is None or not rows:
+        raise NothingToDo("the table has no leaf manifests: there is nothing to rewrite")
+    wanted: tuple[str, ...] | bool = True
+    if manifests is not None:
+        there = root.entries["location"].take(pa.array(rows)).to_pylist()
+        wanted = tuple(locations_of(manifests, "manifests"))
+        missing = [m for m in wanted if m not in set(there)]
+        if missing:
+            raise RuleError("files-exist", f"no live manifest {missing[0]}; look in inspect.manifests()")
+    return Change("replace", rewrite_manifests=wanted, base_snapshot_id=base_id(state), isolation="snapshot")
+
+
+def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any = None) -> Change:
+    """Merge position delete files, in version 2; from version 3 on, turn them into deletion vectors. They are read.
+
+    Merged files are one per data file, or one per partition (``write.delete.granularity``), as those of commits are.
+    Positions that delete nothing are dropped: of data files that are gone, past a file's end, or in data files that
+    are newer than the delete file (Java: ``RewritePositionDeleteFiles``, "dangling").
+
+    Parameters
+    ----------
+    paths
+        Locations of position delete files; all by default. Positions in a data file that one of them names are taken
+        from all position delete files, also those that stay: a deletion vector must have them all.
+
+    Raises
+    ------
+    NothingToDo
+        There are no such files, or, in version 2, there would be no fewer, with the same positions.
+    RuleError
+        ``deletes-need-v2``, ``files-exist``.
+    """
+    if writer.options.format_version < _DELETES_FROM:
+        raise RuleError("deletes-need-v2", "delete files exist from version 2 on: upgrade the table first")
+    every = _position_files(state)
+    names = every.entries["location"].to_pylist()
+    if paths is None:
+        chosen = every
+    else:
+        wanted = locations_of(paths)
+        must_be_live(state, wanted, (ContentType.POSITION_DELETE,))
+        chosen = every.filter(pa.array([n in set(wanted) for n in names], pa.bool_()))
+    if not len(chosen):
+        raise NothingToDo("there are no position delete files: there is nothing to rewrite")
+    concerned: dict[str, None] = {}
+    for row in chosen.entries.select(["location", "file_format"]).to_pylist():
+        concerned |= dict.fromkeys(position_index(state, row["location"], row["file_format"]).paths)
+    targets, _ = find_files(state, concerned)
+    matched = applied_deletes(state, targets)
+    open_ones = matched.vector.is_null()
+    targets, matched = targets.filter(open_ones), matched.take(pc.indices_nonzero(open_ones))
+    positions = deleted_positions(state, targets, matched)
+    rows = dict(zip(targets.entries["location"].to_pylist(), targets.entries["record_count"].to_pylist(), strict=True))
+    vectors = {}
+    for name, bitmap in positions.items():
+        inside = bitmap if bitmap.max() < rows[name] else bitmap & type(bitmap)(range(rows[name]))
+        if len(inside):  # positions past the rows delete nothing
+            vectors[name] = inside
+    if writer.options.format_version >= _DVS_FROM:
+        added = vector_entries(writer, targets, vectors) if vectors else EntryBatch.empty()
+    else:
+        before, left = int(pc.sum(chosen.entries["record_count"]).as_py()), sum(map(len, vectors.values()))
+        groups = delete_groups(state, targets, vectors)
+        if len(groups) >= len(chosen) and left >= before:
+            raise NothingToDo("position delete files are as few as they can be: there is nothing to rewrite")
+        added = position_files(state, writer, targets, vectors) if vectors else EntryBatch.empty()
+    return Change(
+        "replace",
+        added,
+        remove_deletes=tuple(chosen.entries["location"].to_pylist()),
+        base_snapshot_id=base_id(state),
+        isolation="snapshot",
+        conflict_files=frozenset(vectors),
+    )
+
+
+def _position_files(state: TableState) -> EntryBatch:
+    """The live position delete files (not vectors)."""
+    found = []
+    for leaf, mask in live_leaves(state, (ContentType.POSITION_DELETE,), parts=("entries", "partition")):
+        mine = pa.array(bool_array(mask) & bool_array(whole(leaf.entries["deletion_vector"]).is_null()))
+        if mine.true_count:
+            found.append(EntryBatch.of(leaf, ()).filter(mine))
+    return concat_batches(found)
+
+
+def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Change:
+    """Apply the changes of a snapshot that is not in the branch's history (Java: ``CherryPickOperation``).
+
+    An append is picked by adding its data files again; an overwrite of whole partitions
+    (``replace-partitions=true``) if its partitions have not changed since its parent.
+
+    Parameters
+    ----------
+    snapshot
+        An id, a ref's name, a `Snapshot`.
+
+    Raises
+    ------
+    RuleError
+        ``cherry-pick``: it can neither be picked nor, as a child of the current snapshot, simply become current
+        (`set_current_snapshot` does that, no new snapshot is made); or it was picked before; or a partition that it
+        replaces has changed. ``files-exist``: files that it removes are there no more.
+    """
+    picked = resolve_state(state, snapshot).snapshot
+    if picked is None:
+        raise OptionError("there is no snapshot to pick")
+    summary = cherry_pick_summary(state.opened.document, snapshot_id=picked.snapshot_id)
+    if summary is None:
+        raise RuleError(
+            "cherry-pick",
+            f"snapshot {picked.snapshot_id} is a child of the current one: the branch goes on to it as it is "
+            "(set_current_snapshot), there is nothing to pick",
+        )
+    added, removed = _changes_of(state, picked)
+    data = added.filter(bool_mask(pc.equal(added.entries["content_type"], int(ContentType.DATA))))
+    gone: tuple[str, ...] = ()
+    replaces = picked.operation == "overwrite"
+    if replaces:
+        gone = tuple(removed.entries["location"].to_pylist())
+        if gone:
+            must_be_live(state, gone)
+        _partitions_unchanged(state, picked, data)
+    anew = data.with_columns(status=None, snapshot_id=None, sequence_number=None, file_sequence_number=None,
+                             first_row_id=None)  # fmt: skip
+    return Change(
+        "overwrite" if replaces else "append",
+        anew,
+        remove_data=gone,
+        base_snapshot_id=base_id(state),
+        conflict_partitions=partitions_of(state, data) if replaces else frozenset(),
+        conflict_files=frozenset(gone),
+        summary={**summary, **({"replace-partitions": "true"} if replaces else {})},
+    )
+
+
+def bool_mask(mask: Any) -> pa.BooleanArray:
+    """A mask in one piece; null is false."""
+    return pa.array(bool_array(mask))
+
+
+def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryBatch]:
+    """The data files that a snapshot added, with their statistics, and those that it removed."""
+    there = travel(state, snapshot=picked.snapshot_id)
+    before = None if picked.parent_snapshot_id is None else state.metadata.snapshot(picked.parent_snapshot_id)
+    if picked.parent_snapshot_id is not None and before is None:
+        raise RuleError(
+            "cherry-pick", f"the parent of snapshot {picked.snapshot_id} has expired: what it did is unknown"
+        )
+    added = []
+    for leaf, mask in live_leaves(there, parts=("entries", "partition", "stats")):
+        status = pc.fill_null(leaf.entries["status"], int(Status.EXISTING))
+        mine = pc.and_(pc.equal(status, int(Status.ADDED)), pc.equal(leaf.entries["snapshot_id"], picked.snapshot_id))
+        rows = bool_array(mask) & bool_array(mine)
+        if rows.any():
+            added.append(EntryBatch.of(leaf).filter(pa.array(rows)))
+    if before is None or picked.operation == "append":
+        return concat_batches(added), EntryBatch.empty()
+    (step,) = steps_between(travel(state, snapshot=before.snapshot_id), there)
+    data = bool_mask(pc.equal(step.removed.entries["content_type"], int(ContentType.DATA)))
+    return concat_batches(added), step.removed.filter(data)
+
+
+def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch) -> None:
+    """Refuse if data was added, since the picked snapshot's parent, to a partition that it replaces."""
+    mine = partitions_of(state, data)
+    if state.snapshot is None or picked.parent_snapshot_id is None:
+        return
+    for step in steps_between(travel(state, snapshot=picked.parent_snapshot_id), state):
+        new = step.added.filter(bool_mask(pc.equal(step.added.entries["content_type"], int(ContentType.DATA))))
+        changed = partition_keys(new.entries["partition_spec_id"], new.partition, state.metadata) & mine
+        if changed:
+            spec_id, key = sorted(changed)[0]
+            raise RuleError(
+                "cherry-pick",
+                f"partition {key} of spec {spec_id}, which snapshot {picked.snapshot_id} replaces, has changed",
+            )

@@ -1,0 +1,281 @@
+"""row_delta: rows deleted by position or by value, and rows added, in one commit (Java: ``BaseRowDelta``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.added_files._new_files import new_files
+from iceexplore.commits.live_files._applied_deletes import applied_deletes, files_of_vectors, scoped_to
+from iceexplore.commits.live_files._find import locations_of, must_be_live
+from iceexplore.commits.model._change import Change, Isolation, Operation
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.commits.operations._equality import equality_deletes
+from iceexplore.commits.operations._whole_files import base_id, checked_isolation, partitions_of
+from iceexplore.deletes import FILE_PATH_ID, POS_ID, new_dv_blob, write_position_deletes, write_puffin
+from iceexplore.errors import OptionError, RuleError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches, stats_type
+from iceexplore.metadata import PrimitiveType, encode_value
+from iceexplore.planning import MatchedDeletes
+from iceexplore.reading import deleted_positions
+
+__all__ = ["delete_groups", "position_files", "positions_by_file", "row_delta", "vector_entries"]
+
+_DVS_FROM = 3
+
+
+def row_delta(
+    state: TableState,
+    writer: CommitWriter,
+    files: Any = None,
+    *,
+    deletes: Mapping[Any, Any] | None = None,
+    equality: Any = None,
+    equality_partition: Mapping[str, Any] | None = None,
+    isolation: Isolation = "serializable",
+    **how: Any,
+) -> Change:
+    """Delete rows of data files that stay, and add data files.
+
+    In version 3 and later positions go to deletion vectors, all in one Puffin file, each merged with what is deleted
+    in its data file already; in version 2 to position delete files.
+
+    Parameters
+    ----------
+    files, how
+        Data files to add, as for `append`.
+    deletes
+        Positions of rows (from 0) by data file.
+    equality
+        Values by column, ``{"id": [1, 2]}``, or a data frame: rows that have them, in files of older snapshots, are
+        deleted.
+    equality_partition
+        The partition in which equality deletes apply, by partition field. By default each of their rows goes to its
+        own partition, if the columns tell it; else they are global, which needs an unpartitioned spec.
+    isolation
+        ``serializable``: rows that others add to the partitions of the files concerned conflict.
+
+    Raises
+    ------
+    OptionError
+        Nothing is given; no positions, or all of them deleted before; values that do not fit the schema.
+    RuleError
+        ``deletes-need-v2``, ``files-exist``, ``dv-in-range``; ``sequence-order``: a damaged table, whose files are
+        newer than its last commit.
+    """
+    checked_isolation(isolation)
+    if files is None and deletes is None and equality is None:
+        raise OptionError("row_delta needs deletes=, equality= or files to add")
+    if files is None and how:
+        raise OptionError(f"{sorted(how)[0]} belongs to files, which is not given")
+    version = writer.options.format_version
+    if version < 2 and (deletes is not None or equality is not None):
+        raise RuleError("deletes-need-v2", "version 1 has no delete files: upgrade the table, or delete whole files")
+    if equality_partition is not None and equality is None:
+        raise OptionError("equality_partition belongs to equality=")
+    by_file: dict[str, Any] = {}
+    targets = EntryBatch.empty()
+    if deletes is not None:
+        by_file, targets = positions_by_file(state, deletes)
+        _refuse_newer(targets, writer.sequence_number)
+    by_value = None if equality is None else equality_deletes(state, equality, equality_partition)
+    before = applied_deletes(state, targets) if by_file and version >= _DVS_FROM else MatchedDeletes()
+    old = deleted_positions(state, targets, before)
+    had_vectors = files_of_vectors(targets, before) if len(before) else {}
+    _only_new(by_file, old, alone=files is None and equality is None)
+    # Everything is checked: from here on files are written.
+    added = [] if files is None else [new_files(state, files, writer=writer, **how)]
+    merged: tuple[str, ...] = ()
+    if by_file and version >= _DVS_FROM:
+        vectors = {name: bitmap | old[name] if name in old else bitmap for name, bitmap in by_file.items()}
+        added.append(vector_entries(writer, targets, vectors))
+        # What a vector takes over is dropped, if it concerned that file alone (Java: ContentFileUtil.isFileScoped).
+        merged = scoped_to(before, by_file)
+    elif by_file:
+        added.append(position_files(state, writer, targets, by_file))
+    if by_value is not None:
+        added.append(by_value.write(writer))
+    operation: Operation = "append" if not (by_file or by_value) else "overwrite" if files is not None else "delete"
+    return Change(
+        operation,
+        concat_batches(added),
+        remove_deletes=merged,
+        replace_dvs=tuple(spelled for name, spelled in had_vectors.items() if name in by_file),
+        base_snapshot_id=base_id(state),
+        isolation=isolation,
+        conflict_partitions=partitions_of(state, targets),
+        conflict_files=frozenset(by_file),
+    )
+
+
+def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[dict[str, Any], EntryBatch]:
+    """Bitmaps of positions by data file (as the table spells it), and the entries of those files, in one order.
+
+    Raises
+    ------
+    OptionError
+        No mapping, no positions, something that is no position.
+    RuleError
+        ``files-exist``, ``dv-in-range``.
+    """
+    from pyroaring import BitMap64
+
+    if not deletes or not hasattr(deletes, "items"):
+        raise OptionError("deletes: give positions by data file: {path: [0, 5]}")
+    paths = [locations_of(path, "deletes")[0] for path in deletes]
+    bitmaps = {path: _bitmap(path, positions) for path, positions in zip(paths, deletes.values(), strict=True)}
+    targets, names = must_be_live(state, bitmaps)
+    out: dict[str, Any] = {}
+    for row, name in zip(targets.entries.select(["location", "record_count"]).to_pylist(), names, strict=True):
+        bitmap = bitmaps[name]
+        if bitmap.max() >= row["record_count"]:
+            raise RuleError("dv-in-range", f"position {bitmap.max()} of a file of {row['record_count']} rows: {name}")
+        out.setdefault(row["location"], BitMap64()).update(bitmap)
+    if len(out) < len(targets):
+        raise RuleError("duplicate-file", "a data file to delete from is named, or in the table, more than once")
+    return out, targets
+
+
+def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
+    """Deletes apply to data files that are not newer: in a table whose numbers are wrong they would do nothing."""
+    entries = targets.entries
+    newer = entries.filter(pc.greater(entries["sequence_number"], sequence_number))
+    if newer.num_rows:
+        raise RuleError(
+            "sequence-order",
+            f"{newer['location'][0]} has sequence number {newer['sequence_number'][0]}, and this commit gets "
+            f"{sequence_number}: deletes do not apply to newer files. The table's last-sequence-number is too low",
+        )
+
+
+def _bitmap(path: str, positions: Any) -> Any:
+    from pyroaring import BitMap64
+
+    if isinstance(positions, (str, bytes, Mapping)) or not hasattr(positions, "__iter__"):
+        raise OptionError(f"deletes: positions in {path} are {positions!r}; give whole numbers")
+    if isinstance(positions, BitMap64):
+        numbers = positions
+    else:
+        array = np.asarray(positions if isinstance(positions, (list, tuple, range, np.ndarray)) else list(positions))
+        if array.size and (array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any()):
+            raise OptionError(f"deletes: positions in {path} must be whole numbers from 0")
+        numbers = BitMap64(array.tolist())
+    if not len(numbers):
+        raise OptionError(f"deletes: no position in {path} is given")
+    return numbers
+
+
+def _only_new(by_file: dict[str, Any], old: dict[str, Any], *, alone: bool) -> None:
+    """Leave out files all of whose positions are deleted already."""
+    for name in [n for n, bitmap in by_file.items() if n in old and not len(bitmap - old[n])]:
+        del by_file[name]
+    if alone and not by_file:
+        raise OptionError("every one of these rows is deleted already: there is nothing to commit")
+
+
+def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[str, Any]) -> EntryBatch:
+    """Write deletion vectors to one Puffin file; their entries, in the partitions of their data files.
+
+    Parameters
+    ----------
+    targets
+        The entries of the data files (more may be there).
+    vectors
+        Bitmaps by data file.
+    """
+    names = targets.entries["location"].to_pylist()
+    rows = [i for i, name in enumerate(names) if name in vectors]
+    data, places = write_puffin([new_dv_blob(vectors[names[i]], names[i]) for i in rows])
+    location = writer.new_location("deletes", ".puffin", folder="data")
+    writer.write(location, data, kind="puffin")
+    mine = targets.take(rows)
+    entries = [
+        {
+            "content_type": int(ContentType.POSITION_DELETE),
+            "location": location,
+            "file_format": "puffin",
+            "partition_spec_id": spec_id,
+            "record_count": len(vectors[name]),
+            "file_size_in_bytes": len(data),
+            "referenced_file": name,
+            "deletion_vector": {"offset": offset, "size_in_bytes": size, "inline_content": None},
+        }
+        for name, spec_id, (offset, size) in zip(
+            mine.entries["location"].to_pylist(), mine.entries["partition_spec_id"].to_pylist(), places, strict=True
+        )
+    ]
+    return EntryBatch.of_rows(entries, partition=mine.partition)
+
+
+def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, Any]) -> list[list[int]]:
+    """Return the places of data files by position delete file: one each, or one per partition.
+
+    The property ``write.delete.granularity`` says which.
+    """
+    names = targets.entries["location"].to_pylist()
+    specs = targets.entries["partition_spec_id"].to_pylist()
+    tuples = [None] * len(names) if targets.partition is None else targets.partition.to_pylist()
+    whole_partition = state.metadata.properties.get("write.delete.granularity", "file").lower() == "partition"
+    groups: dict[Any, list[int]] = {}
+    for i, name in enumerate(names):
+        if name in by_file:
+            groups.setdefault((specs[i], repr(tuples[i])) if whole_partition else i, []).append(i)
+    return list(groups.values())
+
+
+def position_files(
+    state: TableState, writer: CommitWriter, targets: EntryBatch, by_file: Mapping[str, Any]
+) -> EntryBatch:
+    """Write position delete files of version 2, one for each of `delete_groups`; return their entries."""
+    names = targets.entries["location"].to_pylist()
+    specs = targets.entries["partition_spec_id"].to_pylist()
+    groups = delete_groups(state, targets, by_file)
+    entries, bounds = [], []
+    for members in groups:
+        chosen = sorted(names[i] for i in members)
+        counts = [len(by_file[n]) for n in chosen]
+        paths = pa.array(chosen, pa.string()).take(pa.array(np.repeat(np.arange(len(chosen)), counts)))
+        positions = np.concatenate([np.array(by_file[n].to_array(), dtype=np.int64) for n in chosen])
+        data = write_position_deletes(paths, pa.array(positions))
+        location = writer.new_location("deletes", ".parquet", folder="data")
+        writer.write(location, data, kind="delete-file")
+        bounds.append((chosen[0], chosen[-1], int(positions.min()), int(positions.max()), sum(counts)))
+        entries.append(
+            {
+                "content_type": int(ContentType.POSITION_DELETE),
+                "location": location,
+                "file_format": "parquet",
+                "partition_spec_id": specs[members[0]],
+                "record_count": sum(counts),
+                "file_size_in_bytes": len(data),
+                "referenced_file": chosen[0] if len(chosen) == 1 else None,
+            }
+        )
+    partition = None if targets.partition is None else targets.partition.take(pa.array([m[0] for m in groups]))
+    return EntryBatch.of_rows(entries, stats=_position_stats(bounds), partition=partition)
+
+
+def _position_stats(bounds: list[tuple[str, str, int, int, int]]) -> dict[int, Any]:
+    """Statistics of ``file_path`` (never cut: they say which file is concerned) and ``pos``.
+
+    The columns are in no schema: their bounds are in single-value form.
+    """
+    out = {}
+    for number, kind, low, high in ((FILE_PATH_ID, "string", 0, 1), (POS_ID, "long", 2, 3)):
+        type_ = PrimitiveType(kind)
+        rows = [
+            {
+                "lower": encode_value(type_, b[low]),
+                "upper": encode_value(type_, b[high]),
+                "value_count": b[4],
+                "null_count": 0,
+            }
+            for b in bounds
+        ]
+        out[number] = pa.array(rows, stats_type(pa.binary()))
+    return out

@@ -1,0 +1,1 @@
+"""Commit a table's history again in another layout."""

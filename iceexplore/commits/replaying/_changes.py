@@ -1,0 +1,141 @@
+"""What a snapshot changed, told from two roots and the manifests in which they differ: right whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.live_files._locate import readable
+from iceexplore.graph import Removals, TableState, live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import canonical
+
+__all__ = ["Moves", "file_keys", "manifests_of", "moves_between"]
+
+_ALL = frozenset({"entries", "partition", "stats"})
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The files that came and went between two snapshots.
+
+    Attributes
+    ----------
+    added
+        Entries with statistics and partition tuples; a file that a snapshot names twice is there once.
+    removed
+        Entries without.
+    new_manifests
+        Whether the later snapshot names a manifest that the earlier one does not.
+    twice
+        How many added entries were left out, because their file is named twice.
+    """
+
+    added: EntryBatch
+    removed: EntryBatch
+    new_manifests: bool
+    twice: int = 0
+
+    def of(self, kind: ContentType, *, removed: bool = False, vectors: bool | None = None) -> EntryBatch:
+        """The entries of a content type; position deletes that are deletion vectors, or that are not."""
+        batch = self.removed if removed else self.added
+        mask = bool_array(pc.equal(batch.entries["content_type"], int(kind)))
+        if vectors is not None:
+            mask &= bool_array(whole(batch.entries["deletion_vector"]).is_valid()) == vectors
+        return batch.filter(pa.array(mask))
+
+
+def file_keys(entries: pa.Table) -> pa.Array:
+    """What tells one file from another: its location, of a deletion vector with its offset (many share a file)."""
+    offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
+    kind = whole(entries["content_type"]).cast(pa.string())
+    return pc.binary_join_element_wise(
+        kind, whole(entries["location"]), offset, "\x1f", null_handling="replace", null_replacement=""
+    )
+
+
+def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], int]:
+    """The live manifests of a root: where they are and which manifest DV removes entries of them, to their rows."""
+    if root is None:
+        return {}
+    rows, removals = live_manifests(root), Removals(root)
+    names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+    return {(canonical(n), removals.of(n).identity): row for n, row in zip(names, rows, strict=True) if n}
+
+
+def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -> Moves:
+    """The live files of a snapshot that another has not, and the other way round.
+
+    Manifests that both name with the same manifest DV are not read.
+
+    Parameters
+    ----------
+    before
+        None: every live file of ``after`` is an added one.
+
+    Raises
+    ------
+    FormatError
+        A manifest that has to be read is damaged.
+    """
+    old = None if before is None else state.root(before)
+    new = state.root(after)
+    left, right = manifests_of(old), manifests_of(new)
+    was = [
+        EntryBatch(leaf.entries.filter(mask))
+        for leaf, mask in _leaves(state, old, [row for key, row in left.items() if key not in right], stats=False)
+    ]
+    removed = concat_batches(was)
+    known = file_keys(removed.entries)
+    seen = [_no_keys()]
+    added: list[tuple[EntryBatch, pa.Array]] = []
+    twice = 0
+    for leaf, mask in _leaves(state, new, [row for key, row in right.items() if key not in left], stats=True):
+        keys = file_keys(leaf.entries)
+        seen.append(keys.filter(mask))
+        fresh = bool_array(mask) & ~bool_array(pc.is_in(keys, value_set=known))
+        rows = np.flatnonzero(fresh)
+        once = _first_of_each(keys.take(pa.array(rows)), added)
+        twice += len(rows) - len(once)
+        if len(once):
+            added.append((EntryBatch.of(leaf).take(pa.array(rows[once])), keys.take(pa.array(rows[once]))))
+    now = whole(pa.chunked_array(seen))
+    gone = removed.filter(pc.invert(pc.is_in(known, value_set=now)))
+    new_manifests = bool({name for name, _ in right} - {name for name, _ in left})
+    return Moves(concat_batches(batch for batch, _ in added), gone, new_manifests, twice)
+
+
+def _no_keys() -> pa.Array:
+    return pa.array([], pa.string())
+
+
+def _first_of_each(keys: pa.Array, before: list[tuple[EntryBatch, pa.Array]]) -> np.ndarray:
+    """Places of the keys that come for the first time, also after the batches before."""
+    _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
+    fresh = np.ones(len(keys), np.bool_)
+    for _, others in before:
+        fresh &= ~bool_array(pc.is_in(keys, value_set=others))
+    first = np.sort(first)
+    kept: np.ndarray = first[fresh[first]]
+    return kept
+
+
+def _leaves(
+    state: TableState, root: Manifest | None, rows: list[int], *, stats: bool
+) -> list[tuple[Manifest, pa.BooleanArray]]:
+    if root is None:
+        return []
+    direct = state.reader.direct(readable(root))
+    parts = _ALL if stats else frozenset({"entries"})
+    found = [] if direct is None else [direct]
+    found += state.reader.leaves(root, rows, parts=parts) if rows else ()
+    out = []
+    for leaf in map(readable, found):
+        kinds = pc.less_equal(leaf.entries["content_type"], int(ContentType.EQUALITY_DELETE))
+        out.append((leaf, pa.array(bool_array(pc.and_(live(leaf.entries), kinds)))))
+    return out

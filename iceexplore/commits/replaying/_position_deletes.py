@@ -1,0 +1,198 @@
+"""Position delete files of a replayed table: read, or estimated where they cannot be, by the data file concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.added_files._synthetic import made_up_folder
+from iceexplore.commits.live_files._find import live_files
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.deletes import FILE_PATH_ID, read_positions
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch
+
+__all__ = ["Deleted", "Positions", "estimated_entries"]
+
+#: About what a deletion vector takes beside its positions: length, magic, bitmap header, CRC.
+_OVERHEAD = 40
+_PER_POSITION = 2
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """The rows of one data file that are deleted: ``bitmap`` (`pyroaring.BitMap64`), or None and about how many."""
+
+    count: int
+    bitmap: Any = None
+
+
+@dataclass
+class Positions:
+    """What the live position delete files of a table delete, by data file.
+
+    Attributes
+    ----------
+    by_file
+        Data file, then delete file, to a bitmap; to a number where the delete file could not be read.
+    unread
+        Delete files that could not be read.
+    """
+
+    by_file: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
+    _files: dict[str, set[str]] = field(default_factory=dict)
+
+    def add(self, batch: EntryBatch, at: TableState) -> set[str]:
+        """More position delete files; returns the data files concerned.
+
+        Parameters
+        ----------
+        at
+            The snapshot that has them: an estimate shares a file's rows out among the data files that it may be for.
+        """
+        concerned: set[str] = set()
+        bounds = _bounds(batch)
+        columns = ["location", "file_format", "record_count", "referenced_file"]
+        for i, row in enumerate(batch.entries.select(columns).to_pylist()):
+            location = row["location"]
+            try:
+                found: dict[str, Any] = _read(at, location, row["file_format"])
+            except IceexploreError:
+                self.unread.add(location)
+                found = _estimate(batch, i, at, row["referenced_file"], bounds[i])
+            for name, rows in found.items():
+                self.by_file.setdefault(name, {})[location] = rows
+            self._files[location] = set(found)
+            concerned |= set(found)
+        return concerned
+
+    def remove(self, batch: EntryBatch) -> set[str]:
+        """Position delete files that went; returns the data files concerned."""
+        concerned: set[str] = set()
+        for location in batch.entries["location"].to_pylist():
+            for name in self._files.pop(location, ()):
+                self.by_file[name].pop(location, None)
+                concerned.add(name)
+        return concerned
+
+    def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
+        """How many of these delete files, added before, name no data file among ``live``, as it is spelled."""
+        locations = batch.entries["location"].to_pylist()
+        return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
+
+    def of(self, name: str, rows: int) -> Deleted | None:
+        """What is deleted of a data file of so many rows; None if nothing is."""
+        from pyroaring import BitMap64
+
+        parts = self.by_file.get(name)
+        if not parts:
+            return None
+        guessed = sum(p for p in parts.values() if isinstance(p, int))
+        bitmap = BitMap64()
+        for part in parts.values():
+            if not isinstance(part, int):
+                bitmap |= part
+        if bitmap and bitmap.max() >= rows:  # positions past the rows delete nothing
+            bitmap.remove_range(rows, bitmap.max() + 1)
+        if guessed:
+            return Deleted(min(rows, guessed + len(bitmap)))
+        return Deleted(len(bitmap), bitmap) if bitmap else None
+
+
+def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[str, int]) -> EntryBatch:
+    """Entries of deletion vectors of about these numbers of rows, in a made-up Puffin file that nobody writes.
+
+    Parameters
+    ----------
+    targets
+        The entries of the data files (more may be there).
+    """
+    names = targets.entries["location"].to_pylist()
+    rows = [i for i, name in enumerate(names) if name in counts]
+    location = writer.new_location("deletes", ".puffin", folder="data/made-up")
+    assert location.startswith(made_up_folder(writer.base.metadata.location))
+    sizes = np.array([_OVERHEAD + _PER_POSITION * counts[names[i]] for i in rows], dtype=np.int64)
+    offsets = 4 + np.cumsum(sizes) - sizes
+    mine = targets.take(rows)
+    entries = [
+        {
+            "content_type": int(ContentType.POSITION_DELETE),
+            "location": location,
+            "file_format": "puffin",
+            "partition_spec_id": spec_id,
+            "record_count": counts[name],
+            "file_size_in_bytes": int(4 + sizes.sum()),
+            "referenced_file": name,
+            "deletion_vector": {"offset": offset, "size_in_bytes": size, "inline_content": None},
+        }
+        for name, spec_id, offset, size in zip(
+            mine.entries["location"].to_pylist(),
+            mine.entries["partition_spec_id"].to_pylist(),
+            offsets.tolist(),
+            sizes.tolist(),
+            strict=True,
+        )
+    ]
+    return EntryBatch.of_rows(entries, partition=mine.partition)
+
+
+def _read(at: TableState, location: str, file_format: str | None) -> dict[str, Any]:
+    found = read_positions(at.storage, location, file_format)
+    return {name: positions.bitmap() for name, positions in found.items()}
+
+
+def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
+    """The bounds of ``file_path``: no column of the schema, so they are in single-value form, UTF-8."""
+    stats = batch.stats.get(FILE_PATH_ID)
+    if stats is None:
+        return [(None, None)] * len(batch)
+    both = [pc.struct_field(stats, name).to_pylist() for name in ("lower", "upper")]
+    return [(_text(low), _text(high)) for low, high in zip(*both, strict=True)]
+
+
+def _text(value: Any) -> str | None:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _estimate(
+    batch: EntryBatch, row: int, at: TableState, named: str | None, bounds: tuple[str | None, str | None]
+) -> dict[str, int]:
+    """How many rows of which data files an unreadable position delete file deletes, about."""
+    count = batch.entries["record_count"][row].as_py() or 0
+    low, high = bounds
+    if named or (low is not None and low == high):
+        return {named or str(low): count}
+    files = live_files(at)
+    names = files.entries["location"]
+    mask = pc.equal(files.entries["partition_spec_id"], batch.entries["partition_spec_id"][row])
+    if low is not None and high is not None:
+        # An upper bound that was cut is below the paths that begin with it.
+        inside = pc.and_(pc.greater_equal(names, low), pc.or_(pc.less_equal(names, high), pc.starts_with(names, high)))
+        mask = pc.and_(mask, inside)
+    mask = pc.and_(pc.fill_null(mask, False), _in_partition(files, batch, row))
+    chosen = names.filter(mask).slice(0, count).to_pylist()
+    if not chosen:
+        return {}
+    each, more = divmod(count, len(chosen))
+    return {name: each + (i < more) for i, name in enumerate(chosen)}
+
+
+def _in_partition(files: EntryBatch, batch: EntryBatch, row: int) -> pa.Array:
+    """Which files have the partition tuple of a row of another batch."""
+    mask = pa.repeat(pa.scalar(True), len(files))
+    if batch.partition is None or files.partition is None:
+        return mask
+    for i, child in enumerate(files.partition.type):
+        at = batch.partition.type.get_field_index(child.name)
+        value = None if at < 0 else pc.struct_field(batch.partition, [at])[row].as_py()
+        column = pc.struct_field(files.partition, [i])
+        same = column.is_null() if value is None else pc.equal(column, pa.scalar(value, child.type))
+        mask = pc.and_(mask, pc.fill_null(same, False))
+    return mask

@@ -1,0 +1,262 @@
+"""A table's own history, committed again in another layout: before and after, snapshot by snapshot."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Any, TypeVar
+
+from iceexplore.commits._cost import ancestors
+from iceexplore.commits.metadata_updates._document import Json
+from iceexplore.commits.metadata_updates._upgrade import with_lists
+from iceexplore.commits.model._change import Change
+from iceexplore.commits.model._options import LayoutOptions
+from iceexplore.commits.replaying._changes import Moves, moves_between
+from iceexplore.commits.replaying._check import differences_of
+from iceexplore.commits.replaying._result import LEFT_OUT, NO_EFFECT, REWRITTEN, START, Replay, ReplayedSnapshot, Side
+from iceexplore.commits.replaying._step import Plan, Planner
+from iceexplore.commits.saving._reachable import MetadataFile, tree_files
+from iceexplore.commits.transaction._sandbox import Sandbox
+from iceexplore.errors import IceexploreError, OptionError, whole_number
+from iceexplore.graph import TableState
+from iceexplore.metadata import Snapshot, schema_at
+from iceexplore.storage import progress
+
+__all__ = ["replay"]
+
+T = TypeVar("T")
+Key = tuple[str, int]
+
+
+def replay(
+    state: TableState,
+    format_version: int = 4,
+    *,
+    face: Callable[[Sandbox], T],
+    last: int | None = None,
+    seed: int | str | None = 0,
+    overlay: str | PathLike[str] | None = None,
+    **layout: Any,
+) -> Replay[T]:
+    """Commit the history of the state shown again, oldest snapshot first, in a layout of choice.
+
+    What each snapshot did is told from its root and its parent's, so that it does not matter who wrote them; the same
+    files come and go, with their statistics and partitions, and times stay. Snapshot ids, and row ids, are new. Where
+    the parent of the oldest snapshot has expired, that one is the start: all of its live files, in one commit.
+    A snapshot that changed manifests alone becomes a rewrite of manifests; one that changed nothing is left out.
+
+    From version 3 on there are no new position delete files: those of version 2 are read and become deletion vectors,
+    or, where they cannot be read, vectors of about as many rows (`ReplayedSnapshot.estimated`). Vectors of data files
+    that are not live, and deletes with nothing to apply to, are left out; so are position deletes that spell their data
+    file otherwise than the table does: they are compared as Java compares them. Locations that are relative
+    to a process, as some writers leave them, are relative to the table in V4: `Replay.differences` has them.
+
+    Parameters
+    ----------
+    format_version, layout
+        As for `LayoutOptions.of`; the version is the table's or a higher one.
+    face
+        Makes `Replay.simulation` of the sandbox.
+    last
+        Only so many of the newest snapshots; the one before them is the start.
+    seed
+        Makes ids and names of files repeatable.
+    overlay
+        An empty local folder for the files; by default a temporary one.
+
+    Returns
+    -------
+    Replay
+        Verified: live files of the newest snapshot are the table's (`Replay.differences`; `Replay.check` of all).
+
+    Raises
+    ------
+    OptionError
+        The table has no snapshot, ``last`` is below 1, an unknown option, or a lower version than the table's.
+    FormatError
+        A manifest of the history cannot be read; with ``last`` an older part of the history can be left out.
+    RuleError
+        The history breaks a rule that the layout keeps.
+    """
+    history = list(ancestors(state))
+    if not history:
+        raise OptionError("the table has no snapshot: there is nothing to replay")
+    last = None if last is None else min(whole_number("last", last, least=1), sys.maxsize - 1)
+    history = history[: None if last is None else last + 1][::-1]
+    options = LayoutOptions.of(format_version, **layout)
+    run = _Run.begin(state, history, options, overlay=overlay, seed=seed)
+    try:
+        with progress(len(history), "snapshots") as step:
+            for snapshot in history:
+                run.step(snapshot)
+                step()
+        run.finish()
+    except BaseException:
+        run.sandbox.close()
+        raise
+    return Replay(state, run.sandbox, tuple(run.rows), face(run.sandbox), run.differences)
+
+
+@dataclass
+class _Seen:
+    """The metadata files of one side that snapshots so far have named."""
+
+    files: set[Key] = field(default_factory=set)
+    bytes: int = 0
+    tree: tuple[MetadataFile, ...] = ()
+
+    def next(self, state: TableState, snapshot: Snapshot, json_bytes: int | None) -> Side:
+        """What one more snapshot wrote, and what planning it reads."""
+        tree = tree_files(state, snapshot)
+        written = [f for f in tree if f.key not in self.files]
+        self.files |= {f.key for f in written}
+        self.bytes += sum(f.size for f in written)
+        known = {f.key for f in self.tree}
+        left = {f.key for f in tree}
+        warm = [f for f in tree if f.key not in known]
+        rewritten = sum(f.kind == "manifest" and f.key not in left for f in self.tree)
+        self.tree = tree
+        return Side(
+            files=len(written),
+            bytes=sum(f.size for f in written),
+            manifests_rewritten=rewritten,
+            plan_cold_files=len(tree),
+            plan_cold_bytes=sum(f.size for f in tree),
+            plan_warm_files=len(warm),
+            plan_warm_bytes=sum(f.size for f in warm),
+            retained_bytes=self.bytes,
+            json_bytes=json_bytes,
+        )
+
+
+@dataclass
+class _Run:
+    """A replay while it runs."""
+
+    state: TableState
+    sandbox: Sandbox
+    planner: Planner
+    clock: list[int]
+    start: Snapshot
+    rows: list[ReplayedSnapshot] = field(default_factory=list)
+    before: _Seen = field(default_factory=_Seen)
+    after: _Seen = field(default_factory=_Seen)
+    parent: Snapshot | None = None
+    differences: tuple[str, ...] = ()
+
+    @classmethod
+    def begin(
+        cls, state: TableState, history: list[Snapshot], options: LayoutOptions, *, overlay: Any, seed: int | str | None
+    ) -> _Run:
+        first = history[0]
+        document = _empty_document(state, first)
+        folder = state.metadata_location.rpartition("/")[0]
+        name = uuid.uuid5(uuid.NAMESPACE_URL, f"{state.metadata.table_uuid} {seed}")
+        location = f"{folder}/00000-{name}.metadata.json"
+        opened = replace(
+            state.opened, document=document, metadata_location=location, version=0, catalog_table=None, notes=()
+        )
+        clock = [first.timestamp_ms]
+        sandbox = Sandbox(
+            replace(state, opened=opened),
+            options,
+            overlay=overlay,
+            seed=seed,
+            clock=lambda: clock[0],
+            max_attempts=1,
+        )
+        sandbox.storage.write(location, json.dumps(document).encode(), kind="metadata")
+        return cls(state, sandbox, Planner(options.format_version), clock, first)
+
+    def step(self, snapshot: Snapshot) -> None:
+        """One snapshot."""
+        starts = snapshot is self.start and snapshot.parent_snapshot_id is not None
+        moves = moves_between(self.state, self.parent, snapshot)
+        at = self.state.showing(snapshot, schema_at(self.state.metadata, snapshot), ref=None, travel=None)
+        plan = self.planner.plan(moves, snapshot, at, self.sandbox.state)
+        self.clock[0] = snapshot.timestamp_ms
+        unchanged = plan.is_empty and self.parent is not None
+        rewrites = unchanged and not len(moves.added) and not len(moves.removed) and moves.new_manifests
+        made: Snapshot | None = None
+        if rewrites:
+            change = Change("replace", rewrite_manifests=True, isolation="snapshot", summary=plan.change.summary)
+            made = self._commit(snapshot, lambda _: change)
+        elif not unchanged:
+            made = self._commit(snapshot, plan.make)
+        left_out = NO_EFFECT if len(moves.added) or len(moves.removed) else LEFT_OUT
+        note = START if starts else REWRITTEN if rewrites else left_out if made is None else ""
+        self._note(snapshot, made, moves, note, plan)
+        self.parent = snapshot
+
+    def _commit(self, snapshot: Snapshot, make: Any) -> Snapshot | None:
+        metadata = self.sandbox.state.metadata
+        known = {s.schema_id for s in metadata.schemas}
+        wanted = snapshot.schema_id
+
+        def with_schema(document: Mapping[str, Any], _: int) -> Json:
+            return {**document, "current-schema-id": wanted}
+
+        fits = wanted in known and self.planner.version > 1 and wanted != metadata.current_schema_id
+        made = self.sandbox.commit(make, document_change=with_schema if fits else None)
+        assert made is not None
+        self.planner.numbering.add(snapshot, made.sequence_number or 0)
+        return made
+
+    def _note(self, snapshot: Snapshot, made: Snapshot | None, moves: Moves, note: str, plan: Plan) -> None:
+        before = self.before.next(self.state, snapshot, _json_bytes(self.state, snapshot))
+        after = None
+        if made is not None:
+            state = self.sandbox.state
+            after = self.after.next(state, made, state.storage.stat(state.metadata_location).size)
+        row = ReplayedSnapshot.of(snapshot, made, moves, note, (plan.estimated, plan.unapplied), before, after)
+        self.rows.append(row)
+
+    def finish(self) -> None:
+        """The table's own schema again, and what differs at the end."""
+        current = self.state.metadata.current_schema_id
+        if self.sandbox.state.metadata.current_schema_id != current:
+            self.sandbox.commit(document_change=lambda d, _: {**d, "current-schema-id": current}, what="schema")
+        self.sandbox.shared.clock = None
+        pairs = [(r.snapshot, r.replayed) for r in self.rows if r.replayed is not None]
+        if pairs:
+            self.differences = differences_of(self.state, self.sandbox.state, pairs[-1:])
+
+
+def _empty_document(state: TableState, first: Snapshot) -> Json:
+    """The table's document without its history: schemas, specs, sort orders and properties stay."""
+    document = with_lists(state.opened.document)
+    version = document.get("format-version") or 1
+    # Data sequence numbers from before the start keep their meaning if the start keeps its own.
+    before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
+    document |= {
+        "last-updated-ms": first.timestamp_ms - 1,
+        "current-snapshot-id": None if version >= 3 else -1,
+        "refs": {},
+        "snapshots": [],
+        "statistics": [],
+        "partition-statistics": [],
+        "snapshot-log": [],
+        "metadata-log": [],
+    }
+    if version >= 2:
+        document["last-sequence-number"] = before
+    if version >= 3:
+        document["next-row-id"] = 0
+    return document
+
+
+def _json_bytes(state: TableState, snapshot: Snapshot) -> int | None:
+    """How long the metadata file is that made a snapshot current, if the table still has it (nothing is read)."""
+    files = [(e.timestamp_ms, e.metadata_file) for e in state.metadata.metadata_log]
+    files.append((state.metadata.last_updated_ms or 0, state.metadata_location))
+    found = next((name for at, name in files if at == snapshot.timestamp_ms), None)
+    if found is None:
+        return None
+    try:
+        return state.storage.stat(found).size
+    except IceexploreError:
+        return None

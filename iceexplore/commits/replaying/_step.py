@@ -1,0 +1,225 @@
+"""One snapshot of a table's history as a change to be committed again, in another layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.live_files._find import find_files
+from iceexplore.commits.live_files._locate import locate
+from iceexplore.commits.model._change import Change, Operation
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.commits.operations._row_delta import vector_entries
+from iceexplore.commits.replaying._changes import Moves
+from iceexplore.commits.replaying._position_deletes import Deleted, Positions, estimated_entries
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
+from iceexplore.metadata import Snapshot
+
+__all__ = ["Numbering", "Plan", "Planner"]
+
+_DVS_FROM = 3
+
+
+@dataclass
+class Numbering:
+    """From the table's sequence numbers to those of the replay.
+
+    A file that a compaction gave an older data sequence number keeps its place among the commits, so that equality
+    deletes apply to it as they did.
+    """
+
+    known: dict[int, int] = field(default_factory=dict)
+
+    def add(self, snapshot: Snapshot, number: int) -> None:
+        """The number that a replayed snapshot has got."""
+        if snapshot.sequence_number:
+            self.known[snapshot.sequence_number] = number
+
+    def of(self, batch: EntryBatch, snapshot: Snapshot) -> pa.Array:
+        """Data sequence numbers of entries that a snapshot adds; null for those that get its own."""
+        column = whole(batch.entries["sequence_number"])
+        wanted = [n for n in column.unique().to_pylist() if n is not None]
+        given = {n: None if n >= (snapshot.sequence_number or 0) else self._of(n) for n in wanted}
+        at = pc.index_in(column, value_set=pa.array(list(given), pa.int64()))
+        return pa.array(list(given.values()), pa.int64()).take(at)
+
+    def _of(self, number: int) -> int:
+        below = [n for n in self.known if n <= number]
+        return self.known[max(below)] if below else number if not self.known else min(number, min(self.known.values()))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a snapshot did, ready to be committed.
+
+    Attributes
+    ----------
+    change
+        Without the vectors that are yet to be written.
+    targets, vectors
+        Data files, and what is deleted of them: position delete files that become deletion vectors.
+    unapplied
+        Added position deletes and vectors whose data files are not live, as they spell them.
+    """
+
+    change: Change
+    targets: EntryBatch = field(default_factory=EntryBatch.empty)
+    vectors: Mapping[str, Deleted] = field(default_factory=dict)
+    unapplied: int = 0
+
+    @property
+    def estimated(self) -> int:
+        """How many of the vectors are estimated."""
+        return sum(d.bitmap is None for d in self.vectors.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes no file."""
+        c = self.change
+        return not (len(c.added) or c.remove_data or c.remove_deletes or c.replace_dvs or self.vectors)
+
+    def make(self, writer: CommitWriter) -> Change:
+        """The change, its vectors written."""
+        real = {name: d.bitmap for name, d in self.vectors.items() if d.bitmap is not None}
+        guessed = {name: d.count for name, d in self.vectors.items() if d.bitmap is None}
+        added = [self.change.added]
+        if real:
+            added.append(vector_entries(writer, self.targets, real))
+        if guessed:
+            added.append(estimated_entries(writer, self.targets, guessed))
+        base = writer.base.snapshot
+        return replace(
+            self.change, added=concat_batches(added), base_snapshot_id=None if base is None else base.snapshot_id
+        )
+
+
+@dataclass
+class Planner:
+    """Makes the plans of one replay, snapshot by snapshot.
+
+    Attributes
+    ----------
+    version
+        Of the replay.
+    positions
+        What the position delete files of the table delete, as of the snapshot planned last.
+    made
+        By data file the vector that position delete files became.
+    """
+
+    version: int
+    numbering: Numbering = field(default_factory=Numbering)
+    positions: Positions = field(default_factory=Positions)
+    made: dict[str, Deleted] = field(default_factory=dict)
+
+    def plan(self, moves: Moves, snapshot: Snapshot, at: TableState, target: TableState) -> Plan:
+        """The change of a snapshot.
+
+        Parameters
+        ----------
+        at
+            The table at the snapshot.
+        target
+            The replay as it is.
+        """
+        gone = moves.of(ContentType.DATA, removed=True).entries["location"].to_pylist()
+        deletes = [moves.of(ContentType.EQUALITY_DELETE, removed=True)]
+        parts = [moves.of(ContentType.DATA), moves.of(ContentType.EQUALITY_DELETE)]
+        concerned: set[str] = set()
+        came = moves.of(ContentType.POSITION_DELETE, vectors=False)
+        went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=False)
+        if self.version >= _DVS_FROM:
+            concerned = self.positions.remove(went) | self.positions.add(came, at)
+        else:
+            parts.append(came)
+            deletes.append(went)
+        vectors, kept, targets, written = self._vectors(moves, concerned, gone, at, target)
+        added = self._anew(concat_batches([*parts, vectors]), snapshot)
+        change = Change(
+            _operation(snapshot, added, gone or deletes[0].entries.num_rows or kept or written),
+            added,
+            remove_data=tuple(gone),
+            remove_deletes=tuple(n for b in deletes for n in b.entries["location"].to_pylist()),
+            replace_dvs=tuple(kept),
+            # What the layout takes out by itself (deletes with nothing to apply to) need not be there any more.
+            drop_if_there=True,
+            isolation="snapshot",
+            summary={"replayed-snapshot-id": str(snapshot.snapshot_id)},
+        )
+        unapplied = len(moves.of(ContentType.POSITION_DELETE, vectors=True)) - len(vectors)
+        if self.version >= _DVS_FROM:
+            unapplied += self.positions.unapplied(came, set(targets.entries["location"].to_pylist()))
+        return Plan(change, targets, written, unapplied)
+
+    def _vectors(
+        self, moves: Moves, concerned: set[str], gone: list[str], at: TableState, target: TableState
+    ) -> tuple[EntryBatch, list[str], EntryBatch, dict[str, Deleted]]:
+        """Vectors to add, data files whose vector goes, data files for which vectors are written, and these."""
+        came = moves.of(ContentType.POSITION_DELETE, vectors=True)
+        went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
+        names = {n for b in (came, went) for n in b.entries["referenced_file"].to_pylist() if n} | concerned
+        names -= set(gone)
+        if not names:
+            return EntryBatch.empty(), [], EntryBatch.empty(), {}
+        targets, _ = find_files(at, names)
+        rows = dict(
+            zip(targets.entries["location"].to_pylist(), targets.entries["record_count"].to_pylist(), strict=True)
+        )
+        has = pc.is_in(whole(came.entries["referenced_file"]), value_set=pa.array(list(rows), pa.string()))
+        came = came.filter(has)  # a vector of a file that is not there deletes nothing
+        new = set(came.entries["referenced_file"].to_pylist())
+        native, standing = _with_vector(at, rows), _with_vector(target, rows)
+        kept, written = [], {}
+        for name in sorted(rows):
+            if name not in new and name in native:
+                continue
+            want = None if name in new else self.positions.of(name, rows[name] or 0)
+            if want is not None:
+                if name in standing and self.made.get(name) == want:
+                    continue
+                self.made[name] = written[name] = want
+            if name in standing:
+                kept.append(name)
+        return came, kept, targets, written
+
+    def _anew(self, added: EntryBatch, snapshot: Snapshot) -> EntryBatch:
+        """Entries as a commit takes them: ids and numbers of the table itself are left out."""
+        if not len(added):
+            return added
+        is_equality = pc.equal(whole(added.entries["content_type"]), int(ContentType.EQUALITY_DELETE))
+        ids = whole(added.entries["equality_ids"])  # some writers give data files an empty list
+        order = whole(added.entries["sort_order_id"])
+        if self.version >= 4:  # V4 has sort orders of data files alone
+            is_data = pc.equal(whole(added.entries["content_type"]), int(ContentType.DATA))
+            order = pc.if_else(is_data, order, pa.scalar(None, pa.int32()))
+        return added.with_columns(
+            status=None,
+            snapshot_id=None,
+            sequence_number=self.numbering.of(added, snapshot) if self.version > 1 else None,
+            file_sequence_number=None,
+            first_row_id=None,
+            manifest_dv=None,
+            sort_order_id=order,
+            equality_ids=pc.if_else(is_equality, ids, pa.scalar(None, ids.type)),
+        )
+
+
+def _with_vector(state: TableState, names: Mapping[str, Any]) -> set[str]:
+    """Which data files have a deletion vector."""
+    if state.snapshot is None or not names:
+        return set()
+    found = locate(state, (), contents=(ContentType.POSITION_DELETE,), referenced=names)
+    return set(found["referenced_file"].to_pylist())
+
+
+def _operation(snapshot: Snapshot, added: EntryBatch, removes: Any) -> Operation:
+    said = snapshot.operation
+    for known in get_args(Operation):
+        if said == known:
+            return known  # type: ignore[no-any-return]
+    return "overwrite" if removes and len(added) else "delete" if removes else "append"

@@ -1,0 +1,1 @@
+"""The rules that each commit has to keep."""

@@ -1,0 +1,237 @@
+"""Rules that single rows of a manifest keep, and rules that the rows of a root keep among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.rules._registry import rule as named_rule
+from iceexplore.errors import RuleError
+from iceexplore.manifests import CONTENT_NAMES, ContentType, EntryBatch, Status, bool_array, live, whole
+
+__all__ = ["Rows", "RuleBreak", "flagged", "refuse_broken", "root_breaks", "row_breaks"]
+
+_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+_FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+
+
+@dataclass(frozen=True)
+class RuleBreak:
+    """A rule that a state breaks.
+
+    Attributes
+    ----------
+    rule
+        A key of `RULES`.
+    where
+        The file, and the first row concerned: ``<location>#entry 3``.
+    text
+        What breaks it; of many rows of one manifest the first is named, and how many more there are.
+    """
+
+    rule: str
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text} ({self.where})"
+
+
+class Rows:
+    """Columns of a manifest's entries as numpy arrays, for masks."""
+
+    def __init__(self, entries: pa.Table) -> None:
+        self.entries = entries
+        self.kind = _ints(entries["content_type"], -1)
+        self.status = _ints(entries["status"], int(Status.EXISTING))
+        self.live = bool_array(live(entries))
+        self.vector = whole(entries["deletion_vector"])
+        self.has_vector = np.asarray(self.vector.is_valid())
+        self.inline = np.asarray(pc.struct_field(self.vector, "inline_content").is_valid())
+
+    def is_kind(self, *kinds: int) -> np.ndarray:
+        """Rows of these content types."""
+        out: np.ndarray = self.kind == int(kinds[0])
+        for kind in kinds[1:]:
+            out |= self.kind == int(kind)
+        return out
+
+    def null(self, column: str) -> np.ndarray:
+        """Rows where a column is null."""
+        return np.asarray(whole(self.entries[column]).is_null())
+
+    def ints(self, column: str, missing: int = 0) -> np.ndarray:
+        """A column of integers."""
+        return _ints(self.entries[column], missing)
+
+
+def _ints(column: pa.ChunkedArray, missing: int) -> np.ndarray:
+    return np.asarray(whole(pc.fill_null(column, missing)), dtype=np.int64)
+
+
+def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Table | None = None) -> list[RuleBreak]:
+    """At most one break: of the rows in the mask the first is named (with ``entries`` by its location, too)."""
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        return []
+    named_rule(rule)  # the registry has it
+    first = int(rows[0])
+    what = ""
+    if entries is not None:
+        kind = entries["content_type"][first].as_py()
+        what = f"{CONTENT_NAMES.get(kind, kind)} {entries['location'][first].as_py()}: "
+    more = f" (and {len(rows) - 1} rows more)" if len(rows) > 1 else ""
+    return [RuleBreak(rule, f"{where}#entry {first}", f"{what}{text}{more}")]
+
+
+def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool = False) -> list[RuleBreak]:
+    """Rules that each entry of a V4 manifest keeps by itself.
+
+    Parameters
+    ----------
+    where
+        The manifest.
+    sequence_number
+        The snapshot's.
+    old
+        A leaf from before V4: position delete files have no vector there, and equality deletes may be sorted.
+    """
+    r = Rows(entries)
+    vectors = r.is_kind(ContentType.POSITION_DELETE, ContentType.MANIFEST_DV)
+    size, data_dv = r.null("file_size_in_bytes"), r.is_kind(ContentType.POSITION_DELETE)
+    inline_dv = r.is_kind(ContentType.MANIFEST_DV) & r.inline
+    placed = np.asarray(pc.struct_field(r.vector, "offset").is_valid())
+    placed &= np.asarray(pc.struct_field(r.vector, "size_in_bytes").is_valid())
+    equality, first_id = r.is_kind(ContentType.EQUALITY_DELETE), ~r.null("first_row_id")
+    sorted_rows = ~r.null("sort_order_id") & ~r.is_kind(ContentType.DATA) & (not old)
+    sequence, file_sequence = r.ints("sequence_number"), r.ints("file_sequence_number", 1 << 62)
+    checks = [
+        ("dv-struct", vectors & ~r.has_vector & ~(data_dv & old), "it has no deletion_vector"),
+        ("dv-struct", r.has_vector & ~vectors, "it has a deletion_vector"),
+        ("dv-struct", r.has_vector & vectors & ~r.inline & ~placed, "its deletion_vector names no content"),
+        ("no-inline-data-dv", data_dv & r.inline, "its deletion vector is inline"),
+        ("manifest-stats", r.is_kind(*_MANIFESTS) & r.null("manifest_stats"), "it has no manifest_stats"),
+        ("manifest-stats", ~r.is_kind(*_MANIFESTS) & ~r.null("manifest_stats"), "it has manifest_stats"),
+        ("size-with-location", size & ~inline_dv, "file_size_in_bytes is null"),
+        ("size-with-location", ~size & inline_dv, "file_size_in_bytes is set, but it has no file of its own"),
+        ("content-fields", sorted_rows, "it has a sort_order_id"),
+        ("content-fields", equality & r.null("equality_ids"), "it has no equality_ids"),
+        ("content-fields", ~equality & ~r.null("equality_ids"), "it has equality_ids"),
+        ("content-fields", first_id & ~r.is_kind(ContentType.DATA, ContentType.DATA_MANIFEST), "it has a first_row_id"),
+        (
+            "sequence-order",
+            sequence > sequence_number,
+            f"its sequence number is above {sequence_number}, its snapshot's",
+        ),
+        ("sequence-order", file_sequence < sequence, "its data sequence number is above its file sequence number"),
+    ]
+    return [b for name, mask, text in checks for b in flagged(name, where, mask, text, entries)]
+
+
+def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
+    """Rules that the rows of a V4 root keep among themselves, without a look at leaves or parents.
+
+    ``own``: only what rows of this snapshot break, not what was wrong before.
+    """
+    r = Rows(entries)
+    files, manifests = r.is_kind(*_FILES), r.is_kind(*_MANIFESTS)
+    vectors = r.is_kind(ContentType.MANIFEST_DV) & r.live
+    mine = r.ints("snapshot_id", -1) == snapshot_id
+    both = ~r.null("sequence_number") | ~r.null("file_sequence_number")
+    differ = r.ints("sequence_number", -1) != r.ints("file_sequence_number", -1)
+    added, deleted = r.status == Status.ADDED, r.status == Status.DELETED
+    old_file = (r.status == Status.EXISTING) & files & mine
+    out = []
+    for name, mask, text in (
+        ("manifest-sequence", manifests & both & differ, "sequence_number and file_sequence_number differ"),
+        ("added-is-change", added & ~mine, "it is ADDED, but by another snapshot"),
+        ("added-is-change", old_file, "this snapshot added it, but it is EXISTING"),
+        ("deleted-entries", deleted & ~mine, "it is DELETED, but by another snapshot"),
+        ("duplicate-file", _again(entries, r.live & (r.is_kind(ContentType.DATA) | manifests), "location"),
+         "it is in the root twice"),
+        ("one-dv", _again(entries, r.live & r.is_kind(ContentType.POSITION_DELETE), "referenced_file"),
+         "its data file has another deletion vector in the root"),
+    ):  # fmt: skip
+        out += flagged(name, where, mask & mine if own else mask, text, entries)
+    return out + _manifest_dv_breaks(r, where, vectors & mine if own else vectors)
+
+
+def _again(entries: pa.Table, mask: np.ndarray, column: str) -> np.ndarray:
+    """Rows in the mask whose value stood in an earlier one already."""
+    rows = np.flatnonzero(mask)
+    values = whole(entries[column].take(pa.array(rows)))
+    codes = np.asarray(pc.fill_null(values.dictionary_encode().indices, -1))
+    _, first = np.unique(codes, return_index=True)
+    again = np.ones(len(rows), dtype=np.bool_)
+    again[first] = False
+    out = np.zeros(len(mask), dtype=np.bool_)
+    out[rows[again & (codes >= 0)]] = True
+    return out
+
+
+def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBreak]:
+    rows = np.flatnonzero(vectors)
+    manifests = np.flatnonzero(r.is_kind(*_MANIFESTS) & r.live)
+    names = whole(r.entries["location"].take(pa.array(manifests)))
+    target = whole(pc.index_in(r.entries["referenced_file"].take(pa.array(rows)), value_set=names))
+    orphan, there = np.zeros(len(vectors), np.bool_), np.asarray(target.is_valid())
+    orphan[rows[~there]] = True
+    at = np.asarray(target.drop_null(), dtype=np.int64)
+    held = rows[there]
+    # two of them side by side are the delta encoding: one of each status
+    pairs = pa.table({"leaf": at, "status": r.status[held]})
+    twice, range_broken = np.zeros(len(vectors), np.bool_), np.zeros(len(vectors), np.bool_)
+    counts = pairs.group_by(["leaf", "status"]).aggregate([([], "count_all")])
+    double = counts.filter(pc.greater(counts["count_all"], 1))["leaf"].to_pylist()
+    twice[held[np.isin(at, double)]] = True
+    stats = r.entries["manifest_stats"].take(pa.array(manifests)).to_pylist()
+    stored = np.array([_stored(s) for s in stats], dtype=np.int64)
+    if len(held):
+        range_broken[held] = r.ints("record_count")[held] > stored[at]
+    return [
+        *flagged("orphan-dv", where, orphan, "it refers to no live manifest", r.entries),
+        *flagged("one-manifest-dv", where, twice, "its manifest has another live DV of the same status", r.entries),
+        *flagged("dv-in-range", where, range_broken, "it removes more entries than its manifest has", r.entries),
+    ]
+
+
+def _stored(stats: dict[str, int | None] | None) -> int:
+    parts = [(stats or {}).get(f"{name}_files_count") for name in ("added", "existing", "deleted")]
+    return 1 << 62 if None in parts else sum(p for p in parts if p is not None)
+
+
+def refuse_broken(
+    batch: EntryBatch, *, snapshot_id: int, sequence_number: int, added: EntryBatch, relaxed: Collection[str] = ()
+) -> None:
+    """Refuse a root that breaks a rule, before it is written.
+
+    Rows that the base had already are not judged: what was wrong with them is no reason to refuse a commit.
+
+    Parameters
+    ----------
+    batch
+        The root's rows.
+    added
+        The files that the commit adds, wherever they go.
+    relaxed
+        Rules that the layout bends on purpose.
+
+    Raises
+    ------
+    RuleError
+        The first rule that is broken, and where.
+    """
+    entries = batch.entries
+    own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
+    found = [
+        *row_breaks(added.entries, where="the files that are added", sequence_number=sequence_number),
+        *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),
+        *root_breaks(entries, where="the new root", snapshot_id=snapshot_id, own=True),
+    ]
+    for item in found:
+        if item.rule not in relaxed:
+            raise RuleError(item.rule, f"{item.where}: {item.text}")

@@ -1,0 +1,120 @@
+"""Rules between a snapshot and its parent: what changed shows in the root, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.rules._entries import Rows, RuleBreak, flagged
+from iceexplore.commits.rules._view import LeafView, TreeView, keys_of
+from iceexplore.manifests import ContentType, Status, bool_array, whole
+
+__all__ = ["change_breaks"]
+
+_FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+
+
+def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak]:
+    """``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv`` and ``compaction-existing`` of a V4 root.
+
+    Parameters
+    ----------
+    parent
+        The parent's tree, of any version; None where the snapshot has no parent (then nothing was there before).
+    """
+    before = _keys(parent)
+    now = whole(tree.files["key"])
+    yield from _root_rows(tree, before, now)
+    yield from _deleted_rows(tree, parent, before, now)
+    for view in tree.leaves.values():
+        old = None if parent is None else parent.leaves.get(view.location)
+        if old is None:
+            yield from _new_leaf(tree, view, before)
+        else:
+            yield from _carried_leaf(tree, view, old)
+    if parent is not None:
+        yield from _dropped_leaves(tree, parent, now)
+
+
+def _keys(tree: TreeView | None) -> pa.Array:
+    return pa.array([], pa.string()) if tree is None else whole(tree.files["key"])
+
+
+def _there(values: pa.Array | pa.ChunkedArray, others: pa.Array) -> np.ndarray:
+    return bool_array(pc.is_in(values, value_set=others))
+
+
+def _root_rows(tree: TreeView, before: pa.Array, now: pa.Array) -> Iterator[RuleBreak]:
+    entries, where = tree.root.entries, tree.root.location
+    r = Rows(entries)
+    known = _there(keys_of(entries), before)
+    files = r.is_kind(*_FILES)
+    added, existing = files & (r.status == Status.ADDED), files & (r.status == Status.EXISTING)
+    yield from flagged("added-is-change", where, added & known, "it is ADDED, and was there before", entries)
+    yield from flagged("added-is-change", where, existing & ~known, "it is EXISTING, and was not there before", entries)
+
+
+def _deleted_rows(tree: TreeView, parent: TreeView | None, before: pa.Array, now: pa.Array) -> Iterator[RuleBreak]:
+    entries, where = tree.root.entries, tree.root.location
+    r = Rows(entries)
+    deleted = r.status == Status.DELETED
+    files = deleted & r.is_kind(*_FILES)
+    keys = keys_of(entries)
+    yield from flagged("deleted-entries", where, files & ~_there(keys, before), "it was not there before", entries)
+    yield from flagged("deleted-entries", where, files & _there(keys, now), "it is still live", entries)
+    leaves = pa.array([] if parent is None else list(parent.leaves), pa.string())
+    manifests = deleted & r.is_kind(*_MANIFESTS) & ~_there(entries["location"], leaves)
+    vectors = deleted & r.is_kind(ContentType.MANIFEST_DV) & ~_there(entries["referenced_file"], leaves)
+    yield from flagged("deleted-entries", where, manifests | vectors, "it was not there before", entries)
+    if parent is None:
+        return
+    own = parent.files.filter(pc.equal(parent.files["leaf"], -1))
+    gone = ~_there(own["key"], now) & ~_there(own["key"], keys.filter(pa.array(files)))
+    if gone.any():
+        first = int(np.flatnonzero(gone)[0])
+        name = own["location"][first].as_py()
+        yield RuleBreak("deleted-entries", where, f"{name} was in the parent's root, is gone, and not there as DELETED")
+
+
+def _new_leaf(tree: TreeView, view: LeafView, before: pa.Array) -> Iterator[RuleBreak]:
+    held = tree.files.filter(pc.equal(tree.files["leaf"], view.row))
+    known = _there(held["key"], before)
+    if view.status == Status.ADDED:
+        if known.any() or view.statuses - {Status.ADDED}:
+            yield RuleBreak("added-is-change", view.location, "the manifest is ADDED, and holds what was there before")
+        return
+    if not known.all() or view.statuses - {Status.EXISTING}:
+        yield RuleBreak("compaction-existing", view.location, "a new EXISTING manifest holds what was not there before")
+    if len(view.positions()):
+        yield RuleBreak("compaction-existing", view.location, "a manifest that is new by compaction has a manifest DV")
+
+
+def _carried_leaf(tree: TreeView, view: LeafView, old: LeafView) -> Iterator[RuleBreak]:
+    where = f"{tree.root.location}#entry {view.row}"
+    if view.status == Status.ADDED:
+        yield RuleBreak("added-is-change", where, f"{view.location} is ADDED, and was there before")
+    was, removed = old.positions(), view.positions()
+    if was - removed:
+        yield RuleBreak("added-is-change", where, f"entries of {view.location} that were removed are back")
+    new, said = removed - was, view.removed.get(int(Status.ADDED))
+    if new and said is None:
+        yield RuleBreak("added-is-change", where, f"entries of {view.location} went without an ADDED manifest DV")
+    if said is not None and not new:
+        yield RuleBreak("added-is-change", where, f"{view.location} has an ADDED manifest DV that removes nothing more")
+    if said is not None and len(view.removed) > 1 and new and said != new:
+        yield RuleBreak("added-is-change", where, f"the ADDED manifest DV of {view.location} is not what went")
+
+
+def _dropped_leaves(tree: TreeView, parent: TreeView, now: pa.Array) -> Iterator[RuleBreak]:
+    rows = [view.row for view in parent.leaves.values() if view.location not in tree.leaves]
+    held = parent.files.filter(pc.is_in(parent.files["leaf"], pa.array(rows, pa.int64())))
+    gone = ~_there(held["key"], now)
+    if gone.any():
+        first = int(np.flatnonzero(gone)[0])
+        name, row = held["location"][first].as_py(), held["leaf"][first].as_py()
+        leaf = next(v.location for v in parent.leaves.values() if v.row == row)
+        yield RuleBreak("leaf-change-by-dv", leaf, f"the manifest was replaced or dropped, and {name} went with it")

@@ -1,0 +1,132 @@
+"""Rules between the manifests of one snapshot, and between the files that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.rules._entries import Rows, RuleBreak, flagged
+from iceexplore.commits.rules._view import LeafView, TreeView
+from iceexplore.manifests import ContentType, Manifest, Status, bool_array, whole
+from iceexplore.metadata import TableMetadata
+
+__all__ = ["leaf_breaks", "root_file_breaks", "tree_breaks"]
+
+
+def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
+    """That a V4 snapshot has one root manifest, and nothing else."""
+    raw, root = tree.snapshot.raw, tree.root
+    where = f"snapshot {tree.snapshot.snapshot_id}"
+    names = [raw.get(name) for name in ("root-manifest", "manifest-list") if raw.get(name)]
+    out = []
+    if len(set(names)) > 1 or (names and raw.get("manifests")):
+        out.append(RuleBreak("one-root", where, "the snapshot names more than one root"))
+    if raw.get("root-manifest") and not tree.v4:
+        out.append(RuleBreak("one-root", root.location, "the root manifest that the snapshot names is none"))
+    if tree.v4 and root.header.metadata.get("content", "root") != "root":
+        found = root.header.metadata["content"]
+        out.append(RuleBreak("one-root", root.location, f"the root says content={found!r} of itself"))
+    return out
+
+
+def leaf_breaks(view: LeafView, leaf: Manifest, *, v4: bool) -> list[RuleBreak]:
+    """What kinds of entries a leaf holds."""
+    r, where = Rows(leaf.entries), leaf.location
+    data = r.is_kind(ContentType.DATA)
+    delete = r.is_kind(ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+    out = flagged("two-levels", where, ~data & ~delete, "it stands in a leaf", leaf.entries)
+    if view.kind == ContentType.DATA_MANIFEST:
+        out += flagged("leaf-data-content", where, delete, "it stands in a data manifest", leaf.entries)
+    else:
+        out += flagged("leaf-delete-content", where, data, "it stands in a delete manifest", leaf.entries)
+    return out
+
+
+def tree_breaks(tree: TreeView, metadata: TableMetadata) -> Iterator[RuleBreak]:
+    """Rules between live files, wherever they stand."""
+    files, root = tree.files, tree.root.location
+    kind = np.asarray(whole(files["content_type"]))
+    data = files.filter(pa.array(kind == ContentType.DATA))
+    vectors = files.filter(pc.and_(whole(files["vector"]), pa.array(kind == ContentType.POSITION_DELETE)))
+    for name in _twice(data["location"]):
+        yield RuleBreak("duplicate-file", name, "the data file is in the table twice")
+    for name in _twice(vectors["referenced_file"]):
+        yield RuleBreak("one-dv", name, "the data file has two live deletion vectors")
+    yield from _vector_breaks(tree, data, vectors)
+    yield from _row_id_breaks(data, metadata)
+    if tree.v4:
+        for view in tree.leaves.values():
+            if view.owner is not None:
+                yield from _affinity_breaks(tree, view, root)
+
+
+def _twice(names: pa.ChunkedArray) -> list[str]:
+    counts = pc.value_counts(whole(names)) if len(names) else None
+    if counts is None:
+        return []
+    twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    return [str(x) for x in twice.drop_null()[:5].to_pylist()]
+
+
+def _vector_breaks(tree: TreeView, data: pa.Table, vectors: pa.Table) -> Iterator[RuleBreak]:
+    at = pc.index_in(whole(vectors["referenced_file"]), value_set=whole(data["location"]))
+    # below V4 a DV may outlive its data file until somebody cleans up (Iceberg: removeDanglingDeletesFor)
+    old = [view.row for view in tree.leaves.values() if view.old]
+    strict = np.asarray(pc.invert(pc.is_in(whole(vectors["leaf"]), pa.array(old, pa.int64()))))
+    orphan = np.asarray(at.is_null()) & strict & tree.v4
+    yield from _named("orphan-dv", vectors, orphan, "its data file is not live")
+    rows = data["record_count"].take(at)
+    beyond = bool_array(pc.greater(vectors["record_count"], rows))
+    yield from _named("dv-in-range", vectors, beyond, "it deletes more rows than its data file has")
+
+
+def _named(rule: str, vectors: pa.Table, mask: np.ndarray, text: str) -> Iterator[RuleBreak]:
+    rows = np.flatnonzero(mask)
+    if len(rows):
+        first = vectors.slice(int(rows[0]), 1).select(["location", "referenced_file"]).to_pylist()[0]
+        more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
+        yield RuleBreak(rule, first["location"], f"the DV of {first['referenced_file']}: {text}{more}")
+
+
+def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBreak]:
+    held = data.filter(data["first_row_id"].is_valid())
+    held = held.filter(pc.greater(held["record_count"], 0))
+    if not len(held):
+        return
+    held = held.sort_by("first_row_id")
+    first = np.asarray(whole(held["first_row_id"]))
+    end = first + np.asarray(whole(held["record_count"]))
+    clash = np.flatnonzero(first[1:] < end[:-1])
+    if len(clash):
+        name = held["location"][int(clash[0]) + 1].as_py()
+        yield RuleBreak("row-ids", name, f"row ids from {first[clash[0] + 1]} are another file's, too")
+    if metadata.next_row_id is not None and int(end.max()) > metadata.next_row_id:
+        name = held["location"][int(end.argmax())].as_py()
+        yield RuleBreak("row-ids", name, f"row ids up to {end.max()} reach beyond next-row-id {metadata.next_row_id}")
+
+
+def _affinity_breaks(tree: TreeView, view: LeafView, root: str) -> Iterator[RuleBreak]:
+    assert view.owner is not None
+    owner = tree.leaves.get(view.owner)
+    if owner is None or owner.kind != ContentType.DATA_MANIFEST:
+        yield RuleBreak(
+            "affinity", f"{root}#entry {view.row}", f"it is affiliated to {view.owner}, no live data manifest"
+        )
+        return
+    mine = tree.files.filter(pc.equal(tree.files["leaf"], view.row))
+    theirs = tree.files.filter(pc.equal(tree.files["leaf"], owner.row))
+    vectors = np.asarray(whole(mine["content_type"])) == ContentType.POSITION_DELETE
+    within = np.asarray(whole(pc.is_in(mine["referenced_file"], value_set=whole(theirs["location"]))))
+    wrong = np.flatnonzero(~(vectors & within))
+    if len(wrong):
+        name = mine["location"][int(wrong[0])].as_py()
+        text = f"{name} deletes rows of files outside {view.owner}, to which its manifest is affiliated"
+        yield RuleBreak("affinity", view.location, text)
+
+
+def stored_live(statuses: frozenset[int]) -> frozenset[int]:
+    """The statuses of entries that count."""
+    return statuses - {int(Status.DELETED), int(Status.REPLACED)}

@@ -1,0 +1,173 @@
+"""Rules on what a root says of a leaf: counts, statistics that cover, partition tuples that can be rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.rules._entries import Rows, RuleBreak, flagged
+from iceexplore.commits.rules._view import LeafView
+from iceexplore.manifests import Manifest, Status
+from iceexplore.metadata import PartitionField, TableMetadata
+
+__all__ = ["count_breaks", "cover_breaks", "partition_breaks", "summary_breaks"]
+
+_COUNTED = {
+    "added": (Status.ADDED,),
+    "existing": (Status.EXISTING, Status.MODIFIED),
+    "deleted": (Status.DELETED, Status.REPLACED),
+}
+_UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
+
+
+def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
+    """``manifest-stats``: the counts of the root's row against the leaf as written; unknown counts are fine."""
+    said: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
+    r = Rows(leaf.entries)
+    rows = r.ints("record_count")
+    where = f"{root.location}#entry {view.row}"
+    for name, kinds in _COUNTED.items():
+        mask = np.isin(r.status, [int(k) for k in kinds])
+        for column, found in ((f"{name}_files_count", int(mask.sum())), (f"{name}_rows_count", int(rows[mask].sum()))):
+            value = said.get(column)
+            if value is not None and value != found:
+                yield RuleBreak("manifest-stats", where, f"{column} is {value}, {view.location} has {found}")
+    lowest = said.get("min_sequence_number")
+    counted = r.ints("sequence_number", 1 << 62)[~np.isin(r.status, [int(Status.DELETED), int(Status.REPLACED)])]
+    if lowest is not None and len(counted) and int(counted.min()) < lowest:
+        text = f"min_sequence_number is {lowest}, {view.location} has an entry of {int(counted.min())}"
+        yield RuleBreak("manifest-stats", where, text)
+
+
+def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
+    """``summaries-cover``: partition summaries of a manifest list that do not cover the manifest's live tuples."""
+    for item in leaf.untrue_claims():
+        yield RuleBreak("summaries-cover", item.where, item.text)
+
+
+def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: TableMetadata) -> Iterator[RuleBreak]:
+    """``stats-cover``: bounds and counts of the root's row against those of the entries that count.
+
+    A bound may be missing (unknown); one that is there must cover every entry that has values other than null, also
+    those whose bounds are unknown, which none can. Types that have no order are left out.
+    """
+    where = f"{root.location}#entry {view.row}"
+    counted = pa.array(np.isin(Rows(leaf.entries).status, [0, 1, 4]))
+    exact = _exact_columns(metadata)
+    tuples = None
+    for field_id in root.stat_field_ids():
+        above = root.stats(field_id)
+        lower, upper = above.lower[view.row].as_py(), above.upper[view.row].as_py()
+        counts = {n: getattr(above, n)[view.row].as_py() for n in ("value_count", "null_count", "nan_count")}
+        if lower is None and upper is None and not any(v is not None for v in counts.values()):
+            continue
+        below = leaf.stats(field_id)
+        for name, value in counts.items():
+            total = pc.sum(getattr(below, name).filter(counted)).as_py()
+            if value is not None and total is not None and value < total:
+                yield RuleBreak("stats-cover", where, f"{name} of field {field_id} is {value}, of its entries {total}")
+        lows, highs = below.lower, below.upper
+        if field_id in exact:
+            tuples = tuples or [leaf.partition()]  # rebuilt once
+            lows, highs = _exact_bounds(lows, highs, tuples[0], exact[field_id])
+        lows, highs = lows.filter(counted), highs.filter(counted)
+        empty = _empty(below, counted) if field_id not in exact else lows.is_null()
+        for side, bound, held, wrong in (("lower", lower, lows, pc.less), ("upper", upper, highs, pc.greater)):
+            text = _uncovered(bound, above.lower.type, held, empty, wrong)
+            if text:
+                yield RuleBreak("stats-cover", where, f"the {side} bound of field {field_id} is {bound!r}, {text}")
+
+
+def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
+    """Columns and expressions of which every file has one value, with their partition fields."""
+    out: dict[int, list[str]] = {}
+    for spec in metadata.partition_specs:
+        for field in spec.fields:
+            if field.transform == "identity":
+                out.setdefault(field.source_ids[0], []).append(str(field.field_id))
+    for expression in metadata.expressions:
+        if expression.partition_field_id is not None:
+            out.setdefault(expression.expr_id, []).append(str(expression.partition_field_id))
+    return out
+
+
+def _exact_bounds(
+    lows: pa.Array, highs: pa.Array, tuples: pa.StructArray | None, fields: list[str]
+) -> tuple[pa.Array, pa.Array]:
+    """Bounds of a partition value: the value itself (a file's own bound may be cut), else the lower bound alone."""
+    highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
+    if tuples is None:
+        return lows, highs
+    for name in fields:
+        at = tuples.type.get_field_index(name)
+        value = None if at < 0 else pc.struct_field(tuples, [at])
+        if value is not None and value.type == lows.type == highs.type:
+            lows, highs = pc.coalesce(value, lows), pc.coalesce(value, highs)
+    return lows, highs
+
+
+def _empty(below: Any, counted: pa.Array) -> pa.Array:
+    """Entries of which it is known that they have no value that could be a bound."""
+    nulls, nans = below.null_count, pc.coalesce(below.nan_count, pa.scalar(0, pa.int64()))
+    return pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False).filter(counted)
+
+
+def _uncovered(bound: Any, kind: pa.DataType, held: pa.Array, empty: pa.Array, wrong: Any) -> str | None:
+    if bound is None or not len(held):
+        return None
+    if pc.any(pc.and_(held.is_null(), pc.invert(empty))).as_py():
+        return "one of its entries has none"
+    try:
+        beyond = wrong(held, pa.scalar(bound, kind).cast(held.type))
+        if pc.any(beyond).as_py():
+            return f"one of its entries has {held.filter(pc.fill_null(beyond, False))[0].as_py()!r}"
+    except _UNORDERED:
+        return None
+    return None
+
+
+def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
+    """``partition-rebuilds``: of a file a partition value is one value, and null only where nulls are said to be.
+
+    Of a root the files that stand in it are checked (`ManifestReader.direct`).
+    """
+    if not len(leaf):
+        return []
+    r = Rows(leaf.entries)
+    tuples = leaf.partition()
+    out: list[RuleBreak] = []
+    for spec in metadata.partition_specs:
+        rows = r.live & (r.ints("partition_spec_id", -1) == spec.spec_id)
+        if not rows.any():
+            continue
+        for field in spec.fields:
+            if field.transform != "void" and field.source_ids:
+                out += _field_breaks(leaf, tuples, field, rows, metadata)
+    return out
+
+
+def _field_breaks(
+    leaf: Manifest, tuples: pa.StructArray | None, field: PartitionField, rows: np.ndarray, metadata: TableMetadata
+) -> Iterator[RuleBreak]:
+    expression = next((e.expr_id for e in metadata.expressions if e.partition_field_id == field.field_id), None)
+    stats = leaf.stats(field.source_ids[0] if field.transform == "identity" else expression or -1)
+    try:
+        two = np.asarray(pc.fill_null(pc.not_equal(stats.lower, stats.upper), False))
+    except _UNORDERED:
+        two = np.zeros(len(leaf), np.bool_)
+    at = -1 if tuples is None else tuples.type.get_field_index(str(field.field_id))
+    if at < 0:
+        missing = np.ones(len(leaf), np.bool_)
+    else:
+        value = pc.struct_field(tuples, [at])
+        missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
+        # a tuple that is kept, or that a derived value gives, does not depend on the bounds
+        kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
+        two &= kept
+    name = f"{field.name} ({field.transform})"
+    yield from flagged("partition-rebuilds", leaf.location, rows & two, f"two bounds for {name}", leaf.entries)
+    yield from flagged("partition-rebuilds", leaf.location, rows & missing, f"no value for {name}", leaf.entries)

@@ -1,0 +1,152 @@
+"""A snapshot as the rule checker sees it: the root, its leaves, and every live file with where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.rules._entries import Rows
+from iceexplore.manifests import ContentType, Manifest, ManifestReader, Status, live, read_manifest_dv, whole
+from iceexplore.metadata import Snapshot
+
+__all__ = ["LeafView", "TreeView", "V4_DIALECTS", "keys_of", "view_tree"]
+
+V4_DIALECTS = ("v4-proposal", "v4-draft")
+
+_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+_COLUMNS = ("content_type", "status", "location", "referenced_file", "record_count", "first_row_id")
+
+
+@dataclass(frozen=True)
+class LeafView:
+    """A live manifest of a root.
+
+    Attributes
+    ----------
+    row
+        In the root.
+    owner
+        The data manifest that a delete manifest is affiliated to.
+    old
+        Whether it was written before V4.
+    statuses
+        Of its stored entries.
+    removed
+        By status of its live manifest DVs the positions that they remove (`pyroaring.BitMap`).
+    """
+
+    row: int
+    location: str
+    kind: int
+    status: int
+    owner: str | None
+    old: bool
+    statuses: frozenset[int]
+    removed: dict[int, Any]
+
+    def positions(self) -> Any:
+        """All positions that its manifest DVs remove."""
+        from pyroaring import BitMap
+
+        out = BitMap()
+        for bitmap in self.removed.values():
+            out |= bitmap
+        return out
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """A snapshot's tree.
+
+    Attributes
+    ----------
+    v4
+        Whether it has a root manifest.
+    leaves
+        By location.
+    files
+        The live files: some columns of the entry, ``leaf`` (row in the root, -1 for the root itself), ``key`` (what
+        makes a file or a deletion vector the same in another snapshot), ``vector`` (whether it is a DV).
+    """
+
+    snapshot: Snapshot
+    root: Manifest
+    v4: bool
+    leaves: dict[str, LeafView]
+    files: pa.Table
+
+
+def view_tree(
+    reader: ManifestReader, snapshot: Snapshot, visit: Callable[[LeafView, Manifest], None] | None = None
+) -> TreeView:
+    """Read a whole snapshot; ``visit`` gets each leaf while it is in memory.
+
+    Raises
+    ------
+    IceexploreError
+        A manifest DV cannot be read. (Manifests that cannot are problems of the reader.)
+    """
+    root = reader.root(snapshot)
+    v4 = root.dialect in V4_DIALECTS
+    rows = Rows(root.entries)
+    vectors = _removed(reader, root, rows) if v4 else {}
+    order = np.flatnonzero(rows.live & rows.is_kind(*_MANIFESTS)).tolist()
+    leaves: dict[str, LeafView] = {}
+    parts = [_files(root.entries, -1, files_only=True)]
+    for row, leaf in zip(order, reader.leaves(root, order, parts={"entries", "partition", "stats"}), strict=True):
+        entry = root.entries.slice(row, 1).select(["location", "referenced_file"]).to_pylist()[0]
+        view = LeafView(
+            row,
+            entry["location"],
+            int(rows.kind[row]),
+            int(rows.status[row]),
+            entry["referenced_file"] if rows.kind[row] == ContentType.DELETE_MANIFEST else None,
+            leaf.dialect not in V4_DIALECTS,
+            frozenset(Rows(leaf.entries).status.tolist()),
+            vectors.get(entry["location"], {}),
+        )
+        leaves.setdefault(view.location, view)
+        parts.append(_files(leaf.entries, row))
+        if visit is not None:
+            visit(view, leaf)
+    return TreeView(snapshot, root, v4, leaves, pa.concat_tables(parts).combine_chunks())
+
+
+def _removed(reader: ManifestReader, root: Manifest, rows: Rows) -> dict[str, dict[int, Any]]:
+    """By leaf and status the positions that manifest DVs remove."""
+    out: dict[str, dict[int, Any]] = {}
+    attached = rows.is_kind(*_MANIFESTS) & rows.has_vector
+    for row in np.flatnonzero(rows.live & (rows.is_kind(ContentType.MANIFEST_DV) | attached)).tolist():
+        name = "location" if attached[row] else "referenced_file"
+        location = root.entries[name][row].as_py()
+        status = int(Status.EXISTING) if attached[row] else int(rows.status[row])
+        bitmap = read_manifest_dv(reader.storage, root, row)
+        held = out.setdefault(location, {})
+        held[status] = held[status] | bitmap if status in held else bitmap
+    return out
+
+
+def _files(entries: pa.Table, leaf: int, *, files_only: bool = False) -> pa.Table:
+    mask = live(entries)
+    if files_only:
+        mask = pc.and_(mask, pc.less(whole(entries["content_type"]), int(ContentType.DATA_MANIFEST)))
+    held = entries.filter(mask)
+    made = held.select(_COLUMNS)
+    made = made.append_column("vector", whole(held["deletion_vector"]).is_valid())
+    made = made.append_column("key", keys_of(held))
+    return made.append_column("leaf", pa.repeat(pa.scalar(leaf, pa.int64()), len(held)))
+
+
+def keys_of(entries: pa.Table) -> pa.Array:
+    """What makes an entry the same in another snapshot: location, and of a DV its place there and its data file."""
+    vectors = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
+    offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
+    nothing = pa.scalar(None, pa.string())
+    parts = [whole(entries["location"])]
+    parts += [pc.if_else(vectors, part, nothing) for part in (offset, whole(entries["referenced_file"]))]
+    return pc.binary_join_element_wise(*parts, "\n", null_handling="replace", null_replacement="")

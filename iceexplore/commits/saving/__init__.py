@@ -1,0 +1,1 @@
+"""Save a simulated table with all its files."""

@@ -1,0 +1,227 @@
+"""Metadata files with other locations in them: what a saved table needs to stand where it was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.saving._avro import read_avro, rewritten_avro
+from iceexplore.commits.saving._parquet import read_parquet, rewritten_parquet
+from iceexplore.deletes import FILE_PATH_ID
+from iceexplore.errors import FormatError, MemoryLimitError
+from iceexplore.manifests import whole
+
+__all__ = ["relocated_document", "relocated_manifest"]
+
+#: Fields that hold locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), and the fields beside
+#: them that hold the length of what they name.
+_LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
+#: lower_bounds and upper_bounds; of a position delete file they hold paths.
+_BOUNDS = (125, 128)
+_AVRO, _PARQUET = b"Obj\x01", b"PAR1"
+#: Properties that would send the next writer elsewhere.
+_PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
+
+
+def relocated_document(document: Mapping[str, Any], location: str, moved: Mapping[str, str]) -> dict[str, Any]:
+    """A table's document at another location.
+
+    Parameters
+    ----------
+    moved
+        Where files are now, by their locations so far; others keep theirs. Entries of ``metadata-log`` that are not
+        among them are left out: nobody wrote these files to the new place.
+    """
+    out = {**document, "location": location}
+    out["metadata-log"] = [
+        {**e, "metadata-file": moved[e["metadata-file"]]}
+        for e in document.get("metadata-log") or ()
+        if e.get("metadata-file") in moved
+    ]
+    snapshots = []
+    for snapshot in document.get("snapshots") or ():
+        names = {k: moved.get(snapshot[k], snapshot[k]) for k in ("manifest-list", "root-manifest") if k in snapshot}
+        if snapshot.get("manifests"):
+            names["manifests"] = [moved.get(m, m) for m in snapshot["manifests"]]
+        snapshots.append({**snapshot, **names})
+    out["snapshots"] = snapshots
+    for key in ("statistics", "partition-statistics"):
+        if document.get(key):
+            out[key] = [
+                {**s, "statistics-path": moved.get(s["statistics-path"], s["statistics-path"])} for s in document[key]
+            ]
+    if isinstance(document.get("properties"), dict):
+        out["properties"] = {k: v for k, v in document["properties"].items() if k not in _PLACES}
+    return out
+
+
+def relocated_manifest(
+    data: bytes,
+    location: str,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]] | None = None,
+) -> bytes:
+    """A manifest, list or root with other locations; everything else stays as it was written.
+
+    Parameters
+    ----------
+    moved
+        Old locations to new.
+    lengths
+        Bytes of the files at new locations, where they changed.
+    paths
+        The smallest and the largest path in position delete files at new locations, where they changed. They are not
+        the old ones moved: names may sort otherwise now, and a reader skips the deletes of files out of bounds.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, or is neither Avro nor Parquet.
+    """
+    try:
+        if data[:4] == _AVRO:
+            return _avro(data, location, moved, lengths, paths or {})
+        if data[:4] == _PARQUET:
+            return _parquet(data, location, moved, lengths, paths or {})
+    except MemoryLimitError:
+        raise
+    except Exception as e:  # the libraries raise whatever a damaged file makes them stumble on
+        raise FormatError(f"its locations cannot be rewritten: {type(e).__name__}: {e}", location=location) from e
+    raise FormatError("neither Avro nor Parquet: its locations cannot be rewritten", location=location)
+
+
+def _avro(
+    data: bytes,
+    location: str,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]],
+) -> bytes:
+    schema, metadata, records = read_avro(data, location)
+    change = _record_change(schema, moved, lengths, paths)
+
+    def changed() -> Iterator[Any]:
+        for record in records:
+            change(record)
+            yield record
+
+    return rewritten_avro(schema, metadata, changed())
+
+
+def _record_change(
+    schema: Any, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+) -> Callable[[Any], None]:
+    """What replaces the locations in a record of this schema, and in the records inside it."""
+    ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
+    here = [(ids[i], ids.get(beside)) for i, beside in _LOCATIONS.items() if i in ids]
+    bounds = [(ids[i], end) for end, i in enumerate(_BOUNDS) if i in ids]
+    path = ids.get(100)
+    inside = []
+    for f in schema.get("fields", ()):
+        kinds = f["type"] if isinstance(f["type"], list) else [f["type"]]
+        record = next((k for k in kinds if isinstance(k, dict) and k.get("type") == "record"), None)
+        if record is not None and f.get("field-id") != 102:  # the partition tuple holds values
+            inside.append((f["name"], _record_change(record, moved, lengths, paths)))
+
+    def change(record: Any) -> None:
+        for name, beside in here:
+            new = moved.get(record[name])
+            if new is not None:
+                record[name] = new
+                if beside and record[beside] is not None:
+                    record[beside] = lengths.get(new, record[beside])
+        ends = None if path is None else paths.get(record[path])
+        for name, end in bounds:
+            if ends is not None and isinstance(record[name], list):
+                record[name] = [_bound(pair, ends[end]) for pair in record[name]]
+        for name, within in inside:
+            if isinstance(record[name], dict):
+                within(record[name])
+
+    return change
+
+
+def _bound(pair: Any, path: str) -> Any:
+    if not isinstance(pair, dict) or pair.get("key") != FILE_PATH_ID:
+        return pair
+    return {**pair, "value": path.encode("utf-8", "surrogatepass")}
+
+
+def _parquet(
+    data: bytes,
+    location: str,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]],
+) -> bytes:
+    file, table = read_parquet(data, location)
+    struct = _columns(
+        pa.StructArray.from_arrays([whole(c) for c in table.columns], fields=list(table.schema)),
+        moved,
+        lengths,
+        paths,
+    )
+    columns = [pc.struct_field(struct, [i]) for i in range(struct.type.num_fields)]
+    return rewritten_parquet(file, pa.Table.from_arrays(columns, schema=table.schema))
+
+
+def _columns(
+    array: pa.StructArray,
+    moved: Mapping[str, str],
+    lengths: Mapping[str, int],
+    paths: Mapping[str, tuple[str, str]],
+) -> pa.StructArray:
+    fields = list(array.type)
+    ids = {_field_id(f): i for i, f in enumerate(fields)}
+    children = [array.field(i) for i in range(len(fields))]
+    old = pa.array(list(moved), pa.string())
+    new = pa.array(list(moved.values()), pa.string())
+    for field_id, beside in _LOCATIONS.items():
+        at = ids.get(field_id)
+        if at is None or not pa.types.is_string(fields[at].type):
+            continue
+        found = new.take(pc.index_in(children[at], value_set=old))
+        children[at] = pc.coalesce(found, children[at])
+        size_at = None if beside is None else ids.get(beside)
+        if size_at is not None:
+            sizes = pa.array([lengths.get(n) for n in moved.values()], pa.int64())
+            changed = sizes.take(pc.index_in(found, value_set=new)).cast(fields[size_at].type)
+            kept = children[size_at]
+            children[size_at] = pc.if_else(pc.and_(changed.is_valid(), kept.is_valid()), changed, kept)
+    path = ids.get(100)
+    for end, number in enumerate(_BOUNDS):
+        at = ids.get(number)
+        if paths and path is not None and at is not None and pa.types.is_map(fields[at].type):
+            # By the path of the file, which has moved by now.
+            found = pc.index_in(children[path], value_set=pa.array(list(paths), pa.string()))
+            ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
+            children[at] = _bounds(children[at], ends.take(found))
+    for i, f in enumerate(fields):
+        if pa.types.is_struct(f.type) and _field_id(f) != 102:
+            children[i] = _columns(children[i], moved, lengths, paths)
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def _bounds(maps: pa.MapArray, ends: pa.BinaryArray) -> pa.MapArray:
+    """Bounds by column with those of ``file_path`` replaced, where ``ends`` has one for the row."""
+    if maps.offset:
+        maps = maps.take(pa.array(np.arange(len(maps))))  # not a part of a longer one
+    keys, items = maps.keys, maps.items
+    offsets = maps.offsets.to_numpy(zero_copy_only=False)
+    row_of = np.full(len(keys), len(maps))
+    row_of[offsets[0] : offsets[-1]] = np.repeat(np.arange(len(maps)), np.diff(offsets))
+    mine = ends.take(pa.array(row_of, mask=row_of == len(maps)))
+    here = pc.and_(pc.equal(keys, FILE_PATH_ID), mine.is_valid())
+    items = pc.if_else(here, mine.cast(items.type), items)
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items, type=maps.type, mask=maps.is_null())
+
+
+def _field_id(field: pa.Field) -> int | None:
+    text = (field.metadata or {}).get(b"PARQUET:field_id")
+    return int(text) if text is not None else None

@@ -1,0 +1,412 @@
+"""A table written whole into a folder: a simulation that is to be kept, mailed, or read by an engine."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, get_args
+
+from iceexplore.commits.saving._reachable import files_of_leaves, tree_files
+from iceexplore.commits.saving._relocate import relocated_document, relocated_manifest
+from iceexplore.commits.saving._relocate_deletes import relocated_deletes, relocated_puffin
+from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType
+from iceexplore.reading import is_made_up
+from iceexplore.storage import (
+    OverlayStorage,
+    canonical,
+    folder_beside,
+    is_local,
+    not_written,
+    parse_document,
+    path_here,
+    progress,
+)
+
+__all__ = ["DataFiles", "Saved", "save"]
+
+#: What becomes of data and delete files that are not the overlay's: ``refer`` leaves them where they are.
+DataFiles = Literal["refer", "copy", "none"]
+
+#: Linux's request to share the blocks of a file (``linux/fs.h``).
+_FICLONE = 0x40049409
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What was saved.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    location
+        The table's location in the metadata.
+    metadata_location
+        The current metadata file.
+    files, bytes
+        How much was written.
+    missing
+        Files that could not be read and are not there, each with the reason.
+    """
+
+    path: Path
+    location: str
+    metadata_location: str
+    files: int
+    bytes: int
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        text = f"{self.files:,} files, {self.bytes:,} bytes in {self.path}"
+        return text + (f"; {len(self.missing)} could not be read: .missing" if self.missing else "")
+
+
+def save(
+    state: TableState, path: str | os.PathLike[str], *, data: DataFiles = "copy", location: str | None = None
+) -> Saved:
+    """Write a table into a folder, whole or not at all: it is built beside the target and renamed in one step.
+
+    A save that is killed leaves the hidden folder that it was building; the next one into the same target removes it
+    if it is a day old.
+
+    Written are the current metadata file, older ones of the metadata log that are still there; of every snapshot the
+    list or root, manifests and manifest DVs; statistics; and the data and delete files of the overlay.
+
+    Parameters
+    ----------
+    path
+        A folder that is empty, or not there yet.
+    data
+        Of the table's own data and delete files (those that no simulation wrote): ``copy``, the default, copies those
+        of every snapshot, so that the rows can be read wherever the folder goes (blocks are shared with the original
+        where the file system can; never the file itself, so that no change of the copy reaches the original).
+        ``refer`` names them where they are: quick and small, but they are outside the folder, so
+        ``iceexplore.open(path, allow=...)`` must name their folder before their rows are read. ``none`` leaves out
+        even those of the overlay. Made-up files stay made-up.
+    location
+        The table's location in what is written: by default ``path`` itself, so that engines on this machine can read
+        the table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file); lists
+        and roots are rewritten for that, and manifests that name copied files. Another location if the folder is going
+        to be uploaded there. ``"keep"``: every byte stays as it was written, only `iceexplore.open` finds the files.
+
+    Raises
+    ------
+    OptionError
+        The folder is not empty, ``path`` is the URI of another place, or ``data`` is unknown.
+    UnsupportedError
+        Inline manifests of v1, or position delete files in an unknown format, unless ``location="keep"``.
+    StorageError, AccessDeniedError
+        The folder cannot be written: the disk is full, say.
+    IceexploreError
+        A metadata file of the newest snapshot cannot be read.
+    """
+    if data not in get_args(DataFiles):
+        raise OptionError(f"data={data!r}: one of {', '.join(get_args(DataFiles))}")
+    try:
+        target = Path(path_here(path)).expanduser().absolute()
+    except OptionError as e:
+        if not isinstance(path, str) or is_local(canonical(path)):
+            raise
+        raise OptionError(f"{e}, and location={os.fspath(path)!r} if the table is going to be there") from e
+    except RuntimeError as e:  # the home of nobody
+        raise OptionError(f"path={os.fspath(path)!r}: give the folder to write ({e})") from e
+    above = [p for p in target.parents if not os.path.lexists(p)]
+    done = False
+    try:
+        _refuse_full(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with folder_beside(str(target)) as building:
+            saved = _Saver(state, Path(building), target, data, location).run()
+            _publish(Path(building), target)
+        done = True
+        return saved
+    except OSError as e:
+        if isinstance(e, IceexploreError):  # some of ours are both
+            raise
+        raise not_written(e, str(target), str(target)) from e
+    finally:
+        for folder in () if done else above:
+            with suppress(OSError):  # not there yet, or not empty: it has something of another's
+                folder.rmdir()
+
+
+def _refuse_full(target: Path) -> None:
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise OptionError(f"{target} is there and not an empty folder: a table is saved into a new one")
+
+
+def _publish(building: Path, target: Path) -> None:
+    umask = os.umask(0)
+    os.umask(umask)
+    building.chmod(0o777 & ~umask)  # mkdtemp makes it the user's alone
+    if os.name == "nt" and target.exists():
+        target.rmdir()  # elsewhere a rename replaces an empty folder, in one step
+    try:
+        os.rename(building, target)
+    except OSError as e:
+        _refuse_full(target)
+        raise OptionError(f"{target} could not be made: {e}") from e
+
+
+class _Saver:
+    """Collects what is to be written: data files, then manifests, then lists, then the metadata files."""
+
+    def __init__(self, state: TableState, building: Path, target: Path, data: DataFiles, location: str | None) -> None:
+        self.state = state
+        self.storage = state.storage
+        self.building = building
+        self.target = target
+        self.data = data
+        self.keep = location == "keep"
+        self.old = state.metadata.location.rstrip("/")
+        self.new = self.old if self.keep else (location or str(target)).rstrip("/")
+        self.moved: dict[str, str] = {}
+        self.names: set[str] = set()
+        self.lengths: dict[str, int] = {}
+        self.paths: dict[str, tuple[str, str]] = {}
+        self.missing: dict[str, str] = {}
+        self.files = 0
+        self.bytes = 0
+
+    def run(self) -> Saved:
+        """Write everything into the folder that is being built."""
+        self._data_files()
+        self._trees()
+        current = self._documents()
+        return Saved(self.target, self.new, current, self.files, self.bytes, self.missing)
+
+    def _data_files(self) -> None:
+        """Data files first: delete files name them."""
+        if self.data == "none":
+            return
+        positions: dict[str, str] = {}
+        wanted = {
+            location: content
+            for location, content in self._named_files().items()
+            if not is_made_up(location) and (self.data == "copy" or self._is_own(location))
+        }
+        with progress(len(wanted), "data files") as step:
+            for location, content in wanted.items():
+                name = self._name(location, "data")
+                if content == ContentType.POSITION_DELETE:
+                    positions[location] = name
+                    continue
+                if self._copy(location, name, "other"):
+                    self.moved[location] = f"{self.new}/{name}"
+                step()
+            files = dict(self.moved)
+            for location, name in positions.items():
+                self._delete_file(location, name, files)
+                step()
+
+    def _delete_file(self, location: str, name: str, files: Mapping[str, str]) -> None:
+        try:
+            new = None if self.keep else relocated_deletes(self.storage, location, files)
+        except UnsupportedError:
+            raise
+        except IceexploreError as e:
+            self.missing[location] = str(e)
+            return
+        if new is None:
+            if not self._copy(location, name, "other"):
+                return
+        else:
+            self._write(name, new.data)
+            self.lengths[f"{self.new}/{name}"] = len(new.data)
+            if new.paths is not None:
+                self.paths[f"{self.new}/{name}"] = new.paths
+        self.moved[location] = f"{self.new}/{name}"
+
+    def _named_files(self) -> dict[str, int]:
+        """Locations of files to write, with their content types."""
+        snapshots = self.state.metadata.snapshots
+        if self.data == "refer":
+            if not isinstance(self.storage, OverlayStorage):
+                return {}
+            own = set(self.storage.locations())
+            snapshots = tuple(s for s in snapshots if s.root_location in own)
+            named = _texts(self.state, snapshots, own)
+            return {f: content for f, content in named.items() if self.storage.has(f)}
+        return _texts(self.state, snapshots, None)
+
+    def _trees(self) -> None:
+        metadata = self.state.metadata
+        if not self.keep and any(s.manifests and not s.manifest_list for s in metadata.snapshots):
+            raise UnsupportedError('a v1 snapshot lists its manifests inline: save it with location="keep"')
+        head = None if self.state.snapshot is None else self.state.snapshot.snapshot_id
+        rewrite = bool(self.moved)  # data files have new locations
+        # The newest first: what it needs must be there, others may lack it.
+        snapshots = sorted(metadata.snapshots, key=lambda s: s.snapshot_id != head)
+        with progress(len(snapshots), "snapshots") as step:
+            for snapshot in snapshots:
+                self._leaves(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
+                step()
+        # Manifest DVs after all leaves: one Puffin file may hold the vectors of several snapshots' leaves.
+        for snapshot in snapshots:
+            for f in tree_files(self.state, snapshot):
+                if f.kind == "puffin":
+                    strict = snapshot.snapshot_id == head
+                    self._metadata_file(f.location, f.kind, strict=strict, rewrite=True)
+        # Roots last: their DELETED rows name manifests of the snapshot before.
+        for snapshot in snapshots:
+            if snapshot.root_location:
+                strict = snapshot.snapshot_id == head
+                self._metadata_file(snapshot.root_location, "manifest-list", strict=strict, rewrite=True)
+        paths = [s.statistics_path for s in metadata.statistics]
+        for path in (*paths, *(s.statistics_path for s in metadata.partition_statistics)):
+            self._metadata_file(path, "puffin", strict=False, rewrite=False)
+
+    def _leaves(self, snapshot: Any, *, strict: bool, rewrite: bool) -> None:
+        files = tree_files(self.state, snapshot)
+        for f in files:
+            if f.kind != "manifest":
+                continue
+            # Of the table's own manifests none names a file of the overlay.
+            names = rewrite and (self.data == "copy" or self._is_own(f.location))
+            self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
+
+    def _is_own(self, location: str) -> bool:
+        return isinstance(self.storage, OverlayStorage) and self.storage.has(location)
+
+    def _metadata_file(self, location: str, kind: str, *, strict: bool, rewrite: bool) -> None:
+        if location in self.moved or location in self.missing:
+            return
+        try:
+            content = self.storage.read(location, kind=kind)
+            new = content
+            if rewrite and not self.keep and kind == "puffin":
+                new = relocated_puffin(self.storage, location, content, self.moved) or content
+            elif rewrite and not self.keep:
+                new = relocated_manifest(content, location, self.moved, self.lengths, self.paths)
+        except IceexploreError as e:
+            if strict:
+                raise
+            self.missing[location] = str(e)
+            return
+        name = self._name(location, "metadata")
+        self.moved[location] = f"{self.new}/{name}"
+        if len(new) != len(content):
+            self.lengths[self.moved[location]] = len(new)
+        self._write(name, new)
+
+    def _documents(self) -> str:
+        """The metadata files, the current one last; its location."""
+        metadata = self.state.metadata
+        log = [e.metadata_file for e in metadata.metadata_log]
+        documents: dict[str, tuple[dict[str, Any], bool]] = {}
+        for location in dict.fromkeys((*log, self.state.metadata_location)):
+            try:
+                raw = self.storage.read(location, kind="metadata")
+                documents[location] = (parse_document(raw, location)[0], raw[:2] == b"\x1f\x8b")
+            except FileMissingError:
+                continue  # older metadata files may be removed (spec, "metadata-log")
+            except IceexploreError as e:
+                if location == self.state.metadata_location:
+                    raise
+                self.missing[location] = str(e)
+        for location in documents:
+            self.moved[location] = f"{self.new}/{self._name(location, 'metadata')}"
+        for location, (document, packed) in documents.items():
+            name = self.moved[location][len(self.new) + 1 :]
+            if self.keep:
+                self._write(name, self.storage.read(location, kind="metadata"))
+                continue
+            text = json.dumps(relocated_document(document, self.new, self.moved), ensure_ascii=False)
+            encoded = text.encode("utf-8", "surrogatepass")
+            self._write(name, gzip.compress(encoded, mtime=0) if packed else encoded)
+        current = self.moved[self.state.metadata_location]
+        number = current.rpartition("/")[2].removeprefix("v").partition(".")[0]
+        hint = number if number.isdecimal() else current.rpartition("/")[2]
+        self._write("metadata/version-hint.text", hint.encode())
+        return current
+
+    def _name(self, location: str, folder: str) -> str:
+        """Where a file goes: as under the table's own location, or flat in ``metadata`` or ``data``; each name once."""
+        tail = location.removeprefix(self.old + "/")
+        parts = tail.split("/")
+        inside = tail != location and parts[0] == folder and not any(p in ("", ".", "..") or "\0" in p for p in parts)
+        name = tail if inside else f"{folder}/{_digest(location)}-{parts[-1][-150:] or 'file'}"
+        if name in self.names or any(len(p.encode("utf-8", "surrogatepass")) > 250 for p in name.split("/")):
+            name = f"{folder}/{_digest(location)}"
+        self.names.add(name)
+        return name
+
+    def _copy(self, location: str, name: str, kind: str) -> bool:
+        path = self.building / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self.storage.local_path(location, kind=kind) as source:
+                try:
+                    original = open(source, "rb")  # noqa: SIM115 - closed below
+                except OSError as e:  # of the original, not of what is written
+                    self.missing[location] = f"{location}: it cannot be opened: {e.strerror or e}"
+                    return False
+                with original, path.open("xb") as copy:
+                    if not _share_blocks(original, copy):
+                        fault = _copy_bytes(original, copy)
+                        if fault is not None:
+                            self.missing[location] = f"{location}: it cannot be read: {fault}"
+                if location in self.missing:
+                    path.unlink()
+                    return False
+        except IceexploreError as e:
+            self.missing[location] = str(e)
+            return False
+        self.files += 1
+        self.bytes += path.stat().st_size
+        return True
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self.building / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        self.files += 1
+        self.bytes += len(content)
+
+
+def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
+    """Let a copy share the original's blocks until either is written to, where system and file system can."""
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    try:
+        fcntl.ioctl(copy.fileno(), _FICLONE, original.fileno())
+    except OSError:
+        return False
+    return True
+
+
+def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
+    """Copy a file; what is wrong with the original is returned, what is wrong with the copy is raised."""
+    while True:
+        try:
+            block = original.read(_BLOCK)
+        except OSError as e:
+            return str(e.strerror or e)
+        if not block:
+            return None
+        copy.write(block)
+
+
+def _texts(state: TableState, snapshots: Any, among: set[str] | None) -> dict[str, int]:
+    found = files_of_leaves(state, snapshots, among=among)
+    pairs = zip(found["location"].to_pylist(), found["content_type"].to_pylist(), strict=True)
+    return {name: content for name, content in pairs if name}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

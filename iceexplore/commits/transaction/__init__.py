@@ -1,0 +1,1 @@
+"""Commit: attempts, retries and the table's pointer."""

@@ -1,0 +1,136 @@
+"""A simulation's writer: commits on an overlay, the table itself is never written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+from iceexplore.commits.metadata_updates._refs import set_current_snapshot
+from iceexplore.commits.model._options import LayoutOptions
+from iceexplore.commits.transaction._committer import Committer, check_options
+from iceexplore.commits.transaction._pointer import Pointer
+from iceexplore.graph import TableState
+from iceexplore.storage import OverlayStorage
+
+__all__ = ["Sandbox", "options_for", "start_sandbox"]
+
+_NOTE = "A simulation: "
+
+
+class Sandbox(Committer):
+    """A writer of commits on an overlay in front of a table, which is never written.
+
+    Parameters
+    ----------
+    state
+        The state from which the simulation starts, any table's.
+    overlay
+        An empty local folder for the files; by default a temporary one.
+    options, seed, clock, max_attempts
+        As of `Committer`.
+
+    Attributes
+    ----------
+    storage
+        The overlay.
+
+    Raises
+    ------
+    OptionError
+        The format version is below the table's, or the folder cannot be used.
+    UnsupportedError
+        The table is encrypted.
+    """
+
+    storage: OverlayStorage
+
+    def __init__(
+        self,
+        state: TableState,
+        options: LayoutOptions,
+        *,
+        overlay: str | PathLike[str] | None = None,
+        seed: int | str | None = None,
+        clock: Callable[[], int] | None = None,
+        max_attempts: int | None = None,
+    ) -> None:
+        check_options(state, options, max_attempts)  # before a folder is made
+        storage, pointer = OverlayStorage(state.storage, overlay), Pointer(state.metadata_location)
+        super().__init__(state, options, storage, pointer, seed=seed, clock=clock, max_attempts=max_attempts)
+
+    def copy(self) -> Sandbox:
+        """This writer as it is, once more: what either commits from now on, the other never meets.
+
+        Unlike `fork`, which shares files and pointer. With a seed, equal commits of both make equal files.
+        """
+        other = self.fork()
+        other.storage = self.storage.copy()
+        shared = self.shared
+        with shared.lock:
+            pointer, records = Pointer(shared.pointer.location), list(shared.records)
+            other.shared = replace(shared, pointer=pointer, lock=threading.Lock(), records=records)
+        other.state = other._shown(self.state.opened, strict=self.state.problems.strict)
+        return other
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a simulation does not go to another process: its files are in a folder of this one. Save it, "
+            "s.save(folder), and open that there; s.copy() copies it here"
+        )
+
+    def notes(self, location: Any) -> tuple[str, ...]:
+        """That it is a simulation, where its files are, and how many are made up."""
+        note = f"{_NOTE}nothing is written to {location}; its files are in {self.storage.overlay_folder}."
+        made_up = self.shared.made_up
+        if made_up:
+            note += f" {made_up:,} made-up data files were added: they have no data."
+        return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
+
+    def is_taken(self, location: str) -> bool:
+        """Of a simulation from an older metadata file: the table has used this number since."""
+        return self.storage.base.exists(location)
+
+
+def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
+    """The options of a format version (by default the table's), with those given.
+
+    A V4 table that has a manifest list, as Java writes it, keeps that unless ``dialect`` says otherwise.
+
+    Raises
+    ------
+    OptionError
+        An unknown option, or a value that makes no sense.
+    """
+    version = state.metadata.format_version if format_version is None else format_version
+    given = dict(layout)
+    if version == 4 == state.metadata.format_version and "dialect" not in given:
+        root = state.root()
+        if root is not None and root.dialect not in ("v4-proposal", "v4-draft", ""):
+            given["dialect"] = "v4-java"
+    return LayoutOptions.of(version, **given)
+
+
+def start_sandbox(
+    state: TableState,
+    format_version: int | None = None,
+    layout: Mapping[str, Any] | None = None,
+    *,
+    overlay: str | PathLike[str] | None = None,
+    seed: int | str | None = None,
+) -> Sandbox:
+    """A sandbox on what a state shows: of a time-travelled one the first commit makes its snapshot current.
+
+    Raises as `Sandbox` and `options_for`.
+    """
+    sandbox = Sandbox(state, options_for(state, format_version, layout or {}), overlay=overlay, seed=seed)
+    shown, current = state.snapshot, state.metadata.snapshot()
+    if shown is not None and (current is None or shown.snapshot_id != current.snapshot_id):
+        at = shown.snapshot_id
+        sandbox.commit(
+            document_change=lambda d, ms: set_current_snapshot(d, snapshot_id=at, timestamp_ms=ms),
+            what="set_current_snapshot",
+        )
+    return sandbox

@@ -1,0 +1,1 @@
+"""Validate a commit against concurrent ones."""

@@ -1,0 +1,360 @@
+"""Whether a change may still be applied, after other commits came in between.
+
+Spec, "Commit Conflict Resolution and Retry": appends have no requirements; what replaces or deletes files verifies that
+they are still there; deletes by expression always apply. What else is checked, and against which operations, is Java's
+(`MergingSnapshotProducer`, and its callers with the settings of Spark's writes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits.live_files._find import find_files
+from iceexplore.commits.live_files._locate import readable
+from iceexplore.commits.model._change import Change
+from iceexplore.errors import CommitConflictError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live, whole
+from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.planning import partition_keys
+
+__all__ = ["Step", "steps_between", "validate"]
+
+#: Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
+_ADDING = ("append", "overwrite")
+_FILE_PATH = 2147483546
+#: A conflict names no more files than this.
+_NAMED = 100
+_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one commit in between did to the live files.
+
+    Attributes
+    ----------
+    snapshot
+        The commit's; None where single commits cannot be told apart (the state that the change was made for is no
+        ancestor of the current one), and the step is the difference of the two.
+    added, removed
+        Data and delete files. ``referenced_file`` is filled for a position delete file whose bounds name one file.
+    """
+
+    snapshot: Snapshot | None
+    added: EntryBatch
+    removed: EntryBatch
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether its data files hold rows that were not in the table before."""
+        return self.snapshot is None or self.snapshot.operation is None or self.snapshot.operation in _ADDING
+
+
+def validate(change: Change, start: TableState, current: TableState) -> None:
+    """Check that a change made for ``start`` may be applied to ``current``; both show the branch's head.
+
+    Raises
+    ------
+    CommitConflictError
+        It may not; the error names the rule and the files.
+    """
+    if _is_append(change) or _same_head(start, current):
+        return
+    wanted = () if change.conflict_filter is None else change.conflict_filter.field_ids
+    steps = steps_between(start, current, field_ids=wanted)
+    _check_removed(change, steps)
+    _check_vectors(change, steps)
+    _check_new_deletes(change, steps, start)
+    _check_new_files(change, steps, current.metadata)
+    _check_duplicates(change, steps)
+
+
+def steps_between(start: TableState, current: TableState, *, field_ids: Collection[int] = ()) -> list[Step]:
+    """What the commits after ``start`` did, oldest first. Reads roots, and leaves that differ between two of them.
+
+    Parameters
+    ----------
+    field_ids
+        Columns whose statistics the steps' batches have.
+    """
+    base = None if start.snapshot is None else start.snapshot.snapshot_id
+    chain: list[Snapshot] = []
+    at = current.snapshot
+    seen: set[int] = set()
+    while at is not None and at.snapshot_id != base and at.snapshot_id not in seen:
+        seen.add(at.snapshot_id)
+        chain.append(at)
+        parent = at.parent_snapshot_id
+        at = None if parent is None else current.metadata.snapshot(parent)
+    if (at is None) != (base is None):
+        return [_step(None, start.root(), current.root(), start, current, field_ids)]
+    before = start.root()
+    steps = []
+    for snapshot in reversed(chain):
+        after = current.root(snapshot)
+        steps.append(_step(snapshot, before, after, current, current, field_ids))
+        before = after
+    return steps
+
+
+def _step(
+    snapshot: Snapshot | None,
+    before: Manifest | None,
+    after: Manifest | None,
+    old: TableState,
+    new: TableState,
+    field_ids: Collection[int],
+) -> Step:
+    left, right = _leaves(before), _leaves(after)
+    same = {key for key in left.keys() & right.keys() if old.storage.key(key[0]) == new.storage.key(key[0])}
+    was = _files(old, before, [row for key, row in left.items() if key not in same], ())
+    now = _files(new, after, [row for key, row in right.items() if key not in same], field_ids)
+    key_was, key_now = _keys(was.entries), _keys(now.entries)
+    added = now.filter(_mask(pc.invert(pc.is_in(key_now, value_set=key_was))))
+    removed = was.filter(_mask(pc.invert(pc.is_in(key_was, value_set=key_now))))
+    return Step(snapshot, added, removed)
+
+
+def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
+    """The live manifests of a root: (location, what removes entries of it) to row."""
+    if root is None:
+        return {}
+    columns = ["content_type", "location", "referenced_file", "deletion_vector"]
+    kinds = pc.is_in(root.entries["content_type"], pa.array([*_MANIFESTS, ContentType.MANIFEST_DV], pa.int32()))
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(live(root.entries), kinds), False)))
+    picked = root.entries.select(columns).take(pa.array(rows)).to_pylist()
+    vectors: dict[str, list[str]] = {}
+    for entry in picked:
+        if entry["deletion_vector"] is not None:
+            of = entry["referenced_file"] if entry["content_type"] == ContentType.MANIFEST_DV else entry["location"]
+            vectors.setdefault(of, []).append(f"{entry['location']} {entry['deletion_vector']}")
+    return {
+        (entry["location"], tuple(sorted(vectors.get(entry["location"], ())))): int(row)
+        for row, entry in zip(rows, picked, strict=True)
+        if entry["content_type"] in _MANIFESTS and entry["location"]
+    }
+
+
+def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids: Collection[int]) -> EntryBatch:
+    """The live files of some leaves, and those in the root itself; what cannot be read raises."""
+    if root is None:
+        return EntryBatch.empty()
+    readable(root)
+
+    def manifests() -> Iterator[Manifest]:
+        direct = state.reader.direct(root)
+        if direct is not None:
+            yield direct
+        if rows:
+            yield from state.reader.leaves(root, rows, parts=frozenset({"entries", "partition"}))
+
+    parts = []
+    for leaf in map(readable, manifests()):
+        kinds = pc.less_equal(leaf.entries["content_type"], int(ContentType.EQUALITY_DELETE))
+        parts.append(_referring(EntryBatch.of(leaf, field_ids), leaf).filter(_mask(pc.and_(live(leaf.entries), kinds))))
+    return concat_batches(parts)
+
+
+def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
+    """With the file that position deletes of v2 are for, where their bounds name one (Java: ContentFileUtil)."""
+    of = batch.entries["referenced_file"]
+    open_ones = pc.and_(pc.equal(batch.entries["content_type"], int(ContentType.POSITION_DELETE)), of.is_null())
+    if not pc.any(open_ones).as_py():
+        return batch
+    stats = leaf.stats(_FILE_PATH)
+    single = pc.and_(open_ones, pc.fill_null(pc.equal(stats.lower_raw, stats.upper_raw), False))
+    paths = pc.if_else(_mask(single), stats.lower_raw, None)
+    try:
+        return batch.with_columns(referenced_file=pc.coalesce(whole(of), paths.cast(pa.string())))
+    except pa.ArrowInvalid:  # bounds that are no text
+        return batch
+
+
+def _keys(entries: pa.Table) -> pa.ChunkedArray:
+    # Many DVs share one Puffin file: a DV is its file and where it begins.
+    offset = pc.fill_null(pc.struct_field(entries["deletion_vector"], "offset").cast(pa.string()), "")
+    return pc.binary_join_element_wise(entries["location"], offset, "\x1f")
+
+
+def _mask(values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+    filled = pc.fill_null(values, False)
+    return whole(filled) if isinstance(filled, pa.ChunkedArray) else filled
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _is_append(change: Change) -> bool:
+    removes = change.remove_data or change.remove_deletes or change.replace_dvs
+    looks = change.isolation == "serializable" and change.conflict_partitions != frozenset()
+    return change.operation == "append" and not (removes or looks or change.conflict_files or _referenced(change))
+
+
+def _same_head(start: TableState, current: TableState) -> bool:
+    a, b = start.snapshot, current.snapshot
+    return (a is None and b is None) or (a is not None and b is not None and a.snapshot_id == b.snapshot_id)
+
+
+def _referenced(change: Change) -> set[str]:
+    """The data files that the change's deletes are for."""
+    return {of for of in change.added.entries["referenced_file"].to_pylist() if of}
+
+
+def _gone(steps: Iterable[Step], of: Collection[str], kinds: Collection[int]) -> list[str]:
+    """Which of these files were removed and are not back."""
+    wanted, types = pa.array(list(of), pa.string()), pa.array([int(k) for k in kinds], pa.int32())
+    gone: dict[str, None] = {}
+    for step in steps:
+        for batch, left in ((step.removed, True), (step.added, False)):
+            entries = batch.entries
+            hit = pc.and_(pc.is_in(entries["location"], value_set=wanted), pc.is_in(entries["content_type"], types))
+            for location in entries["location"].filter(hit).to_pylist():
+                if left:
+                    gone[location] = None
+                else:
+                    gone.pop(location, None)
+    return list(gone)
+
+
+def _check_removed(change: Change, steps: list[Step]) -> None:
+    deletes = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+    if not change.drop_if_there:
+        lost = _gone(steps, change.remove_data, (ContentType.DATA,)) + _gone(steps, change.remove_deletes, deletes)
+        if lost:
+            raise CommitConflictError("files-exist", "another commit removed files that this one removes", lost)
+    needed = (_referenced(change) | change.conflict_files) - set(change.remove_data)
+    lost = _gone(steps, needed, (ContentType.DATA,))
+    if lost:
+        raise CommitConflictError(
+            "data-files-still-there", "another commit removed data files that this one's deletes are for", lost
+        )
+
+
+def _check_vectors(change: Change, steps: list[Step]) -> None:
+    mine = change.added.entries
+    vectors = mine.filter(_mask(whole(mine["deletion_vector"]).is_valid()))
+    of = pa.array([*vectors["referenced_file"].to_pylist(), *change.replace_dvs], pa.string())
+    for step in steps:
+        entries = step.added.entries
+        is_vector = _mask(whole(entries["deletion_vector"]).is_valid())
+        hit = pc.and_(is_vector, pc.is_in(entries["referenced_file"], value_set=of.drop_null()))
+        found = entries["referenced_file"].filter(hit).unique().to_pylist()
+        if found:
+            raise CommitConflictError(
+                "no-concurrent-dv", f"{_who(step)} added deletion vectors for the same data files", found
+            )
+
+
+def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> None:
+    """What is rewritten must not have got deletes that the rewriter did not see."""
+    rewritten = set() if change.drop_if_there else set(change.remove_data)
+    adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
+    if not adds_data and change.operation != "replace":
+        return
+    # An update or merge has read the rows that it deletes by position (Spark: validateNoConflictingDeleteFiles).
+    looked_at = rewritten | _referenced(change) | change.conflict_files
+    if not looked_at:
+        return
+    wanted = pa.array(sorted(looked_at), pa.string())
+    kept = change.added.entries.filter(pc.equal(change.added.entries["content_type"], int(ContentType.DATA)))
+    keeps_sequence = kept["sequence_number"].null_count == 0  # also where no row is left to be written
+    wide: list[tuple[Step, EntryBatch]] = []
+    for step in steps:
+        entries = step.added.entries
+        kind = entries["content_type"]
+        positions = pc.equal(kind, int(ContentType.POSITION_DELETE))
+        hit = pc.and_(positions, pc.is_in(entries["referenced_file"], value_set=wanted))
+        found = entries["referenced_file"].filter(_mask(hit)).unique().to_pylist()
+        if found:
+            raise CommitConflictError(
+                "no-new-deletes", f"{_who(step)} added deletes for data files that this one rewrites", found
+            )
+        wider = pc.and_(positions, entries["referenced_file"].is_null())
+        if not keeps_sequence:  # else the new equality deletes apply to the new files as they did to the old
+            wider = pc.or_(wider, pc.equal(kind, int(ContentType.EQUALITY_DELETE)))
+        if pc.any(wider).as_py():
+            wide.append((step, step.added.filter(_mask(wider))))
+    if wide:
+        _check_wide_deletes(wide, sorted(looked_at), start)
+
+
+def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:
+    """Deletes for a partition, or (equality deletes of an unpartitioned spec) for the whole table."""
+    batch, _ = find_files(start, files)
+    places = {_place(batch, row, start.metadata) for row in range(len(batch))}
+    for step, deletes in wide:
+        for row in range(len(deletes)):
+            spec = start.metadata.spec(deletes.entries["partition_spec_id"][row].as_py())
+            is_equality = deletes.entries["content_type"][row].as_py() == ContentType.EQUALITY_DELETE
+            everywhere = spec is None or (is_equality and spec.is_unpartitioned)
+            if everywhere or _place(deletes, row, start.metadata) in places:
+                found = [deletes.entries["location"][row].as_py()]
+                raise CommitConflictError(
+                    "no-new-deletes",
+                    f"{_who(step)} added deletes that apply to data files that this one rewrites",
+                    found,
+                )
+
+
+def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata) -> None:
+    """A serializable operation has read its partitions: no rows may have come into them."""
+    if change.isolation != "serializable" or change.conflict_partitions == frozenset():
+        return
+    for step in steps:
+        if not step.adds_rows:
+            continue
+        data = step.added.filter(_mask(pc.equal(step.added.entries["content_type"], int(ContentType.DATA))))
+        found = _conflicting(change, data, metadata)
+        if found:
+            raise CommitConflictError(
+                "no-new-conflicting-files", f"{_who(step)} added data that this one should have seen", found
+            )
+
+
+def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> list[str]:
+    """Which of these new files may hold rows that the change should have seen."""
+    read = change.conflict_partitions
+    locations = data.entries["location"]
+    if read is None:
+        if change.conflict_filter is not None and len(data):
+            locations = locations.filter(change.conflict_filter.judge(data, metadata)[0])
+        names: list[str] = locations.to_pylist()
+        return names
+    # Of another spec than those read nothing is known: a file may hold rows of these partitions.
+    specs = {spec_id for spec_id, _ in read}
+    places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
+    hit = {p for p in places if p in read or p[0] not in specs}
+    found: list[str] = []
+    for row in range(len(data)) if hit else ():
+        if _place(data, row, metadata) in hit:
+            found.append(locations[row].as_py())
+            if len(found) == _NAMED:
+                break
+    return found
+
+
+def _check_duplicates(change: Change, steps: list[Step]) -> None:
+    mine = change.added.entries
+    data = mine["location"].filter(_mask(pc.equal(mine["content_type"], int(ContentType.DATA))))
+    for step in steps:
+        hit = pc.is_in(step.added.entries["location"], value_set=whole(data))
+        found = step.added.entries["location"].filter(hit).to_pylist()
+        if found:
+            raise CommitConflictError("duplicate-file", f"{_who(step)} added the same files", found)
+
+
+def _place(batch: EntryBatch, row: int, metadata: TableMetadata) -> tuple[int, str]:
+    """The partition of one file, as `Change.conflict_partitions` spells it."""
+    partition = None if batch.partition is None else batch.partition.slice(row, 1)
+    (place,) = partition_keys(whole(batch.entries["partition_spec_id"].slice(row, 1)), partition, metadata)
+    return place
+
+
+def _who(step: Step) -> str:
+    return "other commits" if step.snapshot is None else f"snapshot {step.snapshot.snapshot_id}"

@@ -1,0 +1,257 @@
+"""Conditions bound to a schema: names become field ids, literals become stored values, ``not`` goes.
+
+Of every condition two expressions are made: the one that selects the rows for which it is true, and, inside ``not``,
+the one for which it is false. The rows left over are those for which it is unknown: SQL's third value. So ``x = null``
+selects nothing, and neither does ``not x = null``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iceexplore.errors import OptionError
+from iceexplore.expressions._bind_names import Column, Columns
+from iceexplore.expressions._from_pyiceberg import conditions_of
+from iceexplore.expressions._literals import COMPARABLE, Cut, locate
+from iceexplore.expressions._model import NEVER, Always, Expression, Op, Predicate, all_of, any_of
+from iceexplore.expressions._parse_place import Place
+from iceexplore.expressions._parser import parse_filter
+from iceexplore.expressions._unbound import (
+    Both,
+    Compare,
+    Condition,
+    Either,
+    Member,
+    Name,
+    Negation,
+    Operand,
+    Prefix,
+    Test,
+    Value,
+)
+from iceexplore.metadata import ListType, MapType, Schema, StructType, type_base
+
+__all__ = ["bind_filter"]
+
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!=", "<=>": "<=>"}
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_PREFIXED = frozenset(("string", "binary"))
+
+
+def bind_filter(schema: Schema, where: Any) -> Expression:
+    """The expression over field ids that a filter means.
+
+    Parameters
+    ----------
+    where
+        Text, see `parse_filter`; a PyIceberg expression that is not bound; what `parse_filter` returned.
+
+    Returns
+    -------
+    Expression
+        It selects the rows for which the filter is true. Comparisons are exact in the column's type: a literal that no
+        row can hold becomes a comparison with those next to it, or a constant. A ``double`` is compared with the
+        literal's nearest double, and so are the values of a ``float`` column, as in Spark (``f = 0.1`` matches
+        nothing, ``f = 0.1F`` does); Python floats in a PyIceberg expression take the column's precision, as in
+        Iceberg. A timestamp without zone against ``timestamptz`` means UTC. NaN is greater than nothing (IEEE 754).
+
+    Raises
+    ------
+    OptionError
+        The text is no filter, a name is none of the schema's columns, a literal does not fit its column, or something
+        is asked that neither metadata nor this evaluator can judge. The message shows the text with carets under the
+        word.
+    """
+    if isinstance(where, str):
+        condition = parse_filter(where)
+    elif isinstance(where, Condition):
+        condition = where
+    else:
+        condition = conditions_of(where)
+    try:
+        return _Binder(Columns(schema)).bind(condition, True)
+    except RecursionError:
+        raise OptionError("the filter is nested too deeply for the stack that is left: simplify it") from None
+
+
+class _Binder:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def bind(self, node: Condition, wanted: bool) -> Expression:
+        """What selects the rows for which a condition is ``wanted``: true or false."""
+        match node:
+            case Negation(child):
+                return self.bind(child, not wanted)
+            case Both(children) | Either(children):
+                join = all_of if isinstance(node, Both) == wanted else any_of
+                return join(*[self.bind(c, wanted) for c in children])
+            case Compare():
+                return self._compare(node, wanted)
+            case Member():
+                return self._member(node, wanted)
+            case Test():
+                return self._test(node, wanted)
+            case Prefix():
+                return self._prefix(node, wanted)
+            case Value(kind, value):
+                if kind == "null":
+                    return NEVER
+                if kind != "boolean":
+                    raise node.at.error(f"{node.at.said} alone is no condition: compare a column with it")
+                return Always(value is wanted)
+        column = self._columns.find(node)
+        if type_base(column.field.type) != "boolean":
+            raise node.at.error(f"column {column.name!r} is {column.field.type}, no boolean: compare it with something")
+        return _leaf(column, "=" if wanted else "!=", node.at, not wanted, True)
+
+    def _column(self, operand: Operand, at: Place) -> Column:
+        if isinstance(operand, Value):
+            raise at.error("two literals are compared: a column is missing")
+        return self._columns.find(operand)
+
+    def _compare(self, node: Compare, wanted: bool) -> Expression:
+        left, op, right = node.left, node.op, node.right
+        if isinstance(left, Value):
+            if isinstance(right, Value):
+                return _constant(node, left, right, wanted)
+            left, op, right = right, _FLIPPED[op], left
+        column = self._column(left, node.at)
+        if isinstance(right, Name):
+            self._columns.find(right)
+            raise right.at.error("two columns are compared: compare a column with a literal (texts stand in '...')")
+        return self._compared(column, op, right, node.at, wanted)
+
+    def _compared(self, column: Column, op: str, value: Value, at: Place, wanted: bool) -> Expression:
+        negated = not wanted
+        if op == "<=>":
+            if value.kind == "null":
+                return _leaf(column, "is-null" if wanted else "not-null", at, negated)
+            equal = self._compared(column, "=", value, at, wanted)
+            return equal if wanted else any_of(equal, _leaf(column, "is-null", at, negated))
+        if value.kind == "null":
+            _check_comparable(column, value.at)
+            return NEVER
+        cut = _located(column, value)
+        if op in ("=", "!="):
+            if not cut.exact:
+                return NEVER if (op == "=") == wanted else _leaf(column, "not-null", at, negated)
+            return _leaf(column, "=" if (op == "=") == wanted else "!=", at, negated, cut.below)
+        floating = type_base(column.field.type) in ("float", "double")
+        nan = _leaf(column, "is-nan", at, negated) if floating and negated else NEVER
+        return any_of(_ordered(column, op if wanted else _OPPOSITE[op], cut, at, negated), nan)
+
+    def _member(self, node: Member, wanted: bool) -> Expression:
+        if isinstance(node.operand, Value):
+            raise node.operand.at.error("a column is missing before in")
+        column = self._columns.find(node.operand)
+        _check_comparable(column, node.operand.at)
+        cuts = [_located(column, v) for v in node.items if v.kind != "null"]
+        values = list(dict.fromkeys(c.below for c in cuts if c.exact))
+        negated = node.negated == wanted
+        if negated and any(v.kind == "null" for v in node.items):
+            return NEVER  # whatever equals nothing in the list may equal the null
+        said = not wanted
+        if not values:
+            return _leaf(column, "not-null", node.at, said) if negated else NEVER
+        if len(values) == 1:
+            return _leaf(column, "!=" if negated else "=", node.at, said, values[0])
+        return _leaf(column, "not-in" if negated else "in", node.at, said, *values)
+
+    def _test(self, node: Test, wanted: bool) -> Expression:
+        yes = node.negated != wanted
+        said = not wanted
+        if isinstance(node.operand, Value):
+            return _tested(node, node.operand, yes)
+        column = self._columns.find(node.operand)
+        base = type_base(column.field.type)
+        match node.what:
+            case "null":
+                return _leaf(column, "is-null" if yes else "not-null", node.at, said)
+            case "nan":
+                if base not in ("float", "double"):
+                    raise node.operand.at.error(
+                        f"column {column.name!r} is {column.field.type}: only float and double have NaN"
+                    )
+                return _leaf(column, "is-nan" if yes else "not-nan", node.at, said)
+        if base != "boolean":
+            raise node.operand.at.error(f"column {column.name!r} is {column.field.type}, no boolean")
+        value = node.what == "true"
+        if yes:
+            return _leaf(column, "=", node.at, said, value)
+        return any_of(_leaf(column, "!=", node.at, said, value), _leaf(column, "is-null", node.at, said))
+
+    def _prefix(self, node: Prefix, wanted: bool) -> Expression:
+        if isinstance(node.operand, Value):
+            raise node.operand.at.error("a column is missing: texts stand in single quotes, columns do not")
+        column = self._columns.find(node.operand)
+        base = type_base(column.field.type)
+        if base not in _PREFIXED:
+            raise node.operand.at.error(
+                f"column {column.name!r} is {column.field.type}: only string and binary begin with something"
+            )
+        if node.prefix.kind == "null":
+            return NEVER
+        prefix = _located(column, node.prefix).below
+        negated = node.negated == wanted
+        if not prefix:  # every value begins with nothing
+            return NEVER if negated else _leaf(column, "not-null", node.at, not wanted)
+        return _leaf(column, "not-starts-with" if negated else "starts-with", node.at, not wanted, prefix)
+
+
+def _leaf(column: Column, op: Op, at: Place, negated: bool, *literals: Any) -> Predicate:
+    text = f"not ({at.said})" if negated else at.said
+    return Predicate(column.field.field_id, op, literals, column.name, column.field.type, text)
+
+
+def _ordered(column: Column, op: str, cut: Cut, at: Place, negated: bool) -> Expression:
+    if cut.exact:
+        return _leaf(column, op, at, negated, cut.below)  # type: ignore[arg-type]
+    less = op in ("<", "<=")
+    edge = cut.below if less else cut.above
+    if edge is None:
+        return NEVER
+    if (cut.above if less else cut.below) is None:  # beyond everything that the type holds
+        return _leaf(column, "not-null", at, negated)
+    return _leaf(column, "<=" if less else ">=", at, negated, edge)
+
+
+def _check_comparable(column: Column, at: Place) -> None:
+    kind = column.field.type
+    if isinstance(kind, StructType | ListType | MapType) or type_base(kind) not in COMPARABLE:
+        inner = " or compare the columns inside it" if isinstance(kind, StructType) else ""
+        raise at.error(
+            f"column {column.name!r} is {type_base(kind)}, which has no order: ask is null or is not null{inner}"
+        )
+
+
+def _located(column: Column, value: Value) -> Cut:
+    _check_comparable(column, value.at)
+    try:
+        return locate(value, column.field.type)
+    except ValueError as error:
+        raise value.at.error(
+            f"the filter does not fit the schema: column {column.name!r} is {column.field.type}; {error}"
+        ) from None
+
+
+def _constant(node: Compare, left: Value, right: Value, wanted: bool) -> Expression:
+    """``1 = 1``."""
+    if "null" in (left.kind, right.kind):
+        both = left.kind == right.kind
+        return Always(both == wanted) if node.op == "<=>" else NEVER
+    if left.kind != right.kind or left.kind not in ("number", "text", "boolean"):
+        raise node.at.error("two literals are compared: a column is missing")
+    a, b = left.value, right.value
+    found = {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "!=": a != b}.get(node.op, a == b)
+    return Always(bool(found) == wanted)
+
+
+def _tested(node: Test, value: Value, yes: bool) -> Expression:
+    """``null is null``."""
+    match node.what:
+        case "null":
+            return Always((value.kind == "null") == yes)
+        case "nan":
+            return Always((value.kind == "nan") == yes)
+    return Always((value.kind == "boolean" and value.value is (node.what == "true")) == yes)

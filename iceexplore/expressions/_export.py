@@ -1,0 +1,193 @@
+"""Expressions said in other words: SQL for Spark and for people, PyIceberg's classes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Literal
+from uuid import UUID
+
+from iceexplore.expressions._model import Always, And, Expression, Or, Predicate
+from iceexplore.metadata import Type, human_value, type_base
+
+__all__ = ["expression_pyiceberg", "expression_sql", "literal_sql", "name_sql", "path_of"]
+
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SIGNS = {"!=": "<>"}
+#: Words that are no name without quotes, in Spark's grammar (``ANSI`` mode, too) or here.
+_RESERVED = frozenset(
+    (
+        "all", "and", "anti", "any", "as", "authorization", "between", "both", "by", "case", "cast", "check",
+        "collate", "column", "constraint", "create", "cross", "current_date", "current_time", "current_timestamp",
+        "current_user", "distinct", "else", "end", "escape", "except", "exists", "false", "fetch", "filter", "for",
+        "foreign", "from", "full", "grant", "group", "having", "ilike", "in", "inner", "intersect", "interval",
+        "into", "is", "join", "lateral", "leading", "left", "like", "minus", "natural", "not", "null", "offset", "on",
+        "only", "or", "order", "outer", "overlaps", "primary", "references", "right", "rlike", "select", "semi",
+        "session_user", "set", "some", "table", "then", "time", "to", "trailing", "true", "union", "unique",
+        "unknown", "user", "using", "when", "where", "with", "within", "date", "timestamp", "timestamp_ntz",
+        "timestamp_ltz",
+    )
+)  # fmt: skip
+
+
+def path_of(name: str) -> tuple[str, ...]:
+    """The parts of a predicate's `name`; dots inside backticks are the part's own."""
+    return tuple(part for part, _ in _parts(name))
+
+
+def _parts(name: str) -> list[tuple[str, bool]]:
+    """Parts, and whether they stand in backticks."""
+    found = _PART.finditer(name)
+    return [(m[2], False) if m[1] is None else (m[1].replace("``", "`"), True) for m in found]
+
+
+def expression_sql(expression: Expression, dialect: Literal["spark", "sql"] = "spark") -> str:
+    """An expression as the SQL of a ``WHERE`` clause.
+
+    Parameters
+    ----------
+    dialect
+        ``spark`` selects the same rows in Spark: NaN, which is above every number there, is left out of ``>`` and
+        ``>=``; quotes and backslashes in texts are escaped with a backslash; UUIDs are texts. Types that Spark does not
+        have (time, nanoseconds) are written all the same. ``sql`` is what `parse_filter` reads, with quotes doubled;
+        NaN is above nothing.
+
+    Examples
+    --------
+    >>> from iceexplore.planning import Predicate
+    >>> expression_sql(Predicate(1, "=", (5,), "id"))
+    'id = 5'
+    """
+    return _sql(expression, dialect, inside=False)
+
+
+def _sql(expression: Expression, dialect: str, inside: bool) -> str:
+    match expression:
+        case Always(value):
+            return "true" if value else "false"
+        case And(children):
+            text = " AND ".join(_sql(c, dialect, inside=True) for c in children)
+            return f"({text})" if inside else text
+        case Or(children):
+            text = " OR ".join(_sql(c, dialect, inside=True) for c in children)
+            return f"({text})" if inside else text
+    return _predicate(expression, dialect, inside)
+
+
+def _predicate(p: Predicate, dialect: str, inside: bool) -> str:
+    quote = "`" if dialect == "spark" else '"'
+    name = name_sql(p.name, quote)
+    values = [literal_sql(v, p.type, dialect) for v in p.literals]
+    match p.op:
+        case "is-null":
+            return f"{name} IS NULL"
+        case "not-null":
+            return f"{name} IS NOT NULL"
+        case "is-nan":
+            return f"isnan({name})"
+        case "not-nan":
+            return f"NOT isnan({name})"
+        case "in" | "not-in":
+            return f"{name} {'NOT ' if p.op == 'not-in' else ''}IN ({', '.join(values)})"
+        case "starts-with":
+            return f"startswith({name}, {values[0]})"
+        case "not-starts-with":
+            return f"NOT startswith({name}, {values[0]})"
+    text = f"{name} {_SIGNS.get(p.op, p.op)} {values[0]}"
+    if dialect == "spark" and p.op in (">", ">=") and p.type is not None and type_base(p.type) in ("float", "double"):
+        text += f" AND NOT isnan({name})"
+        return f"({text})" if inside else text
+    return text
+
+
+def name_sql(name: str, quote: str = '"') -> str:
+    """A predicate's `name` as SQL writes it: quoted where need be."""
+    return ".".join(_quoted(part, quote, always) for part, always in _parts(name))
+
+
+def _quoted(part: str, quote: str, always: bool) -> str:
+    if not always and _PLAIN.fullmatch(part) and part.lower() not in _RESERVED:
+        return part
+    return quote + part.replace(quote, quote * 2) + quote
+
+
+def literal_sql(value: Any, kind: Type | None, dialect: str = "spark") -> str:
+    """A stored value as a literal of SQL; without a type by its Python class."""
+    base = "" if kind is None else type_base(kind)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        if math.isinf(value):
+            return f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)"
+        return f"{value!r}D"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, str):
+        return _text(value, dialect)
+    if isinstance(value, bytes):
+        return f"'{UUID(bytes=value)}'" if base == "uuid" else f"X'{value.hex().upper()}'"
+    if kind is None or base in ("int", "long"):
+        return str(value)
+    said = human_value(kind, "identity", value)
+    match base:
+        case "date":
+            return f"DATE '{said}'"
+        case "time":
+            return f"TIME '{said}'"
+        case "timestamp" | "timestamp_ns":
+            return f"TIMESTAMP_NTZ '{said}'"
+    return f"TIMESTAMP '{said}'"
+
+
+def _text(value: str, dialect: str) -> str:
+    if dialect != "spark":
+        return "'" + value.replace("'", "''") + "'"
+    plain = value.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda m: f"\\u{ord(m[0]):04x}", plain) + "'"
+
+
+def expression_pyiceberg(expression: Expression) -> Any:
+    """An expression of ``pyiceberg.expressions``, not bound, with columns by their dotted names.
+
+    PyIceberg refuses some when it binds them to a schema: prefixes of binary columns, literals of the ``_ns`` types.
+    Its plans keep files of nulls for ``NotEqualTo`` and ``NotIn``, its scans drop the rows.
+
+    Returns
+    -------
+    pyiceberg.expressions.BooleanExpression
+    """
+    from pyiceberg import expressions as ex
+
+    match expression:
+        case Always(value):
+            return ex.AlwaysTrue() if value else ex.AlwaysFalse()
+        case And(children) | Or(children):
+            join = ex.And if isinstance(expression, And) else ex.Or
+            return join(*(expression_pyiceberg(c) for c in children))
+    p = expression
+    name = ".".join(path_of(p.name))
+    tests = {"is-null": ex.IsNull, "not-null": ex.NotNull, "is-nan": ex.IsNaN, "not-nan": ex.NotNaN}
+    if p.op in tests:
+        return tests[p.op](name)
+    values = _pyiceberg_literals(p.literals, p.type)
+    if p.op in ("in", "not-in"):
+        return (ex.In if p.op == "in" else ex.NotIn)(name, values)
+    kinds = {
+        "<": ex.LessThan, "<=": ex.LessThanOrEqual, ">": ex.GreaterThan, ">=": ex.GreaterThanOrEqual, "=": ex.EqualTo,
+        "!=": ex.NotEqualTo, "starts-with": ex.StartsWith, "not-starts-with": ex.NotStartsWith,
+    }  # fmt: skip
+    return kinds[p.op](name, values[0])
+
+
+def _pyiceberg_literals(values: Sequence[Any], kind: Type | None) -> list[Any]:
+    from pyiceberg.expressions import literals as li
+
+    base = "" if kind is None else type_base(kind)
+    of_type: dict[str, Any] = {
+        "date": li.DateLiteral, "time": li.TimeLiteral, "timestamp": li.TimestampLiteral,
+        "timestamptz": li.TimestampLiteral, "uuid": li.UUIDLiteral,
+    }  # fmt: skip
+    return [of_type.get(base, li.literal)(v) for v in values]

@@ -1,0 +1,312 @@
+"""A filter's text as conditions: the part of SQL's ``WHERE`` that metadata can judge.
+
+A recursive descent over the tokens, linear in the text and bounded in depth: a general SQL parser takes time
+exponential in the nesting of some calls, and cannot say where in the text an operator stood.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from iceexplore.errors import OptionError
+from iceexplore.expressions._literal_parser import cast_value, like, number_value, prefix_of, text_value, typed_value
+from iceexplore.expressions._parse_cursor import HELP, Cursor
+from iceexplore.expressions._parse_place import Place
+from iceexplore.expressions._tokens import Token, tokens_of
+from iceexplore.expressions._unbound import (
+    Both,
+    Compare,
+    Condition,
+    Either,
+    Member,
+    Name,
+    Negation,
+    Operand,
+    Test,
+    Value,
+)
+
+__all__ = ["MAX_DEPTH", "parse_filter"]
+
+#: Parentheses inside each other.
+MAX_DEPTH = 64
+_COMPARISONS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+#: Words that cannot begin an operand.
+_SUBQUERY = "subqueries are not supported: only columns and literals can be compared"
+_RESERVED = frozenset(["and", "or", "not", "in", "is", "like", "between", "escape", "ilike", "rlike"])
+_CALLS = {
+    "isnan": "nan", "is_nan": "nan", "isnull": "null", "is_null": "null", "isnotnull": "null", "is_not_null": "null",
+    "startswith": "starts", "starts_with": "starts", "cast": "cast", "try_cast": "cast", "date": "typed",
+    "timestamp": "typed", "double": "typed", "float": "typed", "uuid": "typed",
+}  # fmt: skip
+_TYPED = frozenset(["date", "time", "timestamp", "timestamp_ntz", "timestamp_ltz", "timestamptz", "uuid"])
+
+
+def parse_filter(text: str) -> Condition:
+    """Parse the text of a filter.
+
+    ``and``, ``or``, ``not``, parentheses; ``= == != <> < <= > >=``, ``<=>`` and ``is [not] distinct from`` (both take
+    null as a value); ``[not] between``; ``[not] in (...)``; ``[not] like 'prefix%'`` with ``escape`` (a backslash
+    unless given); ``is [not] null``, ``is [not] nan``, ``is [not] true``, ``isnan(x)``, ``isnull(x)``;
+    ``startswith(x, 'a')``; ``true``, ``false``, and a boolean column alone.
+
+    Columns are ``a``, ``a.b.c``, ``"with space"`` or in backticks. Literals: ``5``, ``-1.5``, ``1e3``, ``'text'``,
+    ``true``, ``null``, ``x'00ff'``, ``date '2024-05-17'``, ``timestamp '2024-05-17 14:30:00+02:00'``,
+    ``cast('...' as type)``, ``'...'::type``. Which of them fit a column is up to `bind_filter`.
+
+    Raises
+    ------
+    OptionError
+        It is no such text, it is longer than a million characters or nested deeper than 64 parentheses. The message
+        has the line and carets under what is wrong.
+    """
+    try:
+        return _Parser(tokens_of(text)).whole()
+    except RecursionError:
+        raise OptionError("the filter is nested too deeply for the stack that is left: simplify it") from None
+
+
+class _Parser(Cursor):
+    _depth = 0
+
+    def whole(self) -> Condition:
+        if self.here().kind == "end":
+            raise self.here().at.unparsable("it is empty; write a condition like id > 5")
+        out = self._either()
+        if self.sign(";") and self.here().kind == "end":
+            return out
+        if self.here().kind != "end":
+            raise self.unexpected("'and', 'or' or the end")
+        return out
+
+    def _either(self) -> Condition:
+        first = self._both()
+        children = [first]
+        while self.word("or"):
+            children.append(self._both())
+        return first if len(children) == 1 else Either(tuple(children), first.at.to(self.last()))
+
+    def _both(self) -> Condition:
+        first = self._negation()
+        children = [first]
+        while self.word("and"):
+            children.append(self._negation())
+        return first if len(children) == 1 else Both(tuple(children), first.at.to(self.last()))
+
+    def _negation(self) -> Condition:
+        begin = self.here().at
+        odd = False
+        while self.word("not") or self.sign("!"):
+            odd = not odd
+        child = self._condition()
+        return Negation(child, begin.to(self.last())) if odd else child
+
+    def _condition(self) -> Condition:
+        """A comparison, a condition in parentheses, or an operand alone."""
+        begin = self.here().at
+        left: Condition
+        if self.sign("("):
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise begin.unparsable(f"parentheses are nested deeper than {MAX_DEPTH}")
+            if self.here().text in ("select", "with") and self.peek().kind in ("word", "name", "number", "string"):
+                raise self.here().at.unparsable(_SUBQUERY)
+            left = self._either()
+            self.expect(")", "after the condition")
+            self._depth -= 1
+        else:
+            left = self._operand()
+        if isinstance(left, Name | Value):
+            return self._comparison(left, begin)
+        token = self.here()
+        if token.text in _COMPARISONS or (token.kind == "word" and token.text in ("is", "in", "like", "between")):
+            raise token.at.unparsable("a condition cannot be compared: compare a column with a literal")
+        return left
+
+    def _comparison(self, left: Operand, begin: Place) -> Condition:
+        token = self.here()
+        if token.kind == "sign" and token.text in _COMPARISONS:
+            self.take()
+            right = self._value_operand(f"a value after {token.at.said}")
+            return Compare(_COMPARISONS[token.text], left, right, begin.to(self.last()))
+        if self.word("is"):
+            return self._is(left, begin)
+        negated = self.word("not")
+        out: Condition
+        if self.word("in"):
+            items = self._list()
+            out = Member(left, items, negated, begin.to(self.last()))
+        elif self.word("between"):
+            low = self._value_operand("a value after 'between'")
+            if not self.word("and"):
+                raise self.unexpected("'and' between the two values")
+            high = self._value_operand("a value after 'and'")
+            at = begin.to(self.last())
+            out = Both((Compare(">=", left, low, at), Compare("<=", left, high, at)), at)
+            out = Negation(out, at) if negated else out
+        elif self.word("like"):
+            pattern = self._literal("a pattern like 'abc%'")
+            escape = self._literal("a character like '!'") if self.word("escape") else None
+            out = like(left, pattern, escape, negated, begin.to(self.last()))
+        elif negated:
+            raise self.unexpected("'in', 'between' or 'like' after 'not'")
+        elif token.kind == "word" and token.text in ("ilike", "rlike", "regexp", "similar"):
+            raise token.at.unparsable(f"{token.text} is not supported: like 'abc%' and startswith(x, 'abc') are")
+        else:
+            out = left
+        return out
+
+    def _is(self, left: Operand, begin: Place) -> Condition:
+        negated = self.word("not")
+        if self.word("distinct", "from"):
+            right = self._value_operand("a value after 'from'")
+            out = Compare("<=>", left, right, begin.to(self.last()))
+            return out if negated else Negation(out, out.at)
+        token = self.here()
+        if token.kind != "word" or token.text not in ("null", "nan", "true", "false", "unknown"):
+            raise self.unexpected("null, nan, true, false or distinct from after 'is'")
+        self.take()
+        what = "null" if token.text == "unknown" else token.text
+        return Test(left, what, negated, begin.to(token.at))  # type: ignore[arg-type]
+
+    def _list(self) -> tuple[Value, ...]:
+        self.expect("(", "after 'in'")
+        if self.here().text == "select":
+            raise self.here().at.unparsable("subqueries are not supported: list the values")
+        items = [self._literal("a value")]
+        while self.sign(","):
+            items.append(self._literal("a value after ,"))
+        self.expect(")", "after the list")
+        return tuple(items)
+
+    def _literal(self, wanted: str) -> Value:
+        found = self._value_operand(wanted)
+        if isinstance(found, Name):
+            raise found.at.unparsable(f"{wanted} is expected, not a column: a text stands in single quotes, 'abc'")
+        return found
+
+    def _value_operand(self, wanted: str) -> Operand:
+        """A column or literal, also in parentheses."""
+        begin = self.here().at
+        opened = 0
+        while self.sign("("):
+            opened += 1
+        if self.here().kind == "word" and self.here().text == "select":
+            raise self.here().at.unparsable(_SUBQUERY)
+        found = self._operand(wanted)
+        for _ in range(opened):
+            self.expect(")", "after the value")
+        if not isinstance(found, Name | Value):
+            raise begin.to(self.last()).unparsable(f"{wanted} is expected, not a condition")
+        return found
+
+    def _operand(self, wanted: str = "a column or a value") -> Condition:
+        token = self.here()
+        match token.kind:
+            case "number":
+                found: Condition = number_value(self.take(), 1)
+            case "string" | "bytes":
+                found = text_value(self.take())
+            case "sign" if token.text in ("-", "+"):
+                found = self._signed(wanted)
+            case "name":
+                found = self._name()
+            case "word" if token.text not in _RESERVED:
+                found = self._worded()
+            case _:
+                raise self.unexpected(wanted)
+        while self.sign("::"):
+            found = self._cast(found)
+        if self.here().kind == "sign" and self.here().text in HELP and self.here().text != ";":
+            raise self.unexpected("")
+        return found
+
+    def _signed(self, wanted: str) -> Value:
+        begin, sign = self.here().at, 1
+        while (minus := self.sign("-")) or self.sign("+"):
+            sign = -sign if minus else sign
+        if self.here().kind != "number":
+            raise self.unexpected("a number" if wanted.startswith("a column") else wanted)
+        found = number_value(self.take(), sign)
+        return Value(found.kind, found.value, begin.to(found.at))
+
+    def _worded(self) -> Condition:
+        """What begins with a plain word: a literal, a call, a typed literal or a column."""
+        token, after = self.here(), self.peek()
+        if after.kind == "sign" and after.text == "(":
+            return self._call()
+        if after.text != "." and token.text in ("true", "false", "null"):
+            self.take()
+            value = {"true": True, "false": False, "null": None}[token.text]
+            return Value("null" if value is None else "boolean", value, token.at)
+        if after.kind == "string" and token.text in _TYPED:
+            self.take()
+            return typed_value(token.text, text_value(self.take()), token.at.to(self.last()))
+        if token.text == "case" and after.text == "when":
+            raise token.at.unparsable("case is not supported: write conditions with and, or, not")
+        if token.text == "interval" and after.kind in ("string", "number"):
+            raise token.at.unparsable("intervals are not supported: write the timestamp itself")
+        return self._name()
+
+    def _name(self) -> Name:
+        tokens: list[Token] = []
+        while not tokens or self.sign("."):
+            if self.here().kind not in ("word", "name"):
+                raise self.unexpected("a column's name")
+            tokens.append(self.take())
+        at = tokens[0].at.to(tokens[-1].at)
+        parts = tuple(t.text if t.kind == "name" else at.text[t.at.start : t.at.end] for t in tokens)
+        return Name(parts, tuple(t.kind == "name" for t in tokens), at)
+
+    def _call(self) -> Condition:
+        word = self.take()
+        kind = _CALLS.get(word.text)
+        if word.text == "exists":
+            raise word.at.unparsable(_SUBQUERY)
+        if kind is None:
+            close = get_close_matches(word.text, [*_CALLS, "in", "like"], 2, 0.7)
+            near = f"; did you mean {' or '.join(close)}?" if close else ""
+            known = "isnan(x), isnull(x), startswith(x, 'a') and cast('...' as type) are"
+            raise word.at.unparsable(f"function {word.at.said} is not supported, {known}{near}")
+        self.expect("(", "")
+        if kind == "cast":
+            inner: Condition = self._value_operand("a literal")
+            if not self.word("as"):
+                raise self.unexpected("as and a type")
+            out = self._cast(inner, word.at)
+            self.expect(")", "after the type")
+            return Value(out.kind, out.value, word.at.to(self.last()))
+        operand = self._value_operand("a column")
+        prefix = None
+        if kind == "starts":
+            self.expect(",", "and the prefix")
+            prefix = self._literal("a prefix like 'abc'")
+        self.expect(")", "after the " + ("prefix" if prefix else "literal" if kind == "typed" else "column"))
+        at = word.at.to(self.last())
+        if prefix is not None:
+            return prefix_of(operand, prefix, at)
+        if kind == "typed":
+            if isinstance(operand, Name):
+                raise at.unparsable("functions of columns are not supported: compare the column itself with a literal")
+            return typed_value(word.text, operand, at)
+        return Test(operand, kind, "not" in word.text, at)  # type: ignore[arg-type]
+
+    def _cast(self, inner: Condition, begin: Place | None = None) -> Value:
+        begin = begin or inner.at
+        if not isinstance(inner, Value):
+            raise begin.to(self.last()).unparsable("columns cannot be cast: compare the column itself with a literal")
+        if self.here().kind != "word":
+            raise self.unexpected("a type")
+        word = self.take()
+        name = word.text
+        if name == "timestamp" and self.word("with", "time", "zone"):
+            name = "timestamptz"
+        elif name in ("timestamp", "time") and self.word("without", "time", "zone"):
+            name = "timestamp_ntz" if name == "timestamp" else name
+        numbers = []
+        if self.sign("("):
+            while self.here().kind == "number":
+                numbers.append(self.take().text)
+                self.sign(",")
+            self.expect(")", "after the type's parameters")
+        return cast_value(name, numbers, inner, word.at, begin.to(self.last()))

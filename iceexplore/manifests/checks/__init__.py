@@ -1,0 +1,1 @@
+"""Check what manifests say against what they hold."""

@@ -1,0 +1,269 @@
+"""What a root claims of the values in a manifest against the manifest's live entries.
+
+Readers leave out a manifest by the partition summaries of its list, or by the statistics of its row in a V4 root,
+without opening it: a bound that is too narrow, or a false ``contains_null``, loses rows and shows nowhere else. The two
+are compared whenever a manifest is read, by column: the root's side is decoded once for all of its manifests.
+
+Only what could lose a live entry is untrue. Bounds may be wider than the values, and are where entries were deleted; a
+bound of text or bytes may be cut off. Bounds that have crossed, that do not decode, or that are of a type in whose
+order engines differ say nothing, nor does what is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._content_entry import live
+from iceexplore.manifests.model._table_context import Meaning
+from iceexplore.metadata import (
+    PartitionField,
+    Type,
+    arrow_type,
+    decode_values,
+    human_value,
+    is_known_transform,
+    result_type,
+    type_base,
+)
+
+if TYPE_CHECKING:
+    from iceexplore.manifests._manifest import Manifest
+    from iceexplore.manifests.column_stats._maps import ColumnStats
+
+__all__ = ["RootClaims"]
+
+#: The code of these problems: a warning, for all of the manifest is shown, and an error where reading is strict.
+SUMMARY_UNTRUE = "summary-untrue"
+#: Java's UUIDs have another order; of the rest the bounds are no values.
+_UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
+_INCOMPARABLE = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
+_LONG = 60
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """Bounds and counts that the rows of a root claim for one column or partition field; null means unknown.
+
+    Attributes
+    ----------
+    no_null, no_nan
+        bool: no live entry has a null, a NaN.
+    nothing
+        bool: every live entry has null or NaN alone.
+    """
+
+    type: Type
+    lower: pa.Array
+    upper: pa.Array
+    no_null: pa.Array
+    no_nan: pa.Array
+    nothing: pa.Array | None = None
+
+
+class RootClaims:
+    """What a root claims of its manifests; decoded when a manifest is first compared, of the fields that it has.
+
+    Parameters
+    ----------
+    root
+        A manifest list, or a V4 root.
+    """
+
+    def __init__(self, root: Manifest, meaning: Meaning) -> None:
+        self._root = root
+        self._meaning = meaning
+        self._fields: dict[int, list[tuple[PartitionField, int | None, _Claim]]] = {}
+        self._columns: dict[int, _Claim | None] = {}
+
+    def against_tuples(self, leaf: Manifest, tuples: pa.StructArray | None) -> list[Problem]:
+        """Compare the partition tuples of a manifest: a problem for each field of which the root claims too little."""
+        row = leaf.root_row
+        if row is None or tuples is None or not len(leaf):
+            return []
+        # Entries of V4 leaves may be of several specs, and each is compared in the fields of its own.
+        specs = pc.unique(leaf.entries["partition_spec_id"]).drop_null().to_pylist()
+        out = []
+        for spec_id in specs:
+            mine = live(leaf.entries)
+            if len(specs) > 1:
+                mine = pc.and_(mine, whole(pc.fill_null(pc.equal(leaf.entries["partition_spec_id"], spec_id), False)))
+            for field, column, claim in self._of_spec(spec_id):
+                at = tuples.type.get_field_index(str(field.field_id))
+                if at < 0:
+                    continue
+                values = pc.struct_field(tuples, [at])
+                if column is None:
+                    nulls = values.is_null()
+                else:  # a tuple of V4 is rebuilt, and null where its statistics are missing
+                    nulls = pc.fill_null(pc.greater(leaf.stats(column).null_count, 0), False)
+                found = _untrue(claim, row, values.filter(mine), nulls.filter(mine), field.transform)
+                if found is not None:
+                    what = f"partition field {field.name!r}"
+                    out.append(self._problem(leaf, row, what, found, column))
+        return out
+
+    def against_stats(self, leaf: Manifest, stats: ColumnStats) -> Problem | None:
+        """Compare the statistics of one column of a V4 leaf with those of its row in the root."""
+        row = leaf.root_row
+        if row is None or not len(leaf) or stats.field_id in self._partitioned:
+            return None  # of a partition value the entry's own bounds may be cut off, and the tuple is not
+        claim = self._column(stats.field_id)
+        if claim is None or stats.lower.type != claim.lower.type:
+            return None
+        mine = live(leaf.entries)
+        values = pa.concat_arrays([stats.lower.filter(mine), stats.upper.filter(mine)])
+        nulls = pc.fill_null(pc.greater(stats.null_count, 0), False).filter(mine)
+        found = _untrue(claim, row, values, nulls, "identity")
+        return None if found is None else self._problem(leaf, row, f"column {stats.field_id}", found, stats.field_id)
+
+    def _problem(self, leaf: Manifest, row: int, what: str, found: tuple[str, str], column: int | None) -> Problem:
+        has, claimed = found
+        name, field = ("manifest list", "507 partitions") if column is None else ("root", "146 content_stats")
+        where = f"{self._root.location}#entry {self._root.entries['ordinal'][row].as_py()}"
+        text = (
+            f"For {what} the {name} claims {claimed}, but the live entries of {leaf.location} have {has}: filters skip "
+            "the manifest because of that claim, and its rows or deletes are missing."
+        )
+        return problem(SUMMARY_UNTRUE, where, text, field=field, found=has, expected=claimed)
+
+    @cached_property
+    def _partitioned(self) -> set[int]:
+        """Columns and expressions that partition fields are made of."""
+        return {n for s in self._meaning.specs.values() for f in s.fields for n in (self._number(f), *f.source_ids)
+                if n is not None}  # fmt: skip
+
+    def _number(self, field: PartitionField) -> int | None:
+        """The column or expression whose statistics a V4 root has for a partition field."""
+        if field.transform == "identity":
+            return field.source_id
+        made = (
+            e.expr_id
+            for e in self._meaning.expressions.values()
+            if (e.source_ids, e.transform) == (field.source_ids, field.transform)
+        )
+        return next(made, None)
+
+    def _of_spec(self, spec_id: int) -> list[tuple[PartitionField, int | None, _Claim]]:
+        """The claims of the fields of a spec, each with the column that it is of; of a manifest list with none."""
+        if spec_id not in self._fields:
+            spec = self._meaning.specs.get(spec_id)
+            fields = [] if spec is None else list(spec.fields)
+            listed = self._root.dialect in ("v1", "v2", "v3", "v4-java")
+            self._fields[spec_id] = self._of_list(fields) if listed else self._of_root(fields)
+        return self._fields[spec_id]
+
+    def _of_root(self, fields: Sequence[PartitionField]) -> list[tuple[PartitionField, int | None, _Claim]]:
+        out = []
+        for field in fields:
+            number = self._number(field) if len(field.source_ids) == 1 and is_known_transform(field.transform) else None
+            claim = None if number is None else self._column(number)
+            if claim is not None and field.transform != "void":
+                out.append((field, number, claim))
+        return out
+
+    def _column(self, number: int) -> _Claim | None:
+        """What a V4 root's rows claim of a column or an expression."""
+        if number not in self._columns:
+            found = self._root.stats(number)
+            made = None
+            if found.type is not None and not pa.types.is_nested(found.lower.type):
+                none = [pc.equal(count, 0) for count in (found.null_count, found.nan_count)]
+                made = _Claim(found.type, found.lower, found.upper, *none)
+            self._columns[number] = made
+        return self._columns[number]
+
+    def _of_list(self, fields: Sequence[PartitionField]) -> list[tuple[PartitionField, int | None, _Claim]]:
+        summaries = whole(self._root.entries["partition_summaries"])
+        right = pc.fill_null(pc.equal(pc.list_value_length(summaries), len(fields)), False)
+        if not fields or not right.true_count:
+            return []
+        # One row of the root is one place in each column; of a row with other summaries nothing is known.
+        count = pc.cumulative_sum(right.cast(pa.int64()))
+        places = pc.if_else(right, pc.subtract(count, 1), pa.scalar(None, pa.int64()))
+        flat = summaries.filter(right).flatten()
+        out: list[tuple[PartitionField, int | None, _Claim]] = []
+        for i, field in enumerate(fields):
+            source = self._meaning.types.get(field.source_ids[0]) if field.source_ids else None
+            if source is None or field.transform == "void" or not is_known_transform(field.transform):
+                continue
+            kind = result_type(field.transform, source)
+            if pa.types.is_null(arrow_type(kind)):
+                continue
+            at = pc.add(pc.multiply(places, len(fields)), i)
+            part = flat.take(at)
+            raw = {child.name: pc.struct_field(part, [j]) for j, child in enumerate(part.type)}
+            lower, upper = (decode_values(kind, raw[name])[0] for name in ("lower_bound", "upper_bound"))
+            null, nan = raw["contains_null"], raw["contains_nan"]
+            floating = pa.types.is_floating(lower.type)
+            # "null if all values are null or NaN" (spec), which is believed of a field that may have either.
+            may = pc.or_(pc.fill_null(null, False), pc.fill_null(nan, True)) if floating else pc.fill_null(null, False)
+            nothing = pc.and_(pc.and_(at.is_valid(), raw["lower_bound"].is_null()), may)
+            out.append((field, None, _Claim(kind, lower, upper, pc.invert(null), pc.invert(nan), nothing)))
+        return out
+
+
+def _untrue(
+    claim: _Claim, row: int, values: pa.Array, nulls: pa.BooleanArray, transform: str
+) -> tuple[str, str] | None:
+    """What a column has beyond a claim, and the claim, in words; None where the claim holds."""
+    if claim.no_null[row].as_py() and nulls.true_count:
+        return "null", "no null"
+    values = values.drop_null()
+    if values.type != claim.lower.type:
+        return None
+    if pa.types.is_floating(values.type):
+        nan = pc.is_nan(values)
+        if nan.true_count:
+            if claim.no_nan[row].as_py():
+                return "NaN", "no NaN"
+            values = values.filter(pc.invert(nan))
+    if not len(values):
+        return None
+
+    def words(value: pa.Scalar) -> str:
+        text = human_value(claim.type, transform, value.as_py())
+        return text if len(text) <= _LONG else text[:_LONG] + "…"
+
+    if claim.nothing is not None and claim.nothing[row].as_py():
+        return words(values[0]), "no value but null and NaN"
+    if type_base(claim.type) in _UNORDERED:
+        return None
+    try:
+        return _outside(claim.lower.slice(row, 1), claim.upper.slice(row, 1), values, words)
+    except _INCOMPARABLE:
+        return None
+
+
+def _outside(lower: pa.Array, upper: pa.Array, values: pa.Array, words: Any) -> tuple[str, str] | None:
+    low, high = _comparable(lower), _comparable(upper)
+    if pa.types.is_floating(low.type):
+        low, high = (pc.if_else(pc.is_nan(b), pa.scalar(None, b.type), b) for b in (low, high))
+    if pc.greater(low, high)[0].as_py():
+        return None
+    ends = pc.min_max(_comparable(values))
+    least, most = ends["min"], ends["max"]
+    below, above = pc.less(least, low)[0].as_py(), pc.greater(most, high)[0].as_py()
+    if above and _begins(most.as_py(), high[0].as_py()):
+        above = False  # cut off, and not counted up
+    if not (below or above):
+        return None
+    order = _comparable(values)
+    first = values.filter(pc.equal(order, least if below else most))[0]
+    claimed = f"a lower bound of {words(lower[0])}" if below else f"an upper bound of {words(upper[0])}"
+    return words(first), claimed
+
+
+def _comparable(values: pa.Array) -> pa.Array:
+    return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
+
+
+def _begins(value: Any, bound: Any) -> bool:
+    return isinstance(value, (str, bytes)) and len(bound) > 0 and value.startswith(bound)

@@ -1,0 +1,131 @@
+"""Checks that cost nothing, because what they compare was read anyway. The doctor checks the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests.model._content_entry import ContentType, Status
+from iceexplore.manifests.model._header import ManifestHeader
+
+__all__ = ["count_problems", "header_problems", "kind_problems", "length_problems", "repeated_problems"]
+
+_COUNTS = {
+    Status.ADDED: ("added_files_count", 504),
+    Status.EXISTING: ("existing_files_count", 505),
+    Status.DELETED: ("deleted_files_count", 506),
+}
+#: Rows of DELETED entries are no one's any more.
+_ROWS = {Status.ADDED: ("added_rows_count", 512), Status.EXISTING: ("existing_rows_count", 513)}
+
+
+def length_problems(location: str, stated: int | None, actual: int) -> list[Problem]:
+    """501 ``manifest_length`` against the file: readers that trust it read a part, or past the end."""
+    if stated is None or stated == actual:
+        return []
+    text = f"The manifest list says {stated} bytes, the file has {actual}."
+    return [problem("count-mismatch", location, text, field="501 manifest_length", found=stated, expected=actual)]
+
+
+def repeated_problems(entries: pa.Table) -> list[Problem]:
+    """500 ``manifest_path`` given more than once in a manifest list: readers read all its files as often."""
+    counts = pc.value_counts(entries["location"])
+    repeated = counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
+    return [
+        problem(
+            "file-twice",
+            item["values"],
+            f"The manifest list names this manifest {item['counts']} times: its rows are read as often.",
+            field="500 manifest_path",
+            found=item["counts"],
+            expected=1,
+        )
+        for item in repeated
+        if item["values"]
+    ]
+
+
+def kind_problems(
+    location: str, stated: int, stated_spec: int | None, own_spec: int | None, entries: pa.Table
+) -> list[Problem]:
+    """517 ``content`` and 502 ``partition_spec_id`` of a v1 to v3 manifest list against the manifest itself."""
+    problems: list[Problem] = []
+    deletes = stated == ContentType.DELETE_MANIFEST
+    data = pc.equal(pc.fill_null(entries["content_type"], int(ContentType.DATA)), int(ContentType.DATA))
+    wrong = data if deletes else pc.invert(data)
+    if count := pc.sum(wrong).as_py() or 0:
+        says, holds = ("deletes", "data files") if deletes else ("data", "delete files")
+        text = f"The manifest list says that this manifest holds {says}, and {count} of its entries are {holds}."
+        problems.append(problem("file-corrupt", location, text, field="517 content", found=says, expected=holds))
+    if None not in (stated_spec, own_spec) and stated_spec != own_spec:
+        text = f"The manifest list says partition spec {stated_spec}, the manifest itself says {own_spec}."
+        field = "502 partition_spec_id"
+        problems.append(
+            problem(
+                "file-corrupt", location, text, field=field, found=stated_spec, expected=own_spec, severity="warning"
+            )
+        )
+    return problems
+
+
+def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
+    """Keys of a v1 to v3 manifest's header that are there and hold what they must not; here nothing goes by them."""
+    wrong: list[tuple[str, str]] = []
+    for key, kind, what in (("schema", dict, "a schema"), ("partition-spec", list, "a list of partition fields")):
+        if key in header.metadata and not isinstance(header.json(key), kind):
+            wrong.append((key, f"JSON of {what}"))
+    numbers = ("schema-id", "partition-spec-id", "format-version")
+    wrong += [(key, "a number") for key in numbers if key in header.metadata and header.number(key) is None]
+    if header.content not in (None, "data", "deletes"):
+        wrong.append(("content", "data or deletes"))
+    text = "The manifest's header says in {!r} what it must not: engines that go by it cannot read the manifest."
+    return [
+        problem(
+            "file-corrupt", location, text.format(key), field=key, found=header.metadata[key][:100], expected=right,
+            severity="warning",
+        )
+        for key, right in wrong
+    ]  # fmt: skip
+
+
+def count_problems(
+    location: str, stated: Mapping[str, int | None] | None, entries: pa.Table, dialect: str = ""
+) -> list[Problem]:
+    """504-506 and 512-513 against the entries: readers skip a manifest whose counts are 0. Null means unknown.
+
+    Entries are those that the manifest stores, whatever a manifest DV removes. Of the V4 draft the rows count, not the
+    deletion vectors in them; which count MODIFIED ones are in it does not say, so with any nothing is compared.
+    """
+    problems: list[Problem] = []
+    if dialect == "v4-draft":
+        entries = entries.filter(pc.not_equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
+        if pc.any(pc.equal(entries["status"], int(Status.MODIFIED))).as_py():
+            return problems
+    for status, (name, field_id) in _COUNTS.items():
+        claimed = None if stated is None else stated[name]
+        if claimed is None:
+            continue
+        actual = pc.sum(pc.equal(entries["status"], int(status))).as_py() or 0
+        if actual != claimed:
+            text = f"The manifest list says {claimed} {status.name} entries, the manifest has {actual}."
+            problems.append(
+                problem("count-mismatch", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
+            )
+    for status, (name, field_id) in _ROWS.items():
+        claimed = None if stated is None else stated[name]
+        rows = entries["record_count"].filter(pc.fill_null(pc.equal(entries["status"], int(status)), False))
+        if claimed is None or rows.null_count:
+            continue
+        actual = pc.sum(rows).as_py() or 0
+        if actual != claimed:
+            text = (
+                f"The manifest list says {claimed:,} rows in {status.name} entries, the entries' record counts "
+                f"{actual:,}: one of the two is wrong, and so are counts from metadata."
+            )
+            problems.append(
+                problem("totals-differ", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
+            )
+    return problems

@@ -1,0 +1,163 @@
+"""What is live by a manifest list or root manifest against the totals of its snapshot's summary.
+
+A list that lost a record, or whose content types, counts or rows were changed, still reads as a whole list: the totals
+of the summary stand in another file, and are the only witness. Nothing is read for the comparison, so that a number
+that the root does not give is not compared: a count that is null, or the rows of a manifest from which a manifest DV
+removes some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests.model._arrow import bool_array, whole
+from iceexplore.manifests.model._content_entry import ContentType, live
+from iceexplore.storage import canonical
+
+__all__ = ["LiveTotals", "TOTALS_DIFFER", "live_totals", "total_problems"]
+
+#: The code of these problems: a warning, for nothing shows which side is right, and an error where reading is strict.
+TOTALS_DIFFER = "totals-differ"
+
+_MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
+_DELETES = (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE))
+
+
+@dataclass(frozen=True)
+class LiveTotals:
+    """What is live by a root; None where the root does not say it.
+
+    Attributes
+    ----------
+    data_files, delete_files
+        Files.
+    records, deletes
+        Rows of the data files, and of the delete files: positions, and rows of equality deletes.
+    """
+
+    data_files: int | None
+    records: int | None
+    delete_files: int | None
+    deletes: int | None
+
+
+def live_totals(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> LiveTotals:
+    """Add up the live files of a root, and the counts of its live manifests.
+
+    Parameters
+    ----------
+    dv_rows
+        The rows of the live manifest DVs by the canonical location of their manifest; see `Manifest.dv_rows`.
+    """
+    kinds = np.asarray(pc.fill_null(entries["content_type"], -1))
+    mine = bool_array(live(entries))
+    stats = whole(entries["manifest_stats"])
+    removed = _removed(entries, dv_rows)
+    found: list[int | None] = []
+    data = (int(ContentType.DATA),)
+    for files, manifest in ((data, ContentType.DATA_MANIFEST), (_DELETES, ContentType.DELETE_MANIFEST)):
+        own = mine & np.isin(kinds, files)
+        leaves = np.flatnonzero(mine & (kinds == manifest))
+        counts = stats.take(pa.array(leaves, pa.int64()))
+        gone = removed[leaves]
+        held = _sum(counts, "added_files_count", "existing_files_count")
+        if held is not None:
+            held = None if (gone < 0).any() else held + int(own.sum()) - int(gone.sum())
+        rows = None if gone.any() else _sum(counts, "added_rows_count", "existing_rows_count")
+        records = entries["record_count"].filter(pa.array(own))
+        if rows is not None:
+            rows = None if records.null_count else rows + int(pc.sum(records).as_py() or 0)
+        found += [held, rows]
+    return LiveTotals(*found)
+
+
+def total_problems(
+    location: str,
+    entries: pa.Table,
+    dialect: str,
+    dv_rows: Mapping[str, Sequence[int]],
+    summary: Mapping[str, str] | None,
+) -> list[Problem]:
+    """The totals of a snapshot's summary that are not those of its root: a problem each, with both numbers.
+
+    The draft of V4 does not say which count of a manifest its MODIFIED entries are in, nor whether a deletion vector
+    on a data file's entry is a delete file: of it data files are compared, where no manifest has any.
+    """
+    if not summary:
+        return []
+    stated = {key: _number(summary.get(f"total-{key}")) for key in _KEYS}
+    if all(value is None for value in stated.values()):
+        return []
+    found = live_totals(entries, dv_rows)
+    if dialect == "v4-draft":
+        manifests = pc.is_in(entries["content_type"], pa.array(_MANIFESTS, pa.int32()))
+        if pc.any(manifests).as_py():
+            return []
+        found = LiveTotals(found.data_files, found.records, None, None)
+    positions, equality = stated["position-deletes"], stated["equality-deletes"]
+    deletes = None if positions is None or equality is None else positions + equality
+    compared = (
+        ("total-data-files", stated["data-files"], found.data_files, "data files"),
+        ("total-records", stated["records"], found.records, "rows in data files"),
+        ("total-delete-files", stated["delete-files"], found.delete_files, "delete files"),
+        ("total-position-deletes + total-equality-deletes", deletes, found.deletes, "rows in delete files"),
+    )
+    return [
+        problem(
+            TOTALS_DIFFER,
+            location,
+            f"The snapshot's summary has {said:,} {what}, its manifests by their counts {counted:,}: "
+            "one of the two is wrong, and rows may be missing, or deleted ones come back.",
+            field=field,
+            found=counted,
+            expected=said,
+        )
+        for field, said, counted, what in compared
+        if said is not None and counted is not None and said != counted
+    ]
+
+
+_KEYS = ("data-files", "records", "delete-files", "position-deletes", "equality-deletes")
+
+
+def _removed(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> npt.NDArray[np.int64]:
+    """How many entries the manifest DVs remove from the manifest in each row; -1 where the root does not say it."""
+    out = np.zeros(len(entries), np.int64)
+    if not dv_rows:
+        return out
+    columns = entries.select(["content_type", "record_count"])
+    names = entries["location"].to_pylist()
+    by_leaf: dict[str, int] = {}
+    for leaf, rows in dv_rows.items():
+        own = columns.take(pa.array(list(rows), pa.int64())).to_pylist()
+        known = all(r["content_type"] == ContentType.MANIFEST_DV and r["record_count"] is not None for r in own)
+        by_leaf[leaf] = sum(r["record_count"] for r in own) if known else -1
+    for row, kind in enumerate(entries["content_type"].to_pylist()):
+        if kind in _MANIFESTS and names[row]:
+            out[row] = by_leaf.get(canonical(names[row]), 0)
+    return out
+
+
+def _sum(counts: pa.StructArray, *names: str) -> int | None:
+    """The sum of some counts of all manifests; None where one of them is null."""
+    columns = [pc.struct_field(counts, name) for name in names]
+    if any(c.null_count for c in columns):
+        return None
+    return sum(int(pc.sum(c).as_py() or 0) for c in columns)
+
+
+def _number(text: object) -> int | None:
+    """A total as a number; None where it is none."""
+    if not isinstance(text, str) or len(text) > 20:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Decode column statistics and partition tuples."""

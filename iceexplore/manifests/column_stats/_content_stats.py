@@ -1,0 +1,243 @@
+"""Statistics of V4: a struct per column with typed bounds, brought to the types of the table's schemas.
+
+V4 proposal, "Column Stats Improvements" and layouts (a) and (b) of derived columns; V4 draft and Java's ``StatsUtil``
+for the ids. Nothing is decoded before a column is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.formats import field_id as parquet_id
+from iceexplore.manifests.column_stats._maps import ColumnStats
+from iceexplore.manifests.column_stats._partition import conform, from_file
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._field_ids import MAP_IDS
+from iceexplore.manifests.model._fields_v4 import STATS_OFFSETS, stats_of
+from iceexplore.manifests.model._reader_schema import Layout, StatsColumn
+from iceexplore.metadata import PrimitiveType, Type, arrow_type, decode_values, encode_values, type_base
+
+__all__ = ["TypedStats"]
+
+_REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError, OptionError)
+#: Types whose bounds stay as they are stored: points, serialized variants.
+_OPAQUE = frozenset({"geometry", "geography", "variant"})
+_DAY_MICROS = 86_400_000_000
+
+
+class TypedStats:
+    """The statistics of one V4 file.
+
+    Parameters
+    ----------
+    table
+        The part "stats" of the decoded file.
+    types
+        Type by column or expression id; what is not there has the file's own type.
+    rows
+        The rows of the file that are shown, in order, null for an entry without statistics; None for all.
+    """
+
+    def __init__(self, table: pa.Table, layout: Layout, types: Mapping[int, Type], rows: pa.Array | None) -> None:
+        self._table = table
+        self._types = types
+        self._rows = rows
+        self._columns: dict[int, dict[int, StatsColumn]] = {}
+        for column in layout.stats:
+            self._columns.setdefault(column.field_id, {})[column.offset] = column
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows) if self._rows is None else len(self._rows)
+
+    def field_ids(self) -> list[int]:
+        """The ids of columns and expressions that have any statistic, sorted."""
+        return sorted(i for i, found in self._columns.items() if any(self._any(c) for c in found.values()))
+
+    def column(self, field_id: int) -> ColumnStats:
+        """The statistics of one column or expression."""
+        kind = self.column_type(field_id)
+        lower, lower_raw, lower_damaged = self.values(field_id, "lower", kind)
+        upper, upper_raw, upper_damaged = self.values(field_id, "upper", kind)
+        return ColumnStats(
+            field_id,
+            kind,
+            lower,
+            upper,
+            lower_raw,
+            upper_raw,
+            lower_damaged,
+            upper_damaged,
+            value_count=self._plain(field_id, "value_count", pa.int64()),
+            null_count=self._plain(field_id, "null_count", pa.int64()),
+            nan_count=self._plain(field_id, "nan_count", pa.int64()),
+            column_size=pa.nulls(len(self), pa.int64()),
+            average_length=self._plain(field_id, "average_length", pa.int64()),
+            max_length=self._plain(field_id, "max_length", pa.int64()),
+            tight_bounds=self._plain(field_id, "tight_bounds", pa.bool_()),
+        )
+
+    def values(self, field_id: int, name: str, kind: Type | None) -> tuple[pa.Array, pa.BinaryArray, pa.BooleanArray]:
+        """``lower``, ``upper`` or ``derived_value`` of a column: typed, in single-value form, and what does not fit."""
+        found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
+        target = pa.binary() if kind is None else arrow_type(kind)
+        if found is None:
+            nothing = pa.array(np.zeros(len(self), dtype=np.bool_))
+            return pa.nulls(len(self), target), pa.nulls(len(self), pa.binary()), nothing
+        return _typed(self._taken(found), found.logical, kind, target)
+
+    def has(self, field_id: int, name: str) -> bool:
+        """Whether the file has such a column at all."""
+        return STATS_OFFSETS[name] in self._columns.get(field_id, {})
+
+    def pairs(self) -> pa.Table:
+        """The statistics as the six maps of v1-v3, as lists of pairs; column sizes are not known in V4."""
+        columns: dict[str, dict[int, pa.Array]] = {name: {} for name in MAP_IDS}
+        for field_id in self.field_ids():
+            stats = self.column(field_id)
+            columns["value_counts"][field_id] = stats.value_count
+            columns["null_value_counts"][field_id] = stats.null_count
+            columns["nan_value_counts"][field_id] = stats.nan_count
+            columns["lower_bounds"][field_id] = stats.lower_raw
+            columns["upper_bounds"][field_id] = stats.upper_raw
+        return pa.table({name: _pairs(len(self), columns[name], name) for name in MAP_IDS})
+
+    def _any(self, column: StatsColumn) -> bool:
+        array = self._table.column(column.column)
+        return bool(array.null_count < len(array))
+
+    def _taken(self, column: StatsColumn) -> pa.Array:
+        array = whole(self._table.column(column.column))
+        return array if self._rows is None else array.take(self._rows)
+
+    def _plain(self, field_id: int, name: str, kind: pa.DataType) -> pa.Array:
+        found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
+        if found is None:
+            return pa.nulls(len(self), kind)
+        array = self._taken(found)
+        try:
+            return array if array.type == kind else array.cast(kind)
+        except _REFUSED:
+            return pa.nulls(len(self), kind)
+
+    def column_type(self, field_id: int) -> Type | None:
+        """The type of a column or expression; of one that is in no schema the type that its bounds have in the file."""
+        if field_id in self._types:
+            return self._types[field_id]
+        for name in ("lower", "upper", "derived_value"):
+            found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
+            if found is not None:
+                return _type_of(from_file(whole(self._table.column(found.column)).slice(0, 0), found.logical).type)
+        return None
+
+
+def _typed(
+    array: pa.Array, logical: object, kind: Type | None, target: pa.DataType
+) -> tuple[pa.Array, pa.BinaryArray, pa.BooleanArray]:
+    fine = pa.array(np.zeros(len(array), dtype=np.bool_))
+    base = "" if kind is None else type_base(kind)
+    if pa.types.is_struct(array.type):
+        array = _flat(array)
+    if kind is None or base in _OPAQUE:
+        raw = array if pa.types.is_binary(array.type) else pa.nulls(len(array), pa.binary())
+        return raw, raw, fine
+    decimal = pa.types.is_decimal(target)
+    if pa.types.is_binary(array.type) and not decimal:
+        made, damaged = decode_values(kind, array)  # text, bytes; and bounds in single-value form
+        return made, array, damaged
+    try:
+        made = conform(from_file(array, logical), target)
+        if base == "time":
+            made, fine = _times(made)
+        return made, encode_values(kind, made), fine
+    except _REFUSED:
+        return pa.nulls(len(array), target), _as_bytes(array), pa.array(np.asarray(array.is_valid()))
+
+
+def _as_bytes(array: pa.Array) -> pa.BinaryArray:
+    """Values of another type than the column's, for evidence: in the form of their own type."""
+    own = _type_of(array.type)
+    try:
+        return pa.nulls(len(array), pa.binary()) if own is None else encode_values(own, array)
+    except _REFUSED:
+        return pa.nulls(len(array), pa.binary())
+
+
+def _times(array: pa.Array) -> tuple[pa.Array, pa.BooleanArray]:
+    """Times of a day that are none (Arrow would raise when they are shown)."""
+    micros = pc.fill_null(array.cast(pa.int64()), 0)
+    bad = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, _DAY_MICROS))
+    return (pc.if_else(bad, pa.scalar(None, array.type), array), bad) if bad.true_count else (array, bad)
+
+
+def _flat(array: pa.StructArray) -> pa.Array:
+    """A bound that is a struct, as bytes: x, y, z, m of a point (spec, Appendix D); otherwise null."""
+    nothing = pa.nulls(len(array), pa.binary())
+    ordinates = {_ordinate(child): values for child, values in zip(array.type, array.flatten(), strict=True)}
+    if not all(pa.types.is_float64(values.type) for values in ordinates.values()) or not {0, 1} <= ordinates.keys():
+        return nothing
+    x, y, z, m = (ordinates.get(n, pa.nulls(len(array), pa.float64())) for n in range(4))
+    there = np.asarray(pc.and_(x.is_valid(), y.is_valid()))
+    widths = np.where(there, 16, 0)
+    widths = np.where(there & np.asarray(z.is_valid()), 24, widths)
+    widths = np.where(there & np.asarray(m.is_valid()), 32, widths)  # without z, z is NaN
+    cells = np.stack([np.asarray(pc.fill_null(a, float("nan")), dtype="<f8") for a in (x, y, z, m)], axis=1)
+    kept = np.arange(32)[None, :] < widths[:, None]
+    data = np.ascontiguousarray(cells).view(np.uint8).reshape(len(array), 32)[kept]
+    offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)
+    valid = pa.array(there).buffers()[1] if len(there) else None
+    return pa.Array.from_buffers(pa.binary(), len(array), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _ordinate(child: pa.Field) -> int:
+    """0 to 3 for x, y, z, m, by the offset of a field's id: 10 to 13 in a lower bound, 14 to 17 in an upper one."""
+    number = parquet_id(child)
+    if number is None and child.name[:1] == "f" and child.name[1:].isdigit():
+        number = int(child.name[1:])  # Avro: columns are named by their ids
+    found = None if number is None else stats_of(number)
+    return (found[1] - 10) % 4 if found is not None and 10 <= found[1] <= 17 else -1
+
+
+def _pairs(rows: int, columns: Mapping[int, pa.Array], name: str) -> pa.ListArray:
+    """Columns by id as one list of (id, value) per row; null values are left out, a row without any is null."""
+    value = pa.binary() if name.endswith("bounds") else pa.int64()
+    kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", value)]))
+    if not columns:
+        return pa.nulls(rows, kind)
+    ids = np.array(list(columns), dtype=np.int32)
+    there = np.stack([np.asarray(a.is_valid()) for a in columns.values()], axis=1)
+    # Row by row, in the order of the ids: value j of row i is at j * rows + i when columns stand end to end.
+    at_row, at_column = np.nonzero(there)
+    values = pa.chunked_array(list(columns.values()), value).take(pa.array(at_column * rows + at_row))
+    counts = there.sum(axis=1)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), mask=np.append(counts == 0, False))
+    items = pa.StructArray.from_arrays([pa.array(ids[at_column]), whole(values)], fields=list(kind.value_type))
+    return pa.ListArray.from_arrays(offsets, items)
+
+
+_ARROW_NAMES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_int32, "int"),
+    (pa.types.is_int64, "long"),
+    (pa.types.is_float32, "float"),
+    (pa.types.is_float64, "double"),
+    (pa.types.is_date32, "date"),
+    (pa.types.is_time, "time"),
+    (pa.types.is_string, "string"),
+    (pa.types.is_binary, "binary"),
+)
+
+
+def _type_of(kind: pa.DataType) -> Type | None:
+    """The Iceberg type whose Arrow type this is; None where there is none."""
+    if pa.types.is_timestamp(kind):
+        return PrimitiveType(f"timestamp{'tz' if kind.tz else ''}{'_ns' if kind.unit == 'ns' else ''}")
+    if pa.types.is_decimal128(kind):
+        return PrimitiveType(f"decimal({kind.precision},{kind.scale})")
+    if pa.types.is_fixed_size_binary(kind):
+        return PrimitiveType(f"fixed[{kind.byte_width}]")
+    return next((PrimitiveType(name) for test, name in _ARROW_NAMES if test(kind)), None)

@@ -1,0 +1,297 @@
+"""Statistics per column: one column's values out of the maps by field id, without a Python object per entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests.model._arrow import as_pairs, offsets_of, whole
+from iceexplore.manifests.model._field_ids import MAP_IDS
+from iceexplore.metadata import Type, decode_values, type_base
+
+__all__ = [
+    "ColumnStats",
+    "Contradiction",
+    "MapStats",
+    "Told",
+    "contradictions",
+    "field_ids",
+    "map_columns",
+    "pairs_of",
+]
+
+_Numbers: TypeAlias = npt.NDArray[Any]
+Contradiction: TypeAlias = Literal["bounds", "nulls"]
+#: Who is told of a contradiction: column, what it is, and the entry.
+Told: TypeAlias = Callable[[int, Contradiction, int], None]
+
+#: Values that are decoded at once, of as many columns as have them: a call for each column costs far more than the
+#: few values that a manifest of a wide table has in each.
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class ColumnStats:
+    """Statistics of one column, a value per entry of the manifest; null where there is none.
+
+    Attributes
+    ----------
+    field_id
+        The column's id.
+    type
+        The type by which bounds were decoded; None if the column is in no schema (then they stay binary).
+    lower, upper
+        Bounds, of the column's Arrow type.
+    lower_raw, upper_raw
+        Bounds as written.
+    lower_damaged, upper_damaged
+        Where a bound does not fit the type; it is null in `lower` or `upper`.
+    value_count, null_count, nan_count, column_size
+        int64; column_size in bytes (v1-v3).
+    average_length, max_length
+        int64, uncompressed bytes of a value (V4).
+    tight_bounds
+        Whether the bounds are values of the column (V4); null where it is not said.
+    """
+
+    field_id: int
+    type: Type | None
+    lower: pa.Array
+    upper: pa.Array
+    lower_raw: pa.BinaryArray
+    upper_raw: pa.BinaryArray
+    lower_damaged: pa.BooleanArray
+    upper_damaged: pa.BooleanArray
+    value_count: pa.Int64Array
+    null_count: pa.Int64Array
+    nan_count: pa.Int64Array
+    column_size: pa.Int64Array
+    average_length: pa.Int64Array
+    max_length: pa.Int64Array
+    tight_bounds: pa.BooleanArray
+
+    def part(self, field_id: int, start: int, rows: int) -> ColumnStats:
+        """Return the statistics of one column of several that are one after the other."""
+        arrays = (
+            self.lower, self.upper, self.lower_raw, self.upper_raw, self.lower_damaged, self.upper_damaged,
+            self.value_count, self.null_count, self.nan_count, self.column_size, self.average_length, self.max_length,
+            self.tight_bounds,
+        )  # fmt: skip
+        return ColumnStats(field_id, self.type, *[array.slice(start, rows) for array in arrays])
+
+
+def pairs_of(table: pa.Table) -> pa.Table:
+    """The part "stats" of a decoded file: the six maps by their spec names, as lists of pairs; missing ones null."""
+    columns = {}
+    for name, field_id in MAP_IDS.items():
+        value = pa.binary() if name.endswith("bounds") else pa.int64()
+        index = table.schema.get_field_index(f"f{field_id}")
+        array = pa.nulls(table.num_rows) if index < 0 else whole(table.column(index))
+        try:
+            columns[name] = as_pairs(array, value)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
+            columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # keys that are no ints, say: no statistics
+    return pa.table(columns)
+
+
+#: Statistics of so many values, of so many columns, are kept once they are decoded, an array for each column.
+_KEPT_VALUES = 20_000
+_KEPT_COLUMNS = 64
+
+
+class _Keyed:
+    """Lists of pairs, a list for each row, asked for one key after another."""
+
+    #: Keys that are looked for one by one; who asks for more has many columns, for which the pairs are put in order.
+    _FEW = 16
+
+    def __init__(self, pairs: pa.ListArray) -> None:
+        self._pairs = pairs
+        offsets = np.asarray(pairs.offsets)
+        low, high = int(offsets[0]) if len(offsets) else 0, int(offsets[-1]) if len(offsets) else 0
+        keys, values = pairs.values.flatten()
+        keys, self._values = keys.slice(low, high - low), values.slice(low, high - low)
+        if keys.null_count:
+            keys = pc.fill_null(keys, -1)
+        self._offsets = offsets - low
+        self._numbers = np.asarray(keys)
+        self._in_order: tuple[_Numbers, _Numbers] | None = None
+        self._asked = 0
+        # The usual case is the same keys in every row: then a value's place is known without a search.
+        rows, width = len(pairs), len(self._numbers) // max(len(pairs), 1)
+        self._width: int | None = None
+        if rows and not pairs.null_count and np.array_equal(self._offsets, np.arange(rows + 1) * width):
+            grid = self._numbers.reshape(rows, width)
+            if bool((grid == grid[:1]).all()):
+                self._width = width
+                self._at = {key: n for n, key in enumerate(grid[0].tolist())}  # a key given twice: the last one counts
+
+    def one(self, field_id: int) -> pa.Array:
+        """The value under a key in each row's list."""
+        return self.many([field_id])
+
+    def many(self, field_ids: Sequence[int]) -> pa.Array:
+        """The values under some keys in each row's list: all rows of the first key, then of the next."""
+        if not field_ids:
+            return self._values[:0]
+        if len(field_ids) > 1 and not len(self._numbers):  # no row has any, as of NaN counts
+            places = np.full(len(field_ids) * len(self._pairs), -1, dtype=np.int64)
+        elif self._width is not None:  # all of them at once
+            first = np.array([self._at.get(field_id, -1) for field_id in field_ids], dtype=np.int64)
+            steps = np.arange(len(self._pairs), dtype=np.int64) * self._width
+            places = np.where(first[:, None] < 0, -1, first[:, None] + steps).reshape(-1)
+        else:
+            found = [self._places(field_id) for field_id in field_ids]
+            places = found[0] if len(found) == 1 else np.concatenate(found)
+        missing = places < 0
+        return self._values.take(pa.array(places, mask=missing if bool(missing.any()) else None))
+
+    def _places(self, field_id: int) -> _Numbers:
+        """Where the value under a key is, for each row; -1 where its list lacks the key."""
+        rows = len(self._pairs)
+        hits = self._hits(field_id)
+        offsets = self._offsets
+        # One value in every row, whatever else is there: it is worth not searching which row a value is in.
+        if (
+            len(hits) == rows
+            and not self._pairs.null_count
+            and bool(np.all((offsets[:-1] <= hits) & (hits < offsets[1:])))
+        ):
+            return hits
+        of = np.searchsorted(offsets, hits, side="right") - 1
+        places = np.full(rows, -1, dtype=np.int64)
+        places[of] = hits  # the last one counts, as in a map
+        if self._pairs.null_count:
+            places[np.asarray(self._pairs.is_null())] = -1
+        return places
+
+    def _hits(self, field_id: int) -> _Numbers:
+        """The places of a key, ascending."""
+        self._asked += 1
+        if self._in_order is None and self._asked > self._FEW:
+            places = np.argsort(self._numbers, kind="stable")
+            self._in_order = self._numbers[places], places
+        if self._in_order is None:
+            return np.flatnonzero(self._numbers == field_id)
+        numbers, places = self._in_order
+        try:
+            key = np.asarray(field_id, dtype=numbers.dtype)  # of another type all the numbers would be converted
+        except OverflowError:
+            return places[:0]
+        return places[np.searchsorted(numbers, key, "left") : np.searchsorted(numbers, key, "right")]
+
+
+class MapStats:
+    """The statistics of v1 to v3, which are six maps by field id, column by column."""
+
+    def __init__(self, pairs: pa.Table, told: Told | None = None) -> None:
+        self._told = told
+        self._keyed = {name: _Keyed(whole(pairs.column(name))) for name in MAP_IDS}
+        self._rows = int(pairs.num_rows)
+        self._made: dict[int, ColumnStats] = {}
+
+    def column(self, field_id: int, kind: Type | None) -> ColumnStats:
+        """The statistics of one column, whose bounds are of this type."""
+        return next(self.columns({field_id: kind}))
+
+    def keeps(self, field_ids: Collection[int]) -> bool:
+        """Return whether the statistics of so many columns are few enough to be kept."""
+        return len(field_ids) <= _KEPT_COLUMNS and self._rows * len(field_ids) <= _KEPT_VALUES
+
+    def columns(self, kinds: Mapping[int, Type | None]) -> Iterator[ColumnStats]:
+        """Return the statistics of some columns, by the types of their bounds; those of one type come together."""
+        # Small manifests are asked again and again, by each table of each snapshot that has them.
+        small = self.keeps(kinds)
+        left: dict[int, Type | None] = {}
+        for field_id, kind in kinds.items():
+            made = self._made.get(field_id)
+            if made is not None and made.type == kind:
+                yield made
+            else:
+                left[field_id] = kind
+        for ids, all_of in self.blocks(left):
+            for n, field_id in enumerate(ids):
+                stats = all_of.part(field_id, n * self._rows, self._rows)
+                if small:
+                    self._made[field_id] = stats
+                yield stats
+
+    def blocks(self, kinds: Mapping[int, Type | None]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
+        """Return the statistics of some columns one after the other in arrays, those of one type together.
+
+        Of a hundred thousand columns an array each costs seconds. ``field_id`` of the statistics is the first one's.
+        """
+        by_kind: dict[Type | None, list[int]] = {}
+        for field_id, kind in kinds.items():
+            by_kind.setdefault(kind, []).append(field_id)
+        step = max(1, _AT_ONCE // max(1, self._rows))
+        for kind, ids in by_kind.items():
+            for at in range(0, len(ids), step):
+                some = ids[at : at + step]
+                yield some, self._together(some, kind)
+
+    def _together(self, ids: Sequence[int], kind: Type | None) -> ColumnStats:
+        one = {name: keyed.many(ids) for name, keyed in self._keyed.items()}
+        low, high = one["lower_bounds"], one["upper_bounds"]
+        if kind is None:
+            fine = pa.array(np.zeros(len(low), dtype=np.bool_))
+            lower, lower_damaged, upper, upper_damaged = low, fine, high, fine
+        else:
+            lower, lower_damaged = decode_values(kind, low)
+            upper, upper_damaged = decode_values(kind, high)
+        bounds = (lower, upper, low, high, lower_damaged, upper_damaged)
+        counts = [one[name] for name in ("value_counts", "null_value_counts", "nan_value_counts", "column_sizes")]
+        rows = self._rows
+        if self._told is not None:
+            for what, mask in contradictions(kind, lower, upper, counts[1], counts[0]):
+                places = np.flatnonzero(mask)
+                for at in np.unique(places // rows, return_index=True)[1].tolist():  # the first of each column
+                    self._told(ids[int(places[at]) // rows], what, int(places[at]) % rows)
+        none, unsaid = pa.nulls(len(low), pa.int64()), pa.nulls(len(low), pa.bool_())
+        every: list[Any] = [*bounds, *counts, none, none, unsaid]
+        return ColumnStats(ids[0], kind, *every)
+
+
+def contradictions(
+    kind: Type | None, lower: pa.Array, upper: pa.Array, nulls: pa.Array, values: pa.Array
+) -> Iterator[tuple[Contradiction, _Numbers]]:
+    """What statistics say that cannot be, and where: of all columns of one type at once."""
+    # Java's UUIDs have another order; of the rest the bounds are no values
+    ordered = kind is not None and type_base(kind) not in ("uuid", "geometry", "geography", "variant", "unknown")
+    pairs: list[tuple[Contradiction, pa.Array, pa.Array]] = [("nulls", nulls, values)]
+    if ordered:
+        pairs.append(("bounds", lower, upper))
+    for what, less, more in pairs:
+        if less.null_count == len(less) or more.null_count == len(more):
+            continue
+        above = pc.greater(less, more)
+        if above.true_count:
+            yield what, np.asarray(pc.fill_null(above, False))
+
+
+def field_ids(pairs: pa.Table) -> list[int]:
+    """The ids that have any statistic, sorted."""
+    found: set[int] = set()
+    for column in pairs.columns:
+        keys = pc.struct_field(whole(column).flatten(), 0)
+        found.update(k for k in keys.unique().to_pylist() if k is not None)
+    return sorted(found)
+
+
+def map_columns(pairs: pa.Table) -> pa.Table:
+    """The six maps as Arrow maps, as written (a key may be there twice)."""
+    columns = {}
+    for name, column in zip(pairs.column_names, pairs.columns, strict=True):
+        array = whole(column)
+        value = array.type.value_type.field("value").type
+        kind = pa.map_(pa.int32(), value)
+        items = pc.struct_field(array.values, 1)
+        keys = pc.fill_null(pc.struct_field(array.values, 0), -1)  # a map's key is never null in Arrow
+        columns[name] = pa.MapArray.from_arrays(offsets_of(array), keys, items, type=kind)
+    return pa.table(columns)

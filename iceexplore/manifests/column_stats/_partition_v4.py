@@ -1,0 +1,232 @@
+"""Partition tuples of V4, which has none: rebuilt from the statistics of derived and identity-partitioned columns.
+
+V4 proposal, "How do we remove partition tuple and represent them in columnar stats?": of a file the lower bound of the
+derived column (layout (a): the expression's own statistics; layout (b): ``derived_value`` in the source column's) or,
+for identity, of the source column is the value; without it the value is null. Where a file keeps its tuple (102, as in
+the draft), that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests.column_stats._content_stats import TypedStats
+from iceexplore.manifests.column_stats._partition import conform, find_column, from_file, typed_partition
+from iceexplore.manifests.model._arrow import HAS_TUPLE, bool_array, whole
+from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._table_context import Meaning
+from iceexplore.metadata import (
+    Expression,
+    PartitionField,
+    PrimitiveType,
+    Type,
+    arrow_type,
+    is_known_transform,
+    result_type,
+    transform_parts,
+)
+
+__all__ = ["expression_of", "rebuilt_partition"]
+
+
+def rebuilt_partition(
+    entries: pa.Table,
+    stats: TypedStats | None,
+    kept: pa.Table | None,
+    layout: Layout,
+    meaning: Meaning,
+    location: str,
+) -> tuple[pa.StructArray | None, list[Problem]]:
+    """The tuples of the entries, united over the specs of the rows.
+
+    Parameters
+    ----------
+    stats
+        The typed statistics of the same rows; None where the file has none.
+    kept
+        The part "partition" of the same rows; None where the file keeps no tuple.
+
+    Returns
+    -------
+    tuple
+        A struct whose children are named by partition field id, null for manifests and for rows of unpartitioned
+        specs, each child null where the row's spec has no such field; None where no row is partitioned. And problems.
+    """
+    specs = meaning.specs
+    spec_ids = np.asarray(pc.fill_null(entries["partition_spec_id"], -1))
+    is_file = np.asarray(pc.fill_null(pc.less(entries["content_type"], 3), False))
+    present = sorted(set(spec_ids[is_file].tolist()) & specs.keys())
+    if not present and kept is not None and kept.num_columns and not specs:
+        return typed_partition(kept, layout, None, meaning.types, location)  # a loose file: what it says itself
+    fields: dict[int, tuple[PartitionField, np.ndarray]] = {}
+    partitioned = np.zeros(len(entries), dtype=np.bool_)
+    for spec_id in present:
+        if specs[spec_id].is_unpartitioned:
+            continue
+        rows = is_file & (spec_ids == spec_id)
+        partitioned |= rows
+        for field in specs[spec_id].fields:
+            before = fields.get(field.field_id)
+            if before is not None and "void" in (field.transform, before[0].transform):
+                # A field that v1 dropped: its id goes on as void, always null (spec, "Partition Evolution").
+                fields[field.field_id] = before if field.transform == "void" else (field, rows)
+                continue
+            fields[field.field_id] = (field, rows if before is None else before[1] | rows)
+    if not fields:
+        return None, []
+    arrays, problems = [], []
+    for field, rows in fields.values():
+        made, trouble = _one(field, len(entries), stats, kept, layout, meaning, location)
+        if stats is not None and made.null_count < len(made):
+            spread = _spread(field, made, stats, meaning) & rows
+            if spread.any():
+                trouble.append(_spread_problem(field, entries, spread, location))
+        everywhere = bool(rows.all())
+        arrays.append(made if everywhere else pc.if_else(pa.array(rows), made, pa.scalar(None, made.type)))
+        problems += trouble
+    mask = None if partitioned.all() else pa.array(~partitioned)
+    return pa.StructArray.from_arrays(arrays, names=[str(i) for i in fields], mask=mask), problems
+
+
+def _spread(field: PartitionField, made: pa.Array, stats: TypedStats, meaning: Meaning) -> np.ndarray:
+    """Where a value was taken from a lower bound whose upper one is another: it may be the value's beginning alone.
+
+    Not where a file keeps its tuple: that is no bound then, but for the odd value that is as short as one.
+    """
+    out = np.zeros(len(made), dtype=np.bool_)
+    places = _places(field, meaning)
+    for field_id in dict.fromkeys(i for i, name in places if name == "upper"):
+        if not (stats.has(field_id, "lower") and stats.has(field_id, "upper")):
+            continue
+        lower, upper = (_bytes(stats.values(field_id, n, stats.column_type(field_id))[0]) for n in ("lower", "upper"))
+        if lower.type != upper.type or pa.types.is_nested(lower.type) or pa.types.is_null(lower.type):
+            continue
+        differ = pc.not_equal(lower, upper)
+        if pa.types.is_floating(lower.type):
+            differ = pc.and_(differ, pc.invert(pc.is_nan(lower)))
+        taken = _bytes(made)
+        if taken.type == lower.type:
+            differ = pc.and_(differ, pc.equal(taken, lower))
+        out |= bool_array(differ)
+    return out
+
+
+def _bytes(values: pa.Array) -> pa.Array:
+    return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
+
+
+def _spread_problem(field: PartitionField, entries: pa.Table, spread: np.ndarray, location: str) -> Problem:
+    rows = np.flatnonzero(spread)
+    what = "A file has" if len(rows) == 1 else f"{len(rows)} files have"
+    text = (
+        f"{what} two bounds where partition field {field.name!r} has one value, perhaps cut: of which partition it is "
+        "cannot be told, and readers that take a bound for the value lose rows."
+    )
+    place = f"{location}#entry {entries['ordinal'][int(rows[0])].as_py()}"
+    return problem("entry-invalid", place, text, field="149 content_stats")
+
+
+def expression_of(field: PartitionField, expressions: Mapping[int, Expression]) -> Expression | None:
+    """The expression of a partition field, whose statistics are those of the derived column."""
+    same = [e for e in expressions.values() if e.partition_field_id == field.field_id]
+    return next((e for e in same if e.transform == field.transform), same[0] if same else None)
+
+
+def _one(
+    field: PartitionField,
+    rows: int,
+    stats: TypedStats | None,
+    kept: pa.Table | None,
+    layout: Layout,
+    meaning: Meaning,
+    location: str,
+) -> tuple[pa.Array, list[Problem]]:
+    kind: Type | None = None  # of an unknown transform, or where the source column is gone: the file knows best
+    if is_known_transform(field.transform):
+        kind = result_type(field.transform, meaning.types.get(field.source_ids[0]) if field.source_ids else None)
+        kind = None if kind == PrimitiveType("unknown") else kind
+    problems: list[Problem] = []
+    found: list[pa.Array] = []
+
+    def note(damaged: pa.BooleanArray) -> None:
+        if damaged.true_count:
+            problems.append(
+                problem(
+                    "value-undecodable",
+                    location,
+                    f"{damaged.true_count} partition values of {field.name!r} do not fit the partition field's type.",
+                    field=str(field.field_id),
+                    expected=str(kind),
+                )
+            )
+
+    tuples: tuple[pa.Array, pa.BooleanArray] | None = None
+    column = None if kept is None else find_column(layout, field)
+    if kept is not None and column is not None:
+        array = from_file(whole(kept.column(column.column)), column.logical)
+        made, damaged = _conformed(array, None if kind is None else arrow_type(kind))
+        note(damaged)
+        if HAS_TUPLE not in kept.column_names:
+            return made, problems
+        there = whole(kept.column(HAS_TUPLE))
+        if there.true_count == rows:
+            return made, problems
+        tuples = made, there
+    if stats is not None:
+        for field_id, name in _places(field, meaning):
+            if stats.has(field_id, name):
+                own = kind or stats.column_type(field_id)
+                made, _, damaged = stats.values(field_id, name, own)
+                found.append(made)
+                note(damaged)
+    rebuilt = found[0] if found else pa.nulls(rows, pa.null() if kind is None else arrow_type(kind))
+    for other in found[1:]:
+        rebuilt = pc.coalesce(rebuilt, other) if rebuilt.type == other.type else rebuilt
+    if tuples is None:
+        return rebuilt, problems
+    values, there = tuples
+    if rebuilt.type != values.type:  # the file knows best, and says two things: its tuple counts
+        return values, problems
+    return pc.if_else(there, values, rebuilt), problems
+
+
+def _places(field: PartitionField, meaning: Meaning) -> list[tuple[int, str]]:
+    """Where a field's values may stand: (column or expression id, statistic), the surest first."""
+    expressions = meaning.expressions
+    name = transform_parts(field.transform)[0]
+    if name == "void":
+        return []
+    places = []
+    expression = expression_of(field, expressions)
+    if expression is not None:
+        places += [(expression.expr_id, "lower"), (expression.expr_id, "upper")]
+    if len(field.source_ids) == 1:
+        if name != "identity" or not _shares_source(field, meaning):
+            places.append((field.source_id, "derived_value"))
+        if name == "identity":
+            places += [(field.source_id, "lower"), (field.source_id, "upper")]
+    return places
+
+
+def _shares_source(field: PartitionField, meaning: Meaning) -> bool:
+    """Whether a spec has another field of the same source: the one place for a derived value is that field's."""
+    return any(
+        field in spec.fields
+        and any(f.source_ids == field.source_ids and f.transform not in (field.transform, "void") for f in spec.fields)
+        for spec in meaning.specs.values()
+    )
+
+
+def _conformed(array: pa.Array, target: pa.DataType | None) -> tuple[pa.Array, pa.BooleanArray]:
+    fine = pa.array(np.zeros(len(array), dtype=np.bool_))
+    if target is None:
+        return array, fine
+    try:
+        return conform(array, target), fine
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
+        return pa.nulls(len(array), target), pa.array(np.asarray(array.is_valid()))

@@ -1,0 +1,1 @@
+"""Decode manifests of every version and dialect."""

@@ -1,0 +1,47 @@
+"""Which dialect a file is in: decided by field ids, for the whole file, before anything else is read.
+
+The version number in a header only tells dialects of one shape apart (v1 to v3, and what Java writes today under
+version 4): some ids mean different things in different dialects, so the shape decides first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from iceexplore.errors import FormatError
+from iceexplore.manifests.model._reader_schema import Layout
+
+__all__ = ["VECTORS_BY_FILE", "dialect_of"]
+
+#: Dialects in which a deletion vector stands on the entry of its data file: data manifests hold deletes, too.
+VECTORS_BY_FILE = frozenset(("v4-draft",))
+_BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
+
+
+def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[str, bool]:
+    """The dialect of a manifest or manifest list, and whether it is a list or root (V4: its ``content`` says so).
+
+    Raises
+    ------
+    FormatError
+        An Avro or Parquet file that is neither a manifest nor a manifest list.
+    """
+    if layout.shape in ("v4-proposal", "v4-draft"):
+        return layout.shape, metadata.get("content", "").strip().lower() == "root"
+    if not layout.shape:
+        raise FormatError(
+            "neither a manifest nor a manifest list: there is no field 500 (manifest_path), no field 2 (data_file), and"
+            " no content entry of V4 (134 content_type with 100 location, or 147 tracking)",
+            location=location,
+        )
+    is_list = layout.shape == "list"
+    if file_format == "parquet":
+        return "v4-java", is_list
+    return _BY_VERSION.get(metadata.get("format-version", "").strip()) or _by_fields(layout, is_list), is_list
+
+
+def _by_fields(layout: Layout, is_list: bool) -> str:
+    """The version whose fields are there, where the header does not say it."""
+    if is_list:
+        return "v3" if layout.has(520) else "v2" if layout.has(515) or layout.has(517) else "v1"
+    return "v3" if layout.has(142) or layout.has(144) else "v2" if layout.has(3) or layout.has(134) else "v1"

@@ -1,0 +1,229 @@
+"""One manifest file as bytes: what it is, and its parts decoded on demand and kept by location.
+
+A file has three parts: "entries" (the fixed core schema, before inheritance), "partition" (the tuple's columns as
+stored) and "stats" (the six maps). Each is kept in the cache by itself; what several parts need is read once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.errors import IceexploreError, MemoryLimitError, Problem, Problems, UnsupportedError, problem
+from iceexplore.formats import AvroHeader, read_header
+from iceexplore.manifests.checks._entries import twice_problems
+from iceexplore.manifests.column_stats._maps import pairs_of
+from iceexplore.manifests.decode._avro import BULK_BYTES, decode
+from iceexplore.manifests.decode._dialects import dialect_of
+from iceexplore.manifests.decode._parquet import PARQUET_MAGIC, ParquetManifest
+from iceexplore.manifests.decode._v1_v3 import leaf_entries, root_entries
+from iceexplore.manifests.decode._v4_draft import draft_entries
+from iceexplore.manifests.decode._v4_proposal import proposal_entries
+from iceexplore.manifests.model._arrow import HAS_TUPLE, unnest
+from iceexplore.manifests.model._field_ids import STAT_COLUMNS
+from iceexplore.manifests.model._header import ManifestHeader
+from iceexplore.manifests.model._reader_schema import Layout, layout_of
+from iceexplore.storage import CACHE, allowed
+
+__all__ = ["Head", "Loader", "PARTS", "Part", "Source"]
+
+PARTS = frozenset({"entries", "partition", "stats"})
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a file says of itself: its size in bytes and records; ``whole`` is false where damage cost some of them."""
+
+    header: ManifestHeader
+    layout: Layout
+    dialect: str
+    is_root: bool
+    length: int
+    whole: bool = True
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a file, with the head, and the problems met when it was decoded."""
+
+    head: Head
+    table: pa.Table
+    problems: tuple[Problem, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in the cache."""
+        return int(self.table.nbytes) + 4096 + len(self.head.header.schema)
+
+
+#: Many files may be fetched at once, since that is waiting; decoding takes memory and the processor's time.
+_DECODING = threading.BoundedSemaphore(min(4, max(2, os.cpu_count() or 2)))
+
+#: Gives a part of one file by its name.
+Loader = Callable[[str], Part]
+
+
+class Source:
+    """A file by its location; reads nothing before `parts` is called.
+
+    Parameters
+    ----------
+    kind
+        The kind of read for the storage's log: ``manifest`` or ``manifest-list``.
+    version
+        What tells versions of one location apart (a size or an etag); manifests are immutable, None is fine.
+    """
+
+    def __init__(self, storage: Any, location: str, *, kind: str, version: object = None) -> None:
+        self.storage = storage
+        self.location = location
+        self.kind = kind
+        self._key = ("manifest", storage.key(location), location, version, storage.fingerprint(location))
+
+    def parts(self, names: Iterable[str]) -> dict[str, Part]:
+        """The named parts: from the cache, or all of the missing ones from one read and one decoding.
+
+        Raises
+        ------
+        IceexploreError
+            The file is missing, refused, or nothing of it can be read.
+        """
+        wanted = sorted(names)
+        fresh: dict[str, Part] = {}
+
+        def load(name: str) -> Part:
+            if name not in fresh:
+                fresh.update(self._decode({n for n in wanted if n not in out} | {name}, name))
+            return fresh[name]
+
+        def kept(name: str) -> Part:
+            return CACHE.get_or_load((*self._key, name), lambda: load(name), lambda part: part.nbytes)
+
+        out: dict[str, Part] = {}
+        refused = (*self._key, "refused", allowed(None), *wanted)
+        why = CACHE.get_or_load(refused, str, len) if refused in CACHE else ""
+        if why:  # to find it out once more would take as long again
+            raise MemoryLimitError(why)
+        try:
+            for name in wanted:
+                out[name] = kept(name)
+        except MemoryLimitError as error:
+            text = str(error)
+            CACHE.get_or_load(refused, lambda: text, len)
+            raise
+        for name in fresh.keys() - out.keys():  # what came along is kept too
+            kept(name)
+        return out
+
+    def _decode(self, names: set[str], least: str) -> dict[str, Part]:
+        """The parts, or of a damaged file those that can be read; with one of them, at least."""
+        data = self.storage.read(self.location, kind=self.kind)
+        if len(data) < BULK_BYTES:
+            names = set(PARTS)  # a small file's parts cost no more together than one of them
+        with _DECODING:
+            return self._all_of(data, names, least)
+
+    def _all_of(self, data: bytes, names: set[str], least: str) -> dict[str, Part]:
+        try:
+            together = self._decoded(data, names)
+        except MemoryLimitError:
+            if names == {least} or len(data) < BULK_BYTES:
+                raise
+            return {least: self._decoded(data, {least})[least]}  # the others may be what is too large
+        except IceexploreError:
+            together = {}
+        if together and all(part.head.whole for part in together.values()):
+            return together
+        # Damage in one part may cost another one nothing, where it is decoded alone.
+        alone = {least: self._decoded(data, {least})[least]}
+        if together and together[least].head.rows >= alone[least].head.rows:
+            return together
+        for name in sorted(names - {least}):
+            with contextlib.suppress(IceexploreError):
+                alone |= self._decoded(data, {name})
+        return alone
+
+    def _decoded(self, data: bytes, names: set[str]) -> dict[str, Part]:
+        """The parts, decoded together."""
+        file: AvroHeader | ParquetManifest
+        keys: Mapping[str, str]
+        if data[:4] == PARQUET_MAGIC:
+            file = ParquetManifest(data, self.location)
+            layout, keys, schema = file.layout, file.metadata, file.schema_text
+            kind, codec = "parquet", file.codec
+        else:
+            _refuse_encrypted(data, self.location)
+            file = read_header(data, self.location)
+            layout = layout_of(file.schema, self.location)
+            keys, schema, kind, codec = file.metadata, file.schema_text, "avro", file.codec
+        dialect, is_root = dialect_of(layout, keys, kind, self.location)
+        header = ManifestHeader.of(schema, keys, codec, kind)
+        columns = [c for c in layout.arrow.names if c[0] != "x" and _part_of(c) in (None, *names)]
+        columns = columns or layout.arrow.names[:1]  # the number of rows is wanted at least
+        problems: list[Problem] = []
+        if not layout.has_ids:
+            text = "The file carries no field ids; fields are taken by name."
+            problems.append(problem("avro-no-field-ids", self.location, text))
+        whole = True
+        if isinstance(file, ParquetManifest):
+            table = file.read(columns)
+        else:
+            decoded = decode(data, file, layout, columns, self.location)
+            table, whole = unnest(decoded.table), not decoded.faults
+            problems += _fault_problems(decoded.faults, decoded.lost, table.num_rows, self.location)
+        head = Head(header, layout, dialect, is_root, len(data), whole, table.num_rows)
+        out: dict[str, Part] = {}
+        for name in sorted(names):
+            made, more = _make(name, table, head, self.location)
+            if name == "entries":  # here, as it takes long and is kept with the part
+                more = [*more, *twice_problems(self.location, made)]
+            out[name] = Part(head, made, (*problems, *more))
+        return out
+
+
+def _part_of(column: str) -> str | None:
+    """The part that needs a column; None where all may (a record that may be null, or of no use)."""
+    if column[0] == "c" or column.startswith("sstats"):
+        return "stats"
+    if column[0] == "s":
+        return None
+    return "stats" if column in STAT_COLUMNS else "partition" if column[0] == "p" else "entries"
+
+
+_V4 = {"v4-proposal": proposal_entries, "v4-draft": draft_entries}
+
+
+def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Table, list[Problem]]:
+    if name == "entries":
+        adapter = _V4.get(head.dialect) or (root_entries if head.is_root else leaf_entries)
+        return adapter(table, head.layout, location)
+    if name == "stats" and head.dialect in _V4:
+        return table.select([c.column for c in head.layout.stats]), []
+    if name == "stats":
+        return pairs_of(table), []
+    tuples = [c.column for c in head.layout.partition]
+    return table.select([*tuples, HAS_TUPLE] if head.dialect in _V4 and HAS_TUPLE in table.column_names else tuples), []
+
+
+def _refuse_encrypted(data: bytes, location: str) -> None:
+    if data[:4] == b"AGS1":
+        raise UnsupportedError(f"{location} is encrypted (AES GCM stream); its key is not known")
+    if data[:4] == b"PARE":
+        raise UnsupportedError(f"{location} is Parquet with an encrypted footer; its key is not known")
+
+
+def _fault_problems(faults: tuple[IceexploreError, ...], lost: int, rows: int, location: str) -> list[Problem]:
+    collected = Problems()
+    for fault in faults:
+        collected.add_error(fault, location)
+    if faults:
+        missing = f"at least {lost} are lost" if lost else "an unknown number is lost"
+        collected.add(problem("manifest-salvaged", location, f"{rows} entries could be read; {missing}."))
+    return list(collected)

@@ -1,0 +1,106 @@
+"""Inheritance: what a manifest's entries take from the manifest's own entry in the list above.
+
+Spec, "Manifest Inheritance", "Sequence Number Inheritance", "First Row ID Inheritance"; where the spec leaves room,
+as Java does it (``InheritableMetadataFactory.BaseInheritableMetadata``, ``ManifestReader.idAssigner``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType, Status
+from iceexplore.metadata import Snapshot
+
+__all__ = ["Parent", "inherit", "inherit_root", "replace", "row_ids"]
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The entry of a manifest in its root: what is inherited from it."""
+
+    snapshot_id: int | None
+    sequence_number: int | None
+    partition_spec_id: int | None
+    first_row_id: int | None
+    content_type: int
+    unpartitioned: int | None = None  # the spec of an entry of V4 that names none
+
+
+def replace(entries: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
+    """The entries with other columns in the place of their own."""
+    return pa.Table.from_arrays(
+        [columns.get(f.name, entries.column(f.name)) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA
+    )
+
+
+def _filled(column: pa.ChunkedArray, where: pa.ChunkedArray | None, value: int | None) -> pa.ChunkedArray:
+    if value is None or not column.null_count:
+        return column
+    filler = pa.scalar(value, column.type)
+    if where is None:
+        return pc.fill_null(column, filler)
+    return pc.if_else(pc.and_(column.is_null(), where), filler, column)
+
+
+def inherit(entries: pa.Table, parent: Parent, *, own_specs: bool = False) -> pa.Table:
+    """Fill what entries of a leaf inherit; V4's name their specs themselves (``own_specs``)."""
+    # v1 knows no sequence numbers (they read as 0); later only ADDED entries may leave them out
+    everywhere = parent.sequence_number == 0
+    added = None if everywhere else pc.equal(entries["status"], int(Status.ADDED))
+    spec = pa.scalar(parent.partition_spec_id, pa.int32())
+    specs: pa.ChunkedArray | pa.Array = pa.repeat(spec, len(entries))
+    if own_specs:
+        specs = _filled(entries["partition_spec_id"], None, parent.unpartitioned)
+    return replace(
+        entries,
+        {
+            "snapshot_id": _filled(entries["snapshot_id"], None, parent.snapshot_id),
+            "sequence_number": _filled(entries["sequence_number"], added, parent.sequence_number),
+            "file_sequence_number": _filled(entries["file_sequence_number"], added, parent.sequence_number),
+            "partition_spec_id": specs,
+            "first_row_id": row_ids(entries, parent),
+        },
+    )
+
+
+def row_ids(entries: pa.Table, parent: Parent) -> pa.Array:
+    """``first_row_id`` after inheritance.
+
+    A null one is the manifest's plus the record counts of the null ones before it; DELETED entries take no part. In a
+    manifest without ``first_row_id`` (delete manifests, and what is from before the upgrade to v3) all are null.
+    """
+    if parent.first_row_id is None or parent.content_type != ContentType.DATA_MANIFEST:
+        return pa.nulls(len(entries), pa.int64())
+    return _counted(entries, parent.first_row_id)
+
+
+def inherit_root(entries: pa.Table, snapshot: Snapshot, unpartitioned: int | None) -> pa.Table:
+    """Fill what entries of a V4 root inherit from their snapshot; data files get row ids as in a leaf."""
+    added = pc.equal(entries["status"], int(Status.ADDED))
+    is_file = pc.less(entries["content_type"], int(ContentType.DATA_MANIFEST))
+    specs = entries["partition_spec_id"]
+    if unpartitioned is not None and specs.null_count:
+        specs = pc.if_else(pc.and_(specs.is_null(), is_file), pa.scalar(unpartitioned, pa.int32()), specs)
+    columns = {
+        "snapshot_id": _filled(entries["snapshot_id"], None, snapshot.snapshot_id),
+        "sequence_number": _filled(entries["sequence_number"], added, snapshot.sequence_number),
+        "file_sequence_number": _filled(entries["file_sequence_number"], added, snapshot.sequence_number),
+        "partition_spec_id": specs,
+    }
+    if snapshot.first_row_id is not None:
+        columns["first_row_id"] = _counted(entries, snapshot.first_row_id)
+    return replace(entries, columns)
+
+
+def _counted(entries: pa.Table, first: int) -> pa.Array:
+    given = whole(entries["first_row_id"])
+    unset = np.asarray(given.is_null()) & (np.asarray(pc.fill_null(entries["status"], 0)) != Status.DELETED)
+    unset &= np.asarray(pc.fill_null(entries["content_type"], -1)) == ContentType.DATA
+    counts = np.where(unset, np.asarray(pc.fill_null(entries["record_count"], 0)), 0)
+    before = np.cumsum(counts) - counts
+    return pc.coalesce(pa.array(before + np.int64(first), mask=~unset), given)

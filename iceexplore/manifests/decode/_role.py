@@ -1,0 +1,67 @@
+"""Tell a root from a leaf where no table names the file, and say by what."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.manifests.decode._dialects import VECTORS_BY_FILE
+from iceexplore.manifests.model._content_entry import ContentType
+
+__all__ = ["Role", "role_of"]
+
+_LISTED = frozenset(map(int, (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)))
+#: Writers' habits, which no spec prescribes: ``root-<uuid>.parquet`` and ``leaf-<uuid>.parquet`` (Delta Lake, labs),
+#: ``<uuid>-m0.avro`` (Iceberg).
+_ROOT_NAME = re.compile(r"root(?![a-z])", re.IGNORECASE)
+_LEAF_NAME = re.compile(r"leaf(?![a-z])|.*-m\d+\.[a-z]+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a V4 manifest is in its tree.
+
+    Attributes
+    ----------
+    is_root
+        None where nothing tells.
+    known_by
+        What tells it, for people.
+    """
+
+    is_root: bool | None
+    known_by: str
+
+
+def role_of(entries: pa.Table, dialect: str, content: str | None, location: str) -> Role:
+    """Tell whether a V4 manifest is a root: by its entries, its key-value metadata, and last by its name.
+
+    Root and leaf have one schema, and a root may hold data files alone, as a leaf does. The key ``content`` tells them
+    apart, and some writers (Delta Lake) leave it out.
+
+    Parameters
+    ----------
+    entries
+        Its content entries.
+    content
+        The value of ``content`` in its key-value metadata.
+    """
+    kinds = set(np.unique(entries["content_type"].drop_null().to_numpy()).tolist())
+    if kinds & _LISTED:
+        return Role(True, "its entries name manifests (134 content_type)")
+    stated = (content or "").strip().lower()
+    if stated:
+        return Role(stated == "root", f"its key-value metadata (content = {stated})")
+    # In the draft a deletion vector is part of its data file's entry, in leaves too.
+    own = kinds - ({int(ContentType.POSITION_DELETE)} if dialect in VECTORS_BY_FILE else set())
+    if int(ContentType.DATA) in own and len(own) > 1:
+        return Role(True, "it holds data files and deletes, of which a leaf holds one kind")
+    name = location.rstrip("/").rpartition("/")[2]
+    if _ROOT_NAME.match(name):
+        return Role(True, "its name alone: nothing in the file tells a root from a leaf")
+    if _LEAF_NAME.match(name):
+        return Role(False, "its name alone: nothing in the file tells a root from a leaf")
+    return Role(None, "nothing in the file or its name tells a root from a leaf")

@@ -1,0 +1,105 @@
+"""From v1-v3 shaped records to content entries, before inheritance: one function per kind of file.
+
+A manifest list reads as a root of DATA_MANIFEST and DELETE_MANIFEST entries, a manifest as a leaf of DATA,
+POSITION_DELETE and EQUALITY_DELETE entries. What is null stays null here, where inheritance may fill it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem
+from iceexplore.formats import field_id
+from iceexplore.manifests.model._arrow import Columns, offsets_of, whole
+from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, PARTITION_SUMMARY, ContentType
+from iceexplore.manifests.model._field_ids import ENTRY_IDS, SUMMARY_NAMES
+from iceexplore.manifests.model._reader_schema import Layout
+
+__all__ = ["entry_table", "leaf_entries", "root_entries"]
+
+_COUNT_IDS = (504, 505, 506, 512, 513, 514)
+
+
+def entry_table(rows: int, columns: dict[str, pa.Array]) -> pa.Table:
+    """A table of `ENTRY_SCHEMA`; what is not given is null."""
+    columns.setdefault("ordinal", pa.array(np.arange(rows, dtype=np.int64)))
+    return pa.Table.from_arrays(
+        [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA
+    )
+
+
+def leaf_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
+    """The entries of a manifest (spec, "Manifests": ``manifest_entry`` and ``data_file``)."""
+    source = Columns(table, location)
+    out = {name: source.get(i, ENTRY_SCHEMA.field(name).type) for name, i in ENTRY_IDS.items()}
+    # 134 is not in v1, where every file is a data file
+    out["content_type"] = pc.fill_null(out["content_type"], int(ContentType.DATA))
+    out["file_format"] = pc.utf8_lower(out["file_format"])
+    if not layout.has(4):
+        # Early v2 had one sequence number. The spec does not say it; the two were split later, with this meaning.
+        out["file_sequence_number"] = out["sequence_number"]
+    offset, size = source.get(144, pa.int64()), source.get(145, pa.int64())
+    absent = pc.and_(offset.is_null(), size.is_null())
+    kind = ENTRY_SCHEMA.field("deletion_vector").type
+    out["deletion_vector"] = pa.StructArray.from_arrays(
+        [offset, size, pa.nulls(len(source), pa.binary())], fields=list(kind), mask=absent
+    )
+    return entry_table(len(source), out), source.problems
+
+
+def root_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
+    """The entries of a manifest list (spec, "Manifest Lists"); ``status`` is left null, it depends on the snapshot."""
+    source = Columns(table, location)
+    rows = len(source)
+    int32, int64 = pa.int32(), pa.int64()
+    content = pc.fill_null(source.get(517, int32), 0)
+    # 515 and 516 are not in v1 and read as 0 there (spec, "Manifest Lists")
+    sequence = pc.fill_null(source.get(515, int64), 0) if not layout.has(515) else source.get(515, int64)
+    lowest = pc.fill_null(source.get(516, int64), 0) if not layout.has(516) else source.get(516, int64)
+    counts = [source.get(i, int64) for i in _COUNT_IDS]
+    path = source.get(500, pa.string())
+    suffix = pc.ends_with(pc.fill_null(path, ""), ".parquet")
+    summaries, problems = _summaries(source)
+    out = {
+        "content_type": pc.add(content, pa.scalar(int(ContentType.DATA_MANIFEST), int32)),
+        "location": path,
+        "file_format": pc.if_else(suffix, "parquet", "avro"),
+        "snapshot_id": source.get(503, int64),
+        "sequence_number": sequence,
+        "file_sequence_number": sequence,
+        "partition_spec_id": source.get(502, int32),
+        "record_count": pc.add(pc.add(counts[0], counts[1]), counts[2]),
+        "file_size_in_bytes": source.get(501, int64),
+        "manifest_stats": pa.StructArray.from_arrays([*counts, lowest], fields=list(MANIFEST_STATS)),
+        "partition_summaries": summaries,
+        "key_metadata": source.get(519, pa.binary()),
+        "first_row_id": source.get(520, int64),
+    }
+    return entry_table(rows, out), source.problems + problems
+
+
+def _by_id(child: pa.Field) -> str:
+    """A child's column name: Parquet's children, unlike those that `_layout` makes for Avro, have their own names."""
+    number = field_id(child)
+    number = SUMMARY_NAMES.get(child.name) if number is None else number
+    return child.name if number is None else f"f{number}"
+
+
+def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:
+    """507: the list of field summaries with its children by id."""
+    kind = pa.list_(PARTITION_SUMMARY)
+    index = source.table.schema.get_field_index("f507")
+    if index < 0:
+        return pa.nulls(len(source), kind), []
+    array = whole(source.table.column(index))
+    if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
+        return source.get(507, kind), []
+    items = array.values
+    children = pa.Table.from_batches([pa.RecordBatch.from_struct_array(items)])
+    inner = Columns(children.rename_columns([_by_id(f) for f in items.type]), source.location)
+    ids = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
+    arrays = [inner.get(ids[f.name], f.type) for f in PARTITION_SUMMARY]
+    made = pa.StructArray.from_arrays(arrays, fields=list(PARTITION_SUMMARY))
+    return pa.ListArray.from_arrays(offsets_of(array), made), inner.problems

@@ -1,0 +1,111 @@
+"""From rows of the V4 draft (``TrackedFile``) to content entries, before inheritance.
+
+A row may hold a file and what deletes from it: a data file and its deletion vector (148), a manifest and its manifest
+DV (522). Each becomes two entries with the ordinal of the row. ``deleted_positions`` and ``replaced_positions`` (6 and
+7 of ``tracking``) say what the manifest DV gained in this commit, for reading changes: the DV itself is cumulative, so
+they remove nothing and are not needed here.
+
+V4 draft: ``TrackedFile``, ``Tracking``, ``DeletionVector``, ``ManifestInfo``; apache/iceberg#16025.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem
+from iceexplore.manifests.decode._v1_v3 import entry_table
+from iceexplore.manifests.decode._v4_proposal import COUNT_IDS, or_null
+from iceexplore.manifests.model._arrow import Columns
+from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, ContentType, Status
+from iceexplore.manifests.model._reader_schema import Layout
+
+__all__ = ["draft_entries"]
+
+_IDS: dict[str, int | str] = {
+    "content_type": 134,
+    "location": 100,
+    "file_format": 101,
+    "status": "147_0",
+    "snapshot_id": "147_1",
+    "sequence_number": "147_3",
+    "file_sequence_number": "147_4",
+    "partition_spec_id": 141,
+    "sort_order_id": 140,
+    "record_count": 103,
+    "file_size_in_bytes": 104,
+    "key_metadata": 131,
+    "split_offsets": 132,
+    "equality_ids": 135,
+    "first_row_id": "147_142",
+}
+
+
+def draft_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
+    """The entries of a root or leaf manifest of the V4 draft, in the order of its rows."""
+    source = Columns(table, location)
+    rows = len(source)
+    files = {name: source.get(i, ENTRY_SCHEMA.field(name).type) for name, i in _IDS.items()}
+    files["file_format"] = pc.utf8_lower(files["file_format"])
+    counts = [source.get(f"150_{i}", pa.int64()) for i in COUNT_IDS]
+    files["manifest_stats"] = or_null(counts, MANIFEST_STATS)
+    made = entry_table(rows, files)
+    parts = [made, _data_vectors(source, made), _manifest_vectors(source, made)]
+    if any(len(p) for p in parts[1:]):
+        made = pa.concat_tables(parts).combine_chunks()
+        order = np.argsort(made["ordinal"].to_numpy(), kind="stable")
+        made = made.take(pa.array(order))
+    return made, source.problems
+
+
+def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:
+    """The deletion vectors of data files (148)."""
+    where = source.get("148_155", pa.string())
+    offset, size = source.get("148_144", pa.int64()), source.get("148_145", pa.int64())
+    vector = or_null([offset, size, pa.nulls(len(source), pa.binary())], ENTRY_SCHEMA.field("deletion_vector").type)
+    columns = _shared(files, source) | {
+        "content_type": _constant(ContentType.POSITION_DELETE, len(source)),
+        "location": where,
+        "file_format": pa.repeat(pa.scalar("puffin"), len(source)),
+        "record_count": source.get("148_156", pa.int64()),
+        "referenced_file": files["location"],
+        "deletion_vector": vector,
+        "partition_spec_id": files["partition_spec_id"],
+        "key_metadata": source.get("148_149", pa.binary()),
+    }
+    return entry_table(len(source), columns).filter(pc.or_(where.is_valid(), vector.is_valid()))
+
+
+def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
+    """The deletion vectors of manifests (522), always inline."""
+    content = source.get("150_522", pa.binary())
+    nothing = pa.nulls(len(source), pa.int64())
+    columns = _shared(files, source) | {
+        "content_type": _constant(ContentType.MANIFEST_DV, len(source)),
+        "location": files["location"],
+        "record_count": source.get("150_523", pa.int64()),
+        "referenced_file": files["location"],
+        "deletion_vector": or_null([nothing, nothing, content], ENTRY_SCHEMA.field("deletion_vector").type),
+        "partition_spec_id": files["partition_spec_id"],
+    }
+    return entry_table(len(source), columns).filter(content.is_valid())
+
+
+def _shared(files: pa.Table, source: Columns) -> dict[str, pa.Array]:
+    """What a vector has of its row. It is new where the row is, or was changed in this commit (MODIFIED)."""
+    status = files["status"]
+    modified = pc.fill_null(pc.equal(status, int(Status.MODIFIED)), False)
+    since = source.get("147_5", pa.int64())
+    return {
+        "ordinal": files["ordinal"],
+        "status": pc.if_else(modified, pa.scalar(int(Status.ADDED), pa.int32()), status),
+        "snapshot_id": pc.coalesce(since, files["snapshot_id"]),
+        "sequence_number": files["sequence_number"],
+        "file_sequence_number": files["file_sequence_number"],
+    }
+
+
+def _constant(value: int, rows: int) -> pa.Array:
+    return pa.repeat(pa.scalar(int(value), pa.int32()), rows)
+

@@ -1,0 +1,1 @@
+"""Encode manifests, manifest lists and root manifests."""

@@ -1,0 +1,106 @@
+"""The one row of a leaf in its root: counts, and what its entries' statistics or partitions are within."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.manifests._batch import EntryBatch
+from iceexplore.manifests.encode._aggregate_stats import aggregated_stats
+from iceexplore.manifests.encode._aggregate_summaries import partition_summaries
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._content_entry import ContentType, Status
+from iceexplore.metadata import TableMetadata
+
+__all__ = ["manifest_entry"]
+
+#: Which statuses are counted as which; the draft's MODIFIED is live as before, its REPLACED gone.
+_COUNTED = {
+    "added": (Status.ADDED,),
+    "existing": (Status.EXISTING, Status.MODIFIED),
+    "deleted": (Status.DELETED, Status.REPLACED),
+}
+
+
+def manifest_entry(
+    batch: EntryBatch,
+    *,
+    location: str,
+    length: int,
+    content: str,
+    metadata: TableMetadata,
+    spec_id: int,
+    dialect: str,
+    status: int,
+    snapshot_id: int | None,
+    sequence_number: int | None,
+    referenced_file: str | None = None,
+    first_row_id: int | None = None,
+    manifest_format: str | None = None,
+) -> EntryBatch:
+    """The entry of a manifest, made of the rows written to it.
+
+    Parameters
+    ----------
+    batch
+        The manifest's rows, as they were written.
+    content
+        ``data`` or ``delete``.
+    dialect
+        V4's proposal and draft aggregate statistics (over live entries); the others summarize partitions (over all
+        entries, as Java does, so that what a snapshot deleted is found).
+    sequence_number
+        Null for a manifest of this commit: then it is inherited, and so is ``min_sequence_number`` where no live entry
+        has a number of its own.
+    referenced_file
+        V4: the data manifest that a delete manifest is affiliated to.
+    manifest_format
+        ``avro`` or ``parquet``; by default what the location's suffix says.
+
+    Raises
+    ------
+    OptionError
+        No such content, or a row without a status.
+    """
+    if content not in ("data", "delete"):
+        raise OptionError(f"content={content!r}: 'data' or 'delete'")
+    if manifest_format is None:
+        manifest_format = "parquet" if location.endswith(".parquet") else "avro"
+    row: dict[str, Any] = {
+        "content_type": int(ContentType.DATA_MANIFEST if content == "data" else ContentType.DELETE_MANIFEST),
+        "location": location,
+        "file_format": manifest_format,
+        "status": int(status),
+        "snapshot_id": snapshot_id,
+        "sequence_number": sequence_number,
+        "file_sequence_number": sequence_number,
+        "partition_spec_id": spec_id,
+        "record_count": len(batch),
+        "file_size_in_bytes": length,
+        "referenced_file": referenced_file,
+        "manifest_stats": _counts(batch, sequence_number),
+        "first_row_id": first_row_id,
+    }
+    if dialect in ("v4-proposal", "v4-draft"):
+        return EntryBatch.of_rows([row], stats=aggregated_stats(batch, metadata))
+    row["partition_summaries"] = partition_summaries(batch, metadata, spec_id)
+    return EntryBatch.of_rows([row])
+
+
+def _counts(batch: EntryBatch, sequence_number: int | None) -> dict[str, int | None]:
+    entries = batch.entries
+    status = np.asarray(pc.fill_null(whole(entries["status"]), -1))
+    if (status < 0).any():
+        raise OptionError(f"row {int(np.flatnonzero(status < 0)[0])} has no status")
+    rows = np.asarray(pc.fill_null(whole(entries["record_count"]), 0))
+    masks = {name: np.isin(status, [int(s) for s in kinds]) for name, kinds in _COUNTED.items()}
+    files = {f"{name}_files_count": int(mask.sum()) for name, mask in masks.items()}
+    held = {f"{name}_rows_count": int(rows[mask].sum()) for name, mask in masks.items()}
+    # ManifestWriter.addEntry: of live entries, those that have one
+    numbers = whole(entries["sequence_number"]).filter(pa.array(masks["added"] | masks["existing"]))
+    lowest = pc.min(numbers).as_py()
+    return {**files, **held, "min_sequence_number": sequence_number if lowest is None else lowest}

@@ -1,0 +1,87 @@
+"""Partition tuples as records: below V4, in the V4 draft, and where a V4 layout keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.manifests._batch import EntryBatch
+from iceexplore.manifests.encode._fields import Pair, field
+from iceexplore.metadata import (
+    PartitionField,
+    TableMetadata,
+    Type,
+    arrow_type,
+    fixed_length,
+    is_known_transform,
+    result_type,
+    type_base,
+)
+
+__all__ = ["field_type", "tuple_column", "tuple_fields"]
+
+
+def field_type(partition_field: PartitionField, metadata: TableMetadata) -> Type:
+    """The type of a partition field's values (``unknown`` where the source column is in no schema)."""
+    column = metadata.all_fields().get(partition_field.source_id) if partition_field.source_ids else None
+    return result_type(partition_field.transform, column[1].type if column else None)
+
+
+def tuple_column(batch: EntryBatch, partition_field: PartitionField, type_: Type) -> pa.Array:
+    """The values of one partition field, null where a tuple has none.
+
+    They are of the field's Arrow type, or as the batch has them where that is not known (a dropped source column, a
+    transform of another engine); a column of nulls without any type is one of ints.
+
+    Raises
+    ------
+    OptionError
+        Values that do not fit the field's type.
+    """
+    target = arrow_type(type_) if is_known_transform(partition_field.transform) else pa.null()
+    column = None
+    if batch.partition is not None:
+        at = batch.partition.type.get_field_index(str(partition_field.field_id))
+        column = None if at < 0 else pc.struct_field(batch.partition, [at])
+    if column is None:
+        column = pa.nulls(len(batch), target)
+    if pa.types.is_null(target):
+        target = pa.int32() if pa.types.is_null(column.type) else column.type
+    if column.type == target:
+        return column
+    try:
+        return column.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise OptionError(
+            f"values of partition field {partition_field.field_id} ({partition_field.name}) are {column.type}, "
+            f"not {type_}: {error}"
+        ) from None
+
+
+def tuple_fields(batch: EntryBatch, fields: Iterable[PartitionField], metadata: TableMetadata) -> list[Pair]:
+    """The children of the ``partition`` record; fields that share a name are told apart by their id."""
+    pairs: list[Pair] = []
+    names: set[str] = set()
+    for f in fields:
+        type_ = field_type(f, metadata)
+        array = tuple_column(batch, f, type_)
+        logical = "uuid" if type_base(type_) == "uuid" else ""
+        length = fixed_length(type_)
+        if length is not None and pa.types.is_binary(array.type):
+            array = _fixed(array, length, f)
+        name = f.name if f.name not in names else f"{f.name}_{f.field_id}"
+        names.add(name)
+        pairs.append((field(f.field_id, name, array.type, logical=logical), array))
+    return pairs
+
+
+def _fixed(array: pa.Array, length: int, partition_field: PartitionField) -> pa.Array:
+    try:
+        return array.cast(pa.binary(length))
+    except pa.ArrowInvalid as error:
+        raise OptionError(
+            f"a value of partition field {partition_field.field_id} is not {length} bytes long: {error}"
+        ) from None

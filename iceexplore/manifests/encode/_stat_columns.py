@@ -1,0 +1,142 @@
+"""Statistics by column and part, and partition values among them: what V4's content_stats is made of."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError, UnsupportedError
+from iceexplore.manifests._batch import EntryBatch
+from iceexplore.manifests.encode._partition_tuple import field_type, tuple_column
+from iceexplore.manifests.encode._write_expressions import base_id, derives, is_identity
+from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._content_entry import ContentType
+from iceexplore.metadata import PartitionField, PartitionSpec, TableMetadata, arrow_type
+
+__all__ = [
+    "Parts",
+    "at_least_one",
+    "blanked",
+    "file_rows",
+    "given_columns",
+    "partition_fields",
+    "put_derived",
+    "put_identity",
+    "specs_of",
+]
+
+_int32, _int64 = pa.int32(), pa.int64()
+
+#: The children of `stats_type`, and those that only V4's layouts have.
+Parts = dict[str, pa.Array]
+
+
+def file_rows(batch: EntryBatch) -> pa.BooleanArray:
+    """Which rows are files: DATA, POSITION_DELETE, EQUALITY_DELETE."""
+    return pc.less(whole(batch.entries["content_type"]), int(ContentType.DATA_MANIFEST))
+
+
+def specs_of(batch: EntryBatch, metadata: TableMetadata) -> list[PartitionSpec]:
+    """The specs of the files of a batch, by id.
+
+    Raises
+    ------
+    OptionError
+        A spec that the table does not have.
+    """
+    ids = whole(batch.entries["partition_spec_id"]).filter(file_rows(batch)).unique()
+    found = []
+    for spec_id in sorted(ids.drop_null().to_pylist()):
+        spec = metadata.spec(spec_id)
+        if spec is None:
+            raise OptionError(f"the table has no partition spec {spec_id}")
+        found.append(spec)
+    return found
+
+
+def given_columns(batch: EntryBatch, metadata: TableMetadata) -> dict[int, Parts]:
+    """The statistics of a batch by column and part, bounds in the column's type now."""
+    columns: dict[int, Parts] = {}
+    known = metadata.all_fields()
+    expressions = {e.expr_id for e in metadata.expressions}
+    for column_id, array in batch.stats.items():
+        if (column_id not in known and column_id not in expressions) or base_id(column_id) is None:
+            continue
+        parts = dict(zip((child.name for child in array.type), array.flatten(), strict=True))
+        if column_id in known and column_id not in expressions:
+            target = arrow_type(known[column_id][1].type)
+            for name in ("lower", "upper"):
+                if parts[name].type != target and not pa.types.is_null(target):
+                    parts[name] = _cast(parts[name], target, column_id)
+        columns[column_id] = parts
+    return columns
+
+
+def _cast(array: pa.Array, target: pa.DataType, column_id: int) -> pa.Array:
+    try:
+        return array.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise OptionError(f"bounds of column {column_id} are {array.type}, not {target}: {error}") from None
+
+
+def partition_fields(batch: EntryBatch, metadata: TableMetadata) -> list[tuple[PartitionField, pa.BooleanArray]]:
+    """The partition fields of a batch that have values, with the rows whose spec has them."""
+    spec_ids, files = whole(batch.entries["partition_spec_id"]), file_rows(batch)
+    found: dict[PartitionField, list[int]] = {}  # a field id alone may mean two things: v1 counted in every spec anew
+    for spec in specs_of(batch, metadata):
+        for f in spec.fields:
+            if is_identity(f) or derives(f):
+                found.setdefault(f, []).append(spec.spec_id)
+    return [(f, pc.and_(files, pc.is_in(spec_ids, pa.array(ids, _int32)))) for f, ids in found.items()]
+
+
+def put_identity(
+    columns: dict[int, Parts], batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
+) -> None:
+    """An identity partition's value as the lower bound of its source column, and what follows from it.
+
+    Every value of the column is that one, so the counts of nulls and NaNs are known, whatever the statistics say.
+
+    Raises
+    ------
+    UnsupportedError
+        The column cannot have statistics.
+    """
+    if base_id(f.source_id) is None:
+        raise UnsupportedError(f"column {f.source_id} cannot have statistics in V4, and so not be a partition source")
+    values = tuple_column(batch, f, field_type(f, metadata))
+    parts = columns.setdefault(f.source_id, {})
+    kind, count = values.type, len(batch)
+    lower, upper = (parts.get(n, pa.nulls(count, kind)) for n in ("lower", "upper"))
+    parts["lower"] = pc.if_else(rows, values, lower if lower.type == kind else pa.nulls(count, kind))
+    parts["upper"] = blanked(upper if upper.type == kind else pa.nulls(count, kind), rows)
+    held = pc.coalesce(parts.get("value_count", pa.nulls(count, _int64)), at_least_one(batch))
+    nulls = parts.get("null_count", pa.nulls(count, _int64))
+    parts["null_count"] = pc.if_else(rows, pc.if_else(values.is_null(), held, 0), nulls)
+    if pa.types.is_floating(kind):
+        nans = parts.get("nan_count", pa.nulls(count, _int64))
+        is_nan = pc.fill_null(pc.is_nan(values), False)
+        parts["nan_count"] = pc.if_else(rows, pc.if_else(is_nan, held, 0), nans)
+    tight = parts.get("tight_bounds", pa.nulls(count, pa.bool_()))
+    parts["tight_bounds"] = pc.if_else(pc.and_(rows, tight.is_valid()), True, tight)
+
+
+def put_derived(
+    parts: Parts, batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
+) -> None:
+    """A partition value as the lower bound of a derived column; a null one is counted."""
+    values = tuple_column(batch, f, field_type(f, metadata))
+    lower = parts.get("lower", pa.nulls(len(batch), values.type))
+    parts["lower"] = pc.if_else(rows, values, lower if lower.type == values.type else lower.cast(values.type))
+    nulls = pc.if_else(values.is_null(), at_least_one(batch), pa.scalar(0, _int64))
+    parts["null_count"] = pc.if_else(rows, nulls, parts.get("null_count", pa.nulls(len(batch), _int64)))
+
+
+def at_least_one(batch: EntryBatch) -> pa.Array:
+    """Rows of each entry, one at least: how many nulls a null partition value stands for."""
+    return pc.max_element_wise(whole(batch.entries["record_count"]), pa.scalar(1, _int64))
+
+
+def blanked(array: pa.Array, rows: pa.BooleanArray) -> pa.Array:
+    """The array with nulls in these rows."""
+    return pc.if_else(rows, pa.scalar(None, array.type), array)

@@ -1,0 +1,1 @@
+"""The one model of entries, headers and record shapes."""

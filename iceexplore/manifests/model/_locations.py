@@ -1,0 +1,73 @@
+"""Relative locations of V4: joined with the table's location.
+
+V4 draft, ``LocationUtil.resolveLocation``: what has no URI scheme is ``table location + "/" + path``, without ``.`` and
+``..`` segments. A path that begins with a slash is taken as absolute: tables on a local disk have such locations.
+Some tables of old writers have a location that is relative itself; their files begin with it, and are not joined.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests.model._arrow import whole
+
+__all__ = ["absolute", "absolute_entries", "joined"]
+
+_ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|/|$)"
+_DOTS = r"(?:^|/)\.{1,2}(?:/|$)"
+
+
+def joined(location: str, table_location: str) -> str:
+    """One location, absolute."""
+    return absolute(pa.array([location]), table_location, "")[0][0].as_py() or location
+
+
+def absolute(locations: pa.Array, table_location: str, where: str) -> tuple[pa.Array, list[Problem]]:
+    """Locations with the relative ones joined to the table's, and problems with such as have dot segments.
+
+    Parameters
+    ----------
+    where
+        The file in which they stand.
+    """
+    if _alike(locations):
+        return locations, []
+    relative = pc.invert(pc.fill_null(pc.match_substring_regex(locations, _ABSOLUTE), True))
+    if not re.match(_ABSOLUTE, table_location):
+        for prefix in {table_location, table_location.removeprefix("./")}:
+            own = pc.fill_null(pc.starts_with(locations, prefix.rstrip("/") + "/"), False)
+            relative = pc.and_(relative, pc.invert(own))
+    if not relative.true_count:
+        return locations, []
+    made = pc.binary_join_element_wise(table_location.rstrip("/"), locations, "/")
+    problems = []
+    dotted = pc.and_(relative, pc.fill_null(pc.match_substring_regex(locations, _DOTS), False))
+    for row in pc.indices_nonzero(dotted)[:10].to_pylist():
+        text = "A relative location has a '.' or '..' segment."
+        problems.append(problem("location-invalid", f"{where}#entry {row}", text, found=locations[row].as_py()))
+    return pc.if_else(relative, made, locations), problems
+
+
+def _alike(locations: pa.Array) -> bool:
+    """Whether all begin with the scheme (or slash) of the first: the common case, ten times as fast to find out."""
+    if locations.null_count == len(locations):
+        return True
+    start = re.match(_ABSOLUTE, locations[0].as_py() or "")
+    prefix = "" if start is None else start.group()
+    return prefix != "" and not pc.any(pc.invert(pc.starts_with(locations, prefix))).as_py()
+
+
+def absolute_entries(entries: pa.Table, table_location: str, where: str) -> tuple[pa.Table, list[Problem]]:
+    """Entries whose ``location`` and ``referenced_file`` are absolute."""
+    problems: list[Problem] = []
+    for name in ("location", "referenced_file"):
+        given = whole(entries[name])
+        made, more = absolute(given, table_location, where)
+        problems += more
+        if made is not given:
+            entries = entries.set_column(entries.schema.get_field_index(name), entries.schema.field(name), made)
+    return entries, problems

@@ -1,0 +1,324 @@
+"""Redact the records of large Avro manifests column by column.
+
+`_redact_avro` decides what is redacted and by which placeholder: its function for a single value is called once for
+each distinct value of a column. Types that need more, such as maps and unions of several types, are left to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests.model._arrow import bool_array, offsets_of
+from iceexplore.manifests.redaction._places import PATH_ID, Kind, Place, inside, kind_of_avro, statistic
+
+if TYPE_CHECKING:
+    from iceexplore.manifests.redaction._avro import Schema
+
+__all__ = ["ColumnChange", "Columns", "OtherWayError"]
+
+#: A column redacted; None is one that stays as it is.
+ColumnChange = Callable[[Any], Any]
+_ARROW: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    # Text is checked where it is changed: a decoder's own check would stop at damage.
+    "string": pa.binary(),
+}
+#: A null of a longer type would take as many bytes in Arrow, and one in the file.
+_FIXED = 64
+
+
+class OtherWayError(Exception):
+    """The file is redacted record by record."""
+
+
+class Columns:
+    """Column-wise changes for the types of a schema, as `Schema.plain` has them."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.terms = schema.terms
+        self.redactor = schema.redactor
+
+    # Types ---------------------------------------------------------------------------------------------------------
+
+    def avro(self, plain: Any) -> Any:
+        """What the bytes are decoded and encoded by: as `Schema.decode`, text being bytes."""
+        if isinstance(plain, list):
+            return [self.avro(p) for p in plain]
+        kind = plain["type"]
+        if kind == "record":
+            fields = [{"name": f"f{i}", "type": self.avro(f["type"])} for i, f in enumerate(plain["fields"])]
+            return {"type": "record", "name": self._name(), "fields": fields}
+        if kind == "array":
+            return {"type": "array", "items": self.avro(plain["items"])}
+        if kind == "fixed":
+            return {"type": "fixed", "name": self._name(), "size": plain["size"]}
+        return "bytes" if kind == "string" else kind
+
+    def _name(self) -> str:
+        self.schema.count += 1
+        return f"C{self.schema.count}"
+
+    def arrow(self, plain: Any) -> pa.DataType:
+        """The Arrow type of a type.
+
+        Raises
+        ------
+        OtherWayError
+            It has none that can be decoded and encoded by columns.
+        """
+        _, one = self._nullable(plain)
+        kind = one["type"]
+        if kind == "record" and one["fields"]:
+            return pa.struct([self.field(i, f["type"]) for i, f in enumerate(one["fields"])])
+        if kind == "array":
+            return pa.list_(self.arrow(one["items"]))
+        if kind == "fixed" and 0 < one["size"] <= _FIXED:
+            return pa.binary(one["size"])
+        if kind not in _ARROW:
+            raise OtherWayError(kind)
+        return _ARROW[kind]
+
+    def field(self, number: int, plain: Any) -> pa.Field:
+        """A field of a record."""
+        return pa.field(f"f{number}", self.arrow(plain))
+
+    @staticmethod
+    def _nullable(plain: Any) -> tuple[bool, Any]:
+        """Whether a type may be null, and the type itself."""
+        if not isinstance(plain, list):
+            return False, plain
+        rest = [p for p in plain if p["type"] != "null"]
+        if len(rest) != 1 or len(plain) != 2:
+            raise OtherWayError("union")
+        return True, rest[0]
+
+    # Changes -------------------------------------------------------------------------------------------------------
+
+    def change(self, plain: Any, place: Place, key: Any = None) -> ColumnChange | None:
+        """Return the function that redacts a column in this place; None where the column stays as it is."""
+        single = self.schema.change(plain, place, key)
+        if single is None:
+            return None
+        nullable, one = self._nullable(plain)
+        kind, blanks = one["type"], self.terms.values
+        if kind not in ("record", "array"):
+            return self._mapped(kind, single)
+        if blanks and nullable and place in (Place.ANY, Place.SUMMARIES):
+            return lambda array: pa.nulls(len(array), array.type)
+        if place is Place.RECORD:
+            return self._record(one) if kind == "record" else self._list(one, place)
+        if place is Place.TUPLE and kind == "record":
+            return self._tuple(one)
+        if place is Place.BOUNDS:
+            if not _is_bounds(one):
+                raise OtherWayError("bounds of another form")
+            return self._bounds
+        if place is Place.SUMMARIES and not blanks:
+            raise OtherWayError("summaries")
+        if blanks:
+            return self._blank(self.schema.blank(one))
+        return self._list(one, Place.ANY) if kind == "array" else self._struct(one, lambda f: (Place.ANY, None))
+
+    def _mapped(self, kind: str, single: Callable[[Any], Any]) -> ColumnChange:
+        """Each distinct value changed."""
+
+        def change(array: Any) -> Any:
+            coded = array.dictionary_encode()
+            values = coded.dictionary.cast(pa.string()) if kind == "string" else coded.dictionary
+            made = pa.array([single(v) for v in values.to_pylist()], values.type).cast(array.type)
+            return made.take(coded.indices)
+
+        return change
+
+    def _blank(self, blank: Any) -> ColumnChange:
+        """The same value in each row but those of null."""
+
+        def change(array: Any) -> Any:
+            one = pa.array([blank], array.type)
+            rows = pa.array(np.zeros(len(array), np.int64), mask=~np.asarray(array.is_valid()))
+            return one.take(rows)
+
+        return change
+
+    def _list(self, plain: Any, place: Place) -> ColumnChange:
+        inner = self.change(plain["items"], place)
+
+        def change(array: Any) -> Any:
+            if inner is None:
+                return array
+            return pa.ListArray.from_arrays(offsets_of(array), inner(array.values), array.type)
+
+        return change
+
+    def _struct(self, plain: Any, what: Callable[[Any], tuple[Place, Any]]) -> ColumnChange:
+        changes = {i: self.change(f["type"], *what(f)) for i, f in enumerate(plain["fields"])}
+        return lambda array: _changed(array, changes)
+
+    def _tuple(self, plain: Any) -> ColumnChange:
+        return self._struct(plain, lambda f: (Place.VALUE, self.schema.tuple_key(f)))
+
+    def _record(self, plain: Any) -> ColumnChange:
+        """A record whose fields are known: as `Schema.change`, with the lengths of files that were rewritten."""
+        schema = self.schema
+        at = schema.places(plain)
+        sizes = schema.size_field(at)
+        stats_at, kind_at = schema.stats_fields(at)
+        changes: dict[int, ColumnChange | None] = {}
+        stats: dict[int, Callable[[Any, Any], Any]] = {}
+        for i, field in enumerate(plain["fields"]):
+            place = inside(Place.RECORD, schema.id(field), kind_of_avro(field["type"]))
+            if place is Place.STATS:
+                stats[i] = self._stats(field["type"])
+            else:
+                changes[i] = self.change(field["type"], place)
+        lengths, length_of = schema.lengths, self.redactor.length_of(schema.lengths)
+
+        def change(array: Any) -> Any:
+            children, made = array.flatten(), _changed(array, changes).flatten()
+            if sizes and lengths:
+                where, size = sizes
+                pairs = zip(children[where].to_pylist(), children[size].to_pylist(), strict=True)
+                now = [None if n is None else length_of(None if p is None else p.decode(), n) for p, n in pairs]
+                made[size] = pa.array(now, children[size].type)
+            for i, of_stats in stats.items():
+                is_file = np.zeros(len(array), bool)
+                if i == stats_at and kind_at is not None:
+                    is_file = bool_array(pc.less(children[kind_at], 3))
+                made[i] = of_stats(children[i], is_file)
+            return _remade(array, made)
+
+        return change
+
+    def _bounds(self, array: Any) -> Any:
+        """Bounds by column: those of a delete file's path are a location; others go, or stay without secrets."""
+        keys, bounds = array.values.flatten()
+        columns = np.asarray(keys)
+        path = columns == PATH_ID
+        kept = path.copy()
+        if not self.terms.values:
+            plain = self.redactor.plain
+            sought = ~path & ~np.isin(columns, np.fromiter(plain, np.int64, len(plain)))
+            kept |= ~path
+            kept[sought] &= ~self._secret(bounds.filter(pa.array(sought)))
+        if path.any():
+            rows = np.flatnonzero(path)
+            places = [_location(self.terms.location, v) for v in bounds.take(pa.array(rows)).to_pylist()]
+            kept[rows] = [p is not None for p in places]
+            bounds = pc.replace_with_mask(bounds, pa.array(path), pa.array(places, bounds.type))
+        if kept.all() and not path.any():
+            return array
+        ends = np.concatenate([[0], np.cumsum(kept)])[np.asarray(array.offsets)]
+        pairs = pa.StructArray.from_arrays([keys, bounds], fields=list(array.type.value_type)).filter(pa.array(kept))
+        nulls = array.is_null() if array.null_count else None
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs, array.type, mask=nulls)
+
+    def _secret(self, bounds: Any) -> Any:
+        coded = bounds.dictionary_encode()
+        secret = np.array([self.redactor.has_secret(v) for v in coded.dictionary.to_pylist()], bool)
+        return secret[np.asarray(coded.indices)] if len(secret) else np.zeros(len(bounds), bool)
+
+    # Statistics of V4 ----------------------------------------------------------------------------------------------
+
+    def _stats(self, plain: Any) -> Callable[[Any, Any], Any]:
+        _, one = self._nullable(plain)
+        columns: dict[int, Callable[[Any, Any], Any]] = {}
+        others: dict[int, ColumnChange | None] = {}
+        for i, field in enumerate(one["fields"]):
+            found = statistic(self.schema.id(field))
+            if found is not None and found[1] == 0 and kind_of_avro(field["type"]) is Kind.STRUCT:
+                columns[i] = self._column_stats(field["type"], found[0])
+            else:
+                others[i] = self.change(field["type"], Place.ANY)
+
+        def change(array: Any, is_file: Any) -> Any:
+            children, made = array.flatten(), _changed(array, others).flatten()
+            for i, of_column in columns.items():
+                made[i] = of_column(children[i], is_file)
+            return _remade(array, made)
+
+        return change
+
+    def _column_stats(self, plain: Any, column: int) -> Callable[[Any, Any], Any]:
+        _, one = self._nullable(plain)
+        bounds, others = self.schema.column_bounds(one, column)
+        changes: dict[int, ColumnChange | None] = {}
+        for i, place in others.items():
+            field = one["fields"][i]["type"]
+            if place is None:
+                nullable, _ = self._nullable(field)
+                changes[i] = _nulls if nullable else self._blank(self.schema.blank(field))
+            else:
+                changes[i] = self.change(field, place)
+        valued: dict[int, tuple[int, Any, ColumnChange | None, ColumnChange]] = {}
+        for offset, (i, key) in bounds.items():
+            field = one["fields"][i]["type"]
+            nullable, inner = self._nullable(field)
+            if inner["type"] in ("record", "array"):
+                raise OtherWayError("bounds of nested types")
+            blank = _nulls if nullable else self._blank(self.schema.blank(field))
+            valued[offset] = i, key, self.change(field, Place.VALUE, key), blank
+        values = self.terms.values
+
+        def change(array: Any, is_file: Any) -> Any:
+            children, made = array.flatten(), _changed(array, changes).flatten()
+            lower = children[valued[1][0]] if 1 in valued else None
+            for offset, (i, key, single, blank) in valued.items():
+                bound = children[i]
+                if not values:
+                    made[i] = bound if single is None else single(bound)
+                    continue
+                stay = np.zeros(len(array), bool) if key is None else is_file.copy()
+                if offset == 2 and lower is not None:  # of two that differ the lower one is taken for the partition's
+                    if lower.type != bound.type:
+                        raise OtherWayError("bounds of two types")
+                    stay &= ~bool_array(lower.is_valid()) | bool_array(pc.equal(lower, bound))
+                kept = pc.if_else(pa.array(stay), bound, pa.scalar(None, bound.type))
+                made[i] = pc.if_else(pa.array(stay), kept if single is None else single(kept), blank(bound))
+            return _remade(array, made)
+
+        return change
+
+
+def _is_bounds(plain: Any) -> bool:
+    """Return whether an array is one of pairs of a column and its bound."""
+    items = plain.get("items")
+    if plain["type"] != "array" or not isinstance(items, dict) or len(items.get("fields", ())) != 2:
+        return False
+    key, bound = (f["type"] for f in items["fields"])
+    return [None if isinstance(t, list) else t["type"] for t in (key, bound)] == ["int", "bytes"]
+
+
+def _location(place: Callable[[str], str], bound: bytes) -> bytes | None:
+    try:
+        return place(bound.decode()).encode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _nulls(array: Any) -> Any:
+    return pa.nulls(len(array), array.type)
+
+
+def _changed(array: Any, changes: dict[int, ColumnChange | None]) -> Any:
+    """A struct whose children are changed."""
+    children = array.flatten()
+    for i, change in changes.items():
+        if change is not None:
+            children[i] = change(children[i])
+    return _remade(array, children)
+
+
+def _remade(array: Any, children: list[Any]) -> Any:
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(array.type), mask=mask)

@@ -1,0 +1,1 @@
+"""Partition transforms: names, values, arrays and the sources they accept."""

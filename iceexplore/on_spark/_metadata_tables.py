@@ -1,0 +1,212 @@
+"""Metadata tables on Spark: manifests are read by the workers, by the code that reads them anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from iceexplore.errors import FormatError, OptionError, UnsupportedError
+from iceexplore.graph import TableState
+from iceexplore.inspect import DEFINITIONS, PARTITION_ROWS, ByLeaf, partition_rows_schema
+from iceexplore.metadata import Snapshot
+from iceexplore.on_spark._partitions import add_up
+from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.transport._bundles import deal, frame_of, from_table, parallelism
+from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["leaf_frame", "metadata_frame", "parts_of"]
+
+OnError = Literal["raise", "skip"]
+#: Bytes of manifests that one Spark task reads, at most and at least, about (Iceberg's runtime: 32 MiB, too): a task
+#: costs as much processor time before it begins, here and in Java, as reading 2 MiB.
+_BUNDLE_BYTES = 32 << 20
+_LEAST_BYTES = 4 << 20
+#: Tasks for each worker where they do not get smaller than that: a slow one is not waited for long.
+_ROUNDS = 3
+#: Tasks at most: each is sent the list of all.
+_MOST_BUNDLES = 20_000
+
+
+@dataclass(frozen=True)
+class _Bundle:
+    """Some manifests: each by the place of its snapshot among those shipped, its row in the root, its number."""
+
+    snapshots: tuple[int, ...]
+    rows: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """How a worker makes rows of a bundle."""
+
+    state: ShippedState
+    table: str
+    columns: tuple[str, ...]
+    on_error: OnError
+
+    def __call__(self, bundle: _Bundle) -> Iterator[pa.Table]:
+        state = self.state.open()
+        how, schema = _recipe(state, self.table)
+        how, schema = how.narrowed(schema, self.columns)
+        make = how.maker(state, schema)
+        by_id = {s.snapshot_id: s for s in state.metadata.snapshots}
+        for snapshot, row, number in zip(bundle.snapshots, bundle.rows, bundle.numbers, strict=True):
+            root, leaf = how.read(state, by_id[snapshot], row)
+            wrong = [p for m in (root, leaf) for p in m.problems if p.severity == "error"]
+            if wrong and self.on_error == "raise":
+                raise FormatError(
+                    f"{wrong[0]}. on_error='skip' leaves out what cannot be read; t.verify(spark) lists all that is "
+                    "wrong",
+                    code=wrong[0].code,
+                )
+            at = 0
+            for made in make(root, leaf):
+                if self.table == _PARTITION_ROWS:
+                    made = made.append_column("place", pa.array(range(at, at + made.num_rows), pa.int64()))
+                    made = made.append_column("leaf", pa.repeat(pa.scalar(number, pa.int64()), made.num_rows))
+                    at += made.num_rows
+                yield made if tuple(made.column_names) == self.columns else made.select(list(self.columns))
+
+
+_PARTITION_ROWS = "partition rows"
+
+
+def _recipe(state: TableState, table: str) -> tuple[ByLeaf, pa.Schema]:
+    if table == _PARTITION_ROWS:
+        return PARTITION_ROWS, partition_rows_schema(state)
+    definition = DEFINITIONS[table]
+    if definition.by_leaf is None:
+        raise OptionError(f"{table} is not made manifest by manifest")
+    return definition.by_leaf, definition.schema(state)
+
+
+def metadata_frame(
+    state: TableState,
+    session: Any,
+    name: str,
+    *,
+    flat: bool = False,
+    columns: Iterable[str] | None = None,
+    on_error: OnError = "raise",
+) -> DataFrame:
+    """A metadata table as a Spark data frame: ``t.inspect.files(spark=spark)``.
+
+    The driver reads the metadata file and the roots (of the tables named ``all_`` those of every snapshot); workers
+    read the manifests, with their manifest DVs, and make the rows, whenever the data frame is run. So ``files``,
+    ``data_files``, ``delete_files``, ``entries``, their ``all_`` counterparts, ``content_entries``, ``column_stats``,
+    ``deletion_vectors``, ``position_deletes`` and ``partitions`` hold nothing of a manifest on the driver.
+
+    The others are made on the driver and handed to Spark: they are what the metadata file or the roots themselves say
+    (``snapshots``, ``history``, ``refs``, ``metadata_log_entries``, ``manifests``, ``all_manifests``,
+    ``manifest_deletion_vectors``, ``schemas``, ``specs``, ``expressions``, ``sort_orders``, ``properties``).
+    ``puffin_blobs`` needs the distinct files of all vectors first, and is refused.
+
+    Columns have the names and types of `MetadataTable.schema`. Where Spark has no such type: a bound of type ``time``
+    is a bigint (microseconds), one of nanoseconds too, ``fixed`` is binary. Nothing is promised of the order of rows.
+    Workers must have iceexplore and see the files; credentials that the table was opened with go to them.
+
+    Parameters
+    ----------
+    session
+        A Spark session, 3.5 or later, also of Spark Connect.
+    flat
+        One plain column for each field of a struct, named by its path.
+    columns
+        Top columns of the table, all by default. Spark cannot know which columns a query needs of what Python makes:
+        naming the few that are needed, above all leaving out statistics, makes it many times as fast.
+    on_error
+        Whether a manifest that cannot be read fails the query, or its rows are left out.
+
+    Raises
+    ------
+    OptionError
+        No session, an unknown option or column.
+    UnsupportedError
+        ``puffin_blobs``; a storage that cannot go to other processes; files that only this machine sees.
+    """
+    info = SessionInfo.of(session)
+    if on_error not in ("raise", "skip"):
+        raise OptionError(f"on_error={on_error!r}: choose 'raise' or 'skip'")
+    definition = DEFINITIONS[name]
+    if name == "puffin_blobs":
+        raise UnsupportedError("puffin_blobs cannot be made on Spark: leave spark out, or ask for deletion_vectors")
+    schema = definition.schema(state)
+    chosen = _chosen(schema, columns, name)
+    if name == "partitions":
+        rows = partition_rows_schema(state)
+        for extra in ("place", "leaf"):
+            rows = rows.append(pa.field(extra, pa.int64()))
+        frame = add_up(leaf_frame(state, session, _PARTITION_ROWS, rows, info, on_error), schema)
+        frame = frame.select(*map(_quoted, chosen.names))
+    elif definition.by_leaf is None:
+        made = [*definition.build(state, schema)]
+        table = pa.concat_tables(made) if made else schema.empty_table()
+        frame = from_table(session, table.select(chosen.names))
+    else:
+        frame = leaf_frame(state, session, name, chosen, info, on_error)
+    return _flat(frame) if flat else frame
+
+
+def _chosen(schema: pa.Schema, columns: Iterable[str] | None, table: str) -> pa.Schema:
+    if columns is None:
+        return schema
+    names = [columns] if isinstance(columns, str) else list(columns)
+    strange = [n for n in names if n not in schema.names]
+    if strange or not names:
+        raise OptionError(f"columns={names!r}: {table} has {', '.join(schema.names)}")
+    return pa.schema([f for f in schema if f.name in names])
+
+
+def leaf_frame(
+    state: TableState, session: Any, table: str, schema: pa.Schema, info: SessionInfo, on_error: OnError
+) -> DataFrame:
+    """Rows made of manifests by workers."""
+    how, _ = _recipe(state, table)
+    check_reach(state, info)
+    places = how.places(state)
+    sizes = [p.size for p in places]
+    bundles = []
+    for hand in deal(sizes, parts_of(sizes, parallelism(session, info))):
+        mine = [places[i] for i in hand]
+        bundles.append(_Bundle(tuple(p.snapshot.snapshot_id for p in mine), tuple(p.row for p in mine), tuple(hand)))
+    snapshots: Iterable[Snapshot] = (p.snapshot for p in places)
+    if table == _PARTITION_ROWS:  # which asks for the times of all
+        snapshots = state.metadata.snapshots
+    return frame_of(
+        session, bundles, _Work(ship(state, snapshots=snapshots), table, tuple(schema.names), on_error), schema
+    )
+
+
+def parts_of(sizes: Sequence[int], workers: int) -> int:
+    """Into how many tasks manifests of these sizes are dealt for so many workers."""
+    total = sum(sizes)
+    rounds = min(_ROUNDS * workers, -(-total // _LEAST_BYTES))
+    return min(len(sizes), _MOST_BUNDLES, max(workers, rounds, -(-total // _BUNDLE_BYTES)))
+
+
+def _flat(frame: DataFrame) -> DataFrame:
+    """Structs as columns named by their paths, until none is left."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
+
+    while any(isinstance(field.dataType, StructType) for field in frame.schema.fields):
+        columns = []
+        for field in frame.schema.fields:
+            own = f.col(_quoted(field.name))
+            if not isinstance(field.dataType, StructType):
+                columns.append(own)
+                continue
+            columns += [own.getField(c).alias(f"{field.name}.{c}") for c in field.dataType.names]
+        frame = frame.select(*columns)
+    return frame
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

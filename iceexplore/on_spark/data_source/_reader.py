@@ -1,0 +1,273 @@
+"""``spark.read.format("iceexplore")``: Spark's Python data source, planned and read by iceexplore.
+
+Spark makes the source and its plan in a Python process of its own, beside the driver, and has the splits read by its
+workers: iceexplore must be installed for all of them. This module is imported where PySpark is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from iceexplore import graph
+from iceexplore.errors import FormatError, OptionError, UnsupportedError
+from iceexplore.expressions import ALWAYS, Expression, all_of
+from iceexplore.on_spark.data_source._pushdown import taken_filter
+from iceexplore.on_spark.environment._info import version_of
+from iceexplore.on_spark.transport._columns import SparkColumns
+from iceexplore.on_spark.transport._splits import Share, fitted, read_share, shares
+from iceexplore.on_spark.transport._state import ship
+from iceexplore.planning import Filter, make_filter, plan_scan
+from iceexplore.reading import outputs_of
+
+__all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
+
+_TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
+_OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size", "allow")
+#: Options that Spark itself makes of what was written.
+_MADE = {
+    "paths": "one table per load: load each by itself, and put them together with union",
+    "location": (
+        "Spark's catalog takes no tables of this format: CREATE TEMPORARY VIEW trips USING iceexplore "
+        "OPTIONS (path 'warehouse/db/trips')"
+    ),
+}
+#: What writes, as this format does not.
+_WRITTEN = "ix.create makes a table of iceexplore's own (a lab), and lab.append(frame) adds rows"
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+#: A column in ``columns``: in backquotes or not.
+_NAME = re.compile(r"\s*(?:(`(?:[^`]|``)*`)\s*(?:,|$)|([^,]*)(?:,|$))")
+
+
+class IceexploreSource(DataSource):
+    """A table of any format version, for reading; see `iceexplore.on_spark.register` for the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "iceexplore"
+
+    def schema(self) -> StructType:
+        """The columns that the options ask for."""
+        return self._columns(self._state()).schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of the table as it is now.
+
+        Raises
+        ------
+        OptionError
+            Spark was told of other columns than there are.
+        """
+        state = self._state()
+        columns = self._columns(state)
+        if [(f.name, f.dataType.simpleString()) for f in schema] != [
+            (f.name, f.dataType.simpleString()) for f in columns.schema
+        ]:
+            raise OptionError(
+                "the columns are not those of the table: leave .schema(...) out, .option('columns', 'a, b') picks "
+                f"some; it has {columns.schema.simpleString()}"
+            )
+        return IceexploreReader(state, columns, self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
+        """Refused."""
+        raise UnsupportedError(f"format iceexplore reads only: {_WRITTEN}")
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
+        """One that refuses: PySpark loses an error that is raised here."""
+        return _NoStream()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802  (Spark's name)
+        """Refused."""
+        raise UnsupportedError(f"format iceexplore reads only: {_WRITTEN}, of a stream in foreachBatch")
+
+    def _state(self) -> graph.TableState:
+        return state_of_options(self.options)
+
+    def _columns(self, state: graph.TableState) -> SparkColumns:
+        given = self.options.get("columns")
+        names = None if given is None else _names_in(given)
+        if names == []:  # Spark counts no rows where there is no column
+            raise OptionError(f"columns={given!r}: names with commas between them; without the option all are read")
+        return SparkColumns(outputs_of(state, names), version_of(pyspark.__version__))
+
+
+class _NoStream(DataSourceStreamReader):
+    """Refuses what Spark asks, of a new stream or one that goes on."""
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802  (Spark's name)
+        self.read()
+
+    def latestOffset(self, *_: Any) -> NoReturn:  # noqa: N802  (Spark's name)
+        self.read()
+
+    def read(self, *_: Any) -> NoReturn:
+        raise UnsupportedError(
+            "format iceexplore reads no streams: spark.read reads a table, t.changes(..., rows=True, spark=spark) what "
+            "was changed"
+        )
+
+
+def _names_in(given: str) -> list[str]:
+    """Names between commas; one in backquotes, doubled inside of it, may have commas itself."""
+    found = [(quoted, plain.strip()) for quoted, plain in _NAME.findall(given)]
+    return [quoted[1:-1].replace("``", "`") if quoted else plain for quoted, plain in found if quoted or plain]
+
+
+def state_of_options(options: Mapping[str, str]) -> graph.TableState:
+    """The table that options name, as of then.
+
+    Raises
+    ------
+    OptionError
+        An option makes no sense.
+    IceexploreError
+        The table cannot be opened; see `iceexplore.storage.open_source`.
+    """
+    unknown = sorted(k for k in options if k not in _OPTIONS and "." not in k)
+    if unknown and unknown[0] in _MADE:
+        raise OptionError(_MADE[unknown[0]])
+    if unknown:
+        raise OptionError(f"no option {unknown[0]!r} of format iceexplore; there are {', '.join(_OPTIONS)}")
+    path = options.get("path")
+    if not path:
+        raise OptionError("format iceexplore reads a table by its place: .load('warehouse/db/trips')")
+    given = [name for name in _TRAVEL if options.get(name) is not None]
+    if len(given) > 1:
+        raise OptionError(f"options {' and '.join(given)}: give one of them")
+    properties = {k: v for k, v in options.items() if "." in k}
+    state = graph.open_state(path, allow=_allowed(options.get("allow")), properties=properties or None)
+    if state.storage.is_extracted:
+        raise UnsupportedError(
+            f"{path}: Spark plans in one process and reads in others, and an extracted zip goes with the first: "
+            "extract it and load the folder, or t = ix.open(...); t.scan(spark)"
+        )
+    if not given:
+        return state
+    name, value = given[0], options[given[0]]
+    whole = _WHOLE.fullmatch(value.strip()) is not None
+    if name == "snapshot-id":
+        if not whole:
+            raise OptionError(
+                f"snapshot-id={value!r} is no snapshot's id: of a branch or tag give option branch or tag"
+            )
+        return graph.travel(state, snapshot=value)
+    if name == "as-of-timestamp":
+        return graph.travel(state, timestamp=int(value) if whole else value)
+    ref = state.metadata.refs.get(value)
+    if ref is not None and ref.type != name:
+        raise OptionError(f"{value!r} is a {ref.type}, no {name}: .option({ref.type!r}, {value!r})")
+    return graph.travel(state, ref=value)
+
+
+def _allowed(given: str | None) -> tuple[str, ...]:
+    """The option ``allow``: one location, or a JSON list of them."""
+    if given is None:
+        return ()
+    if not given.lstrip().startswith("["):
+        return (given,)
+    try:
+        found = json.loads(given)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(place, str) for place in found):
+        raise OptionError(f"allow={given!r}: a location, or several as JSON: [\"s3://lake/raw\", \"s3://old/db\"]")
+    return tuple(found)
+
+
+class SharePartition(InputPartition):
+    """One Spark task's share of the plan."""
+
+    def __init__(self, share: Share) -> None:
+        super().__init__(None)
+        self.share = share
+
+
+class _Offer:
+    """A reader's ``pushFilters``, which does not insist on being asked.
+
+    Spark refuses a reader whose ``pushFilters`` is its own where the session has
+    ``spark.sql.python.filterPushdown.enabled`` off, as it is by default: it tells by ``__func__``.
+    """
+
+    # Static, or else it would be bound to the offer, and be another. There is none before Spark 4.1.
+    __func__ = staticmethod(DataSourceReader.__dict__.get("pushFilters", lambda: None))
+
+    def __init__(self, take: Callable[[Any], Iterable[Any]]) -> None:
+        self._take = take
+
+    def __call__(self, filters: Any) -> Iterable[Any]:
+        return self._take(filters)
+
+
+class IceexploreReader(DataSourceReader):
+    """Plans a table where Spark makes its plan, and reads shares of it in the workers."""
+
+    def __init__(self, state: graph.TableState, columns: SparkColumns, options: Mapping[str, str]) -> None:
+        self._state: graph.TableState | None = state
+        self._shipped = ship(state)
+        self._outputs = columns.outputs
+        self._version = columns.version
+        self._filter = make_filter(state.metadata, state.schema, options.get("filter"))
+        size = options.get("split-size")
+        if size is not None and not (size.isascii() and size.isdecimal() and 0 < int(size) < 2**62):
+            raise OptionError(f"split-size={size!r}: a number of bytes")
+        self._split_size = None if size is None else int(size)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_state": None}
+
+    @property
+    def pushFilters(self) -> Callable[[Any], Iterable[Any]]:  # noqa: N802  (Spark's name)
+        """Takes filters that mean the same to us as to Spark; gives back the others."""
+        return _Offer(self._take)
+
+    def _take(self, filters: Iterable[Any]) -> list[Any]:
+        left = []
+        found: Expression = ALWAYS
+        for item in filters:
+            meaning = taken_filter(item, self._outputs)
+            if meaning is None:
+                left.append(item)
+            else:
+                found = all_of(found, meaning)
+        if found != ALWAYS:
+            said = f"{self._filter.text}, pushed down by Spark"
+            self._filter = Filter(said, all_of(self._filter.expression, found))
+        return left
+
+    def partitions(self) -> list[InputPartition]:
+        """The plan's splits.
+
+        Raises
+        ------
+        FormatError
+            Manifests cannot be read, so that rows would be missing. Counts that contradict each other are a warning.
+        """
+        state = self._state or self._shipped.open()
+        plan = plan_scan(state, self._filter, split_size=self._split_size)
+        if plan.notes:
+            raise FormatError(" ".join(plan.notes), location=state.metadata_location)
+        for doubt in plan.doubts:  # in a process that Spark starts: it is in the driver's log
+            warnings.warn(doubt, stacklevel=2)
+        given = self._split_size is not None
+        options = plan.options if given else fitted(plan.files, plan.options, os.cpu_count() or 1)
+        return [SharePartition(share) for share in shares(plan.files, options)]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The rows of one share; None stands for a plan without any."""
+        if not isinstance(partition, SharePartition):
+            return
+        columns = SparkColumns(self._outputs, self._version)
+        for table in read_share(self._shipped.open(), partition.share, self._outputs):
+            yield from columns.of(table).to_batches()

@@ -1,0 +1,1 @@
+"""Find Java, and make the package importable on workers."""

@@ -1,0 +1,1 @@
+"""Scan a table on Spark's own readers."""

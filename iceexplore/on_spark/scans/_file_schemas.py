@@ -1,0 +1,224 @@
+"""What a Parquet or ORC file holds physically, and whether plain Spark reads it as Iceberg means it.
+
+The schema that a DataFrame is read with names the *file's* columns, in the file's types, and says so itself. Spark's
+own reading by field id would be shorter, but ``spark.sql.parquet.fieldId.read.enabled`` is looked up when a query runs,
+so that another setting afterwards would silently give wrong columns; and Spark Connect has no session to hide it in.
+So files are grouped by what their footers say, and each group is read by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.errors import FormatError, IceexploreError
+from iceexplore.formats import HEAD_BYTES, field_id, foreign, read_orc_footer, sniff
+from iceexplore.graph import TableState
+from iceexplore.on_spark.scans._nodes import Node, children_of
+from iceexplore.on_spark.scans._scan_orc import orc_nodes
+from iceexplore.storage import CACHE, progress
+
+__all__ = ["Footer", "Footers", "footers_of", "keep_footers", "known_footers"]
+
+_THREADS = 16
+_MOST_SEEN = 64
+#: What is asked for of a file's end: most footers fit.
+_TAIL = 64 * 1024
+_MAGIC = b"PAR1"
+#: Bytes that a footer takes among what is kept.
+_KEPT = 512
+#: Of files that these wrote, Spark would shift days before 1582 (and Iceberg would not).
+_OLD_SPARK = re.compile(r"[0-2]\.")
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a file's footer says.
+
+    Attributes
+    ----------
+    nodes
+        The columns; None where plain Spark would not read them as Iceberg does.
+    rows
+        How many there are.
+    orc
+        Whether it is ORC, not Parquet.
+    """
+
+    nodes: tuple[Node, ...] | None
+    rows: int
+    orc: bool = False
+
+
+#: What reads footers: of a state, by locations and sizes.
+Footers = Callable[[TableState, Sequence[str], Sequence[int | None]], list["Footer | IceexploreError"]]
+
+
+def footers_of(
+    state: TableState, locations: Sequence[str], sizes: Sequence[int | None] | None = None
+) -> list[Footer | IceexploreError]:
+    """The footers of files; where one cannot be read, why. They are read in threads, and kept.
+
+    Parameters
+    ----------
+    sizes
+        Bytes of the files as their entries say: where that is true, a footer takes one request.
+    """
+    seen = _Seen()
+    said = dict(zip(locations, sizes, strict=True)) if sizes is not None else {}
+
+    def one(location: str) -> Footer | IceexploreError:
+        try:
+            return CACHE.get_or_load(
+                _key(state, location), lambda: _read(state, location, said.get(location), seen), lambda found: _KEPT
+            )
+        except IceexploreError as e:
+            return e
+
+    out: list[Footer | IceexploreError] = []
+    width = max(_THREADS, state.storage.readers)
+    with ThreadPoolExecutor(width, "iceexplore-footer") as pool, progress(len(locations), "footers") as step:
+        for found in pool.map(one, locations):
+            out.append(found)
+            step()
+    return out
+
+
+def known_footers(state: TableState, locations: Sequence[str]) -> list[Footer | None]:
+    """The footers that were read before, and are kept."""
+
+    def lost() -> Footer:
+        raise KeyError
+
+    out: list[Footer | None] = []
+    for location in locations:
+        try:
+            key = _key(state, location)
+            out.append(CACHE.get_or_load(key, lost, lambda found: _KEPT) if key in CACHE else None)
+        except (KeyError, IceexploreError):  # gone in between; or it is said when it is read
+            out.append(None)
+    return out
+
+
+def keep_footers(state: TableState, found: Mapping[str, Footer]) -> None:
+    """Keep footers that were read elsewhere."""
+    for location, footer in found.items():
+        CACHE.get_or_load(_key(state, location), partial(_same, footer), lambda found: _KEPT)
+
+
+def _same(footer: Footer) -> Footer:
+    return footer
+
+
+def _key(state: TableState, location: str) -> tuple[Any, ...]:
+    storage = state.storage
+    return storage.key(location), location, storage.fingerprint(location), "physical-schema"
+
+
+class _Seen:
+    """Schemas that were met: the files of a table share a few, and making nodes of one costs more than all the rest."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes | None], tuple[Node, ...] | None] = {}
+
+    def nodes(self, metadata: Any) -> tuple[Node, ...] | None:
+        """The columns; None where plain Spark would not read them as Iceberg does."""
+        schema = metadata.schema
+        # As text, that is with ids; ParquetSchema.equals overlooks those of groups. Its first line is an address.
+        key = str(schema).partition("\n")[2], (metadata.metadata or {}).get(b"ARROW:schema")
+        if key in self._known:
+            return self._known[key]
+        leaves = iter([schema.column(i) for i in range(len(schema))])
+        made = [_node(f, leaves, f.name) for f in schema.to_arrow_schema()]
+        whole = None not in made and next(leaves, None) is None
+        found = tuple(n for n in made if n is not None) if whole else None
+        if len(self._known) < _MOST_SEEN:
+            self._known[key] = found
+        return found
+
+
+def _read(state: TableState, location: str, size: int | None, seen: _Seen) -> Footer:
+    import pyarrow.parquet as pq
+
+    tail = _tail(state, location, size)
+    if tail is not None:
+        with foreign("the Parquet footer", location):
+            return _parquet(pq.read_metadata(pa.BufferReader(tail)), seen)
+    with state.storage.open(location, kind="footer") as file:
+        kind = sniff(file.read(HEAD_BYTES))
+        if kind == "orc":
+            found = read_orc_footer(state.storage, location)
+            return Footer(orc_nodes(found.schema), found.rows, orc=True)
+        if kind == "avro":
+            return Footer(None, 0)
+        file.seek(0)
+        with foreign("the Parquet file", location):
+            return _parquet(pq.read_metadata(file), seen)
+
+
+def _tail(state: TableState, location: str, size: int | None) -> bytes | None:
+    """The end of a Parquet file, with its whole footer, as if it were the file; None where that takes another look."""
+    if size is None or size < 3 * len(_MAGIC):
+        return None
+    near = min(size, _TAIL)
+    try:
+        data = state.storage.read(location, kind="footer", offset=size - near, length=near)
+    except FormatError:
+        return None  # it has not the size that its entry says
+    length = int.from_bytes(data[-8:-4], "little")
+    return data if data.endswith(_MAGIC) and length <= near - 2 * len(_MAGIC) else None
+
+
+def _parquet(metadata: Any, seen: _Seen) -> Footer:
+    rows = int(metadata.num_rows)
+    about = metadata.metadata or {}
+    written = about.get(b"org.apache.spark.version", b"").decode("utf-8", "replace")
+    if b"org.apache.spark.legacyDateTime" in about or _OLD_SPARK.match(written):
+        return Footer(None, rows)
+    return Footer(seen.nodes(metadata), rows)
+
+
+def _node(f: pa.Field, leaves: Iterator[Any], path: str) -> Node | None:
+    """A field with its leaves; None where lists and maps are not built as the format has them today, since there
+    readers differ."""
+    kind = f.type
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    inner = list(children_of(kind))
+    if not inner:
+        leaf = next(leaves, None)
+        if leaf is None or leaf.path != path:
+            return None
+        return Node(f.name, _plain(kind), f"{leaf.physical_type}/{leaf.logical_type.type}", (), field_id(f))
+    steps = [c.name for c in inner]
+    if pa.types.is_map(kind):
+        steps = ["key_value.key", "key_value.value"]
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        steps = ["list.element"]
+    nodes = [_node(c, leaves, f"{path}.{step}") for c, step in zip(inner, steps, strict=True)]
+    children = tuple(n for n in nodes if n is not None)
+    if len(children) < len(nodes):
+        return None
+    if pa.types.is_struct(kind):
+        rebuilt: pa.DataType = pa.struct([n.field() for n in children])
+    elif pa.types.is_map(kind):
+        rebuilt = pa.map_(children[0].field().with_nullable(False), children[1].field())
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        rebuilt = pa.list_(children[0].field())
+    else:
+        return None
+    return Node(f.name, rebuilt, "", children, field_id(f))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_large_binary(kind) else kind

@@ -1,0 +1,67 @@
+"""Footers of very many files: read by Spark's workers, each some of them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState
+from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.scans._file_schemas import Footer, Footers, footers_of, keep_footers, known_footers
+from iceexplore.on_spark.transport._bundles import frame_of, parallelism
+from iceexplore.on_spark.transport._errors import as_ours
+from iceexplore.on_spark.transport._state import ShippedState, ship
+
+__all__ = ["footers_by"]
+
+#: So many are read here: in less time than workers need to get going, where files are near.
+_MOST_HERE = 10_000
+#: Tasks for each worker.
+_TASKS = 4
+_SCHEMA = pa.schema([pa.field("part", pa.int64()), pa.field("footers", pa.binary())])
+
+_Bundle = tuple[int, Sequence[str], Sequence[int | None]]
+
+
+def footers_by(session: Any, info: SessionInfo) -> Footers:
+    """What reads footers: this process, or, of very many that were not read before, the session's workers."""
+
+    def read(
+        state: TableState, locations: Sequence[str], sizes: Sequence[int | None]
+    ) -> list[Footer | IceexploreError]:
+        out: list[Footer | IceexploreError | None] = list(known_footers(state, locations))
+        left = [i for i, found in enumerate(out) if found is None]
+        if len(left) <= _MOST_HERE:
+            return footers_of(state, locations, sizes)
+        parts = parallelism(session, info) * _TASKS
+        bundles = []
+        for n in range(parts):
+            mine = left[n::parts]
+            bundles.append((n, [locations[i] for i in mine], [sizes[i] for i in mine]))
+        table = frame_of(session, bundles, _Read(ship(state)), _SCHEMA)
+        with as_ours():
+            rows = table.collect()
+        for row in rows:
+            # Made by `_Read`, in a worker that runs our code and no other.
+            told = pickle.loads(row.footers)  # noqa: S301
+            for i, found in zip(left[row.part :: parts], told, strict=True):
+                out[i] = found
+        keep_footers(state, {locations[i]: found for i in left if isinstance(found := out[i], Footer)})
+        return [found for found in out if found is not None]
+
+    return read
+
+
+@dataclass(frozen=True)
+class _Read:
+    shipped: ShippedState
+
+    def __call__(self, bundle: _Bundle) -> Iterator[pa.Table]:
+        part, locations, sizes = bundle
+        told = pickle.dumps(footers_of(self.shipped.open(), locations, sizes))
+        yield pa.Table.from_arrays([pa.array([part], pa.int64()), pa.array([told])], schema=_SCHEMA)

@@ -1,0 +1,404 @@
+"""Which files of a plan plain Spark reads together, and which the workers read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from iceexplore.errors import FileMissingError, IceexploreError, UnsupportedError
+from iceexplore.expressions import ALWAYS
+from iceexplore.graph import TableState
+from iceexplore.metadata import NestedField
+from iceexplore.on_spark.scans._fields import (
+    RESERVED,
+    STORED,
+    identity_sources,
+    inside,
+    names_collide,
+    walked,
+    wanted_fields,
+)
+from iceexplore.on_spark.scans._file_schemas import Footer, Footers, footers_of
+from iceexplore.on_spark.scans._literals import speaks
+from iceexplore.on_spark.scans._lookups import spark_reads
+from iceexplore.on_spark.scans._nodes import Node
+from iceexplore.on_spark.scans._projection import Projection, Unreadable, absent, identified_nodes, project
+from iceexplore.planning import FileTasks
+from iceexplore.reading import (
+    DELETED,
+    POS,
+    ROW_ID,
+    Output,
+    PositionDeletes,
+    TaskReader,
+    equality_fields,
+    has_ids,
+    identified,
+    is_made_up,
+    naming_of,
+)
+from iceexplore.storage import is_local
+
+__all__ = ["Group", "MOST_LINKS", "PLACED", "ScanParts", "scan_parts"]
+
+#: Groups at most: what is over goes to the workers, so that a plan stays small.
+_MOST_GROUPS = 24
+#: Words of 64 rows that bitsets may take together: 32 MiB.
+_MOST_WORDS = 1 << 22
+#: Keys that equality deletes may have together.
+_MOST_KEYS = 8_000_000
+#: Files of a group that needs constants of each: every one of Spark's tasks gets every link.
+MOST_LINKS = 2_000
+#: Columns that need a row's place in its file.
+PLACED = frozenset((POS.field_id, ROW_ID.field_id))
+_FREE = frozenset((POS.field_id, DELETED.field_id))
+#: Different sets of equality deletes in a group: bits of a mask.
+_MOST_SETS = 62
+#: At most: a store far away takes its time to answer. For files at hand more threads than cores only take memory.
+_THREADS = 8
+
+_Version = tuple[int, int]
+_Words = Any
+_Found = tuple[Node | None, ...]
+
+
+@dataclass(eq=False)
+class Group:
+    """Files that are read in one go.
+
+    Attributes
+    ----------
+    found
+        The files' columns that are needed; None for what they lack.
+    rows
+        Tasks.
+    columns
+        How each field is made; None where these files lack it.
+    words
+        By task the bits of its deleted rows, 64 to a word; empty where none is deleted by position.
+    equality
+        By the columns they go by, rows of the plan's deletes.
+    orc
+        Whether the files are ORC, not Parquet.
+    """
+
+    found: _Found
+    columns: dict[int, Projection | None]
+    rows: list[int] = field(default_factory=list)
+    words: dict[int, _Words] = field(default_factory=dict)
+    equality: tuple[tuple[int, ...], ...] = ()
+    orc: bool = False
+
+
+@dataclass(eq=False)
+class ScanParts:
+    """How the tasks of a scan are read.
+
+    Attributes
+    ----------
+    fields
+        What is read of the table, for the result, the filter and equality deletes.
+    paths
+        Columns that equality deletes go by.
+    workers
+        Tasks that Python workers read.
+    lost
+        What cannot be read: where, and why. Tasks that need it are left out.
+    unnamed
+        Tasks whose files, as far as they were looked at, have no field ids, in a table without a name mapping.
+    """
+
+    fields: list[NestedField]
+    paths: dict[int, tuple[NestedField, ...]]
+    groups: list[Group]
+    workers: list[int]
+    lost: list[tuple[str, IceexploreError]]
+    unnamed: list[int]
+
+
+def scan_parts(
+    state: TableState,
+    reader: TaskReader,
+    outputs: Sequence[Output],
+    version: _Version,
+    *,
+    native: bool = True,
+    footers: Footers = footers_of,
+    links: int = MOST_LINKS,
+) -> ScanParts:
+    """Sort the tasks of a scan by how they are read. Footers and deletes by position are read.
+
+    Parameters
+    ----------
+    native
+        False: workers read everything.
+    footers
+        What reads the files' footers.
+    links
+        Files at most of a group that needs constants of each.
+
+    Raises
+    ------
+    UnsupportedError
+        A file is made up by a simulation.
+    """
+    tasks = reader.tasks
+    entries = tasks.files.entries.select(["location", "file_format", "file_size_in_bytes"]).to_pydict()
+    locations: list[str] = entries["location"]
+    made_up = next((x for x in locations if is_made_up(x)), None)
+    if made_up is not None:
+        raise UnsupportedError(
+            f"{made_up} is made up by a simulation (append(files=...)): it has no rows; append a data frame for data "
+            "that can be read"
+        )
+    lost: list[tuple[str, IceexploreError]] = []
+    rows = [r for r in range(len(tasks)) if entries["file_format"][r] != "puffin" or reader.is_data(r)]
+    some = np.flatnonzero(np.asarray(pc.list_value_length(tasks.matched.equality)) > 0).tolist()
+    equality = {row: reader.equality.numbers(row) for row in some}
+    used = sorted({n for numbers in equality.values() for n in numbers})
+    paths = equality_fields(state, reader.equality.ids(used)) if used else {}
+    fields = wanted_fields(state, outputs, tasks, paths)
+    native = native and len({f.field_id for f in fields}) == len(fields)
+    rows = _present_deletes(state, tasks, rows, equality, lost)
+    sorting = _Sorting(state, tasks, outputs, fields, version, reader)
+    formats = entries["file_format"]
+    chosen = [r for r in rows if native and (formats[r] == "parquet" or (formats[r] == "orc" and sorting.placeless(r)))]
+    sizes = entries["file_size_in_bytes"]
+    told = footers(state, [locations[r] for r in chosen], [sizes[r] for r in chosen])
+    twice = Counter(locations)
+    own = sorting.own(equality)
+    workers = []
+    words = sorting.words({r: f.rows for r, f in zip(chosen, told, strict=True) if isinstance(f, Footer)})
+    for row, footer in zip(chosen, told, strict=True):
+        if isinstance(footer, IceexploreError):
+            lost.append((locations[row], footer))
+            continue
+        named = spark_reads(state.storage.resolve(locations[row])) and twice[locations[row]] == 1
+        if footer.nodes is None or not named or not sorting.plain(row, equality, footer):
+            workers.append(row)
+            continue
+        bits = words.get(row)
+        if isinstance(bits, IceexploreError):
+            lost.append((locations[row], bits))
+        else:
+            sorting.add(row, footer, bits, own.get(row), workers)
+    done = set(chosen)
+    for row in rows:
+        if row not in done:
+            _look(state, locations[row], row, workers, lost)
+    constants = any(o.field.field_id >= RESERVED and o.field.field_id not in _FREE for o in outputs)
+    groups = []
+    for group in sorting.groups.values():
+        linked = constants or group.words or group.equality or sorting.given(group)
+        groups += _cut(group, links) if linked else [group]
+    groups.sort(key=lambda g: -len(g.rows))
+    for group in groups[_MOST_GROUPS:]:
+        workers += group.rows
+    return ScanParts(fields, paths, groups[:_MOST_GROUPS], sorted(workers), lost, sorting.unnamed)
+
+
+def _cut(group: Group, most: int) -> list[Group]:
+    """A group as several of no more files than this."""
+    some = [group.rows[at : at + most] for at in range(0, len(group.rows), most)]
+    return [replace(group, rows=rows, words={r: group.words[r] for r in rows if r in group.words}) for rows in some]
+
+
+def _look(
+    state: TableState, location: str, row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
+) -> None:
+    """A file that is not opened here is there, or is not."""
+    try:
+        state.storage.stat(location)
+        workers.append(row)
+    except IceexploreError as e:
+        lost.append((location, e))
+
+
+def _present_deletes(
+    state: TableState,
+    tasks: FileTasks,
+    rows: list[int],
+    equality: dict[int, tuple[int, ...]],
+    lost: list[tuple[str, IceexploreError]],
+) -> list[int]:
+    """The tasks whose delete files are there; of the others the rows that are left cannot be known."""
+    matched = tasks.matched
+    if not len(matched):
+        return rows
+    names = matched.deletes.entries["location"].to_pylist()
+
+    def fault(name: str) -> FileMissingError | None:
+        try:
+            state.storage.stat(name)
+        except FileMissingError as e:
+            return e
+        return None
+
+    files = sorted({name for name in names if name is not None})  # an inline vector has none, a Puffin file several
+    with ThreadPoolExecutor(max(_THREADS, state.storage.readers), "iceexplore-deletes") as pool:
+        faults = {name: e for name, e in zip(files, pool.map(fault, files), strict=True) if e is not None}
+    lost += faults.items()
+    gone = {i for i, name in enumerate(names) if name in faults}
+    if not gone:
+        return rows
+    locations = tasks.files.entries["location"]
+    out = []
+    for row in rows:
+        needed = {*(matched.positions[row].as_py() or ()), *equality.get(row, ()), matched.vector[row].as_py()}
+        if needed & gone:
+            where = locations[row].as_py()
+            lost.append((where, FileMissingError(f"{where}: its deletes are missing, so its rows are not known")))
+            equality.pop(row, None)
+        else:
+            out.append(row)
+    return out
+
+
+class _Sorting:
+    """Puts tasks into groups."""
+
+    def __init__(
+        self,
+        state: TableState,
+        tasks: FileTasks,
+        outputs: Sequence[Output],
+        fields: list[NestedField],
+        version: _Version,
+        reader: TaskReader,
+    ) -> None:
+        self.groups: dict[Any, Group] = {}
+        self._state = state
+        self._tasks = tasks
+        self._fields = [f for f in fields if f.field_id < RESERVED or f.field_id in STORED]
+        self._version = version
+        self._reader = reader
+        self._places = any(f.field_id in PLACED for f in fields)
+        self._marks = any(o.field.field_id == DELETED.field_id for o in outputs)
+        self._naming = naming_of(state)
+        self._known: dict[Any, tuple[_Found, dict[int, Projection | None]] | None] = {}
+        self._identity = identity_sources(state)
+        asks = tasks.residuals[0] if tasks.residuals else ALWAYS
+        self._speaks = speaks(asks)
+        self._clear = not names_collide(state.schema.fields)
+        self._nameless: set[Any] = set()
+        self.unnamed: list[int] = []
+
+    def given(self, group: Group) -> bool:
+        """Whether partitions give values of columns that the files lack."""
+        return any(p is None and number in self._identity for number, p in group.columns.items())
+
+    def placeless(self, row: int) -> bool:
+        """Whether no row's place in the file is needed."""
+        return not self._places and not self._reader.positions.any(row)
+
+    def plain(self, row: int, equality: dict[int, tuple[int, ...]], footer: Footer) -> bool:
+        """Whether plain Spark may read it, as far as its entry tells."""
+        if not self._clear or not (self._speaks or self._tasks.whole[row].as_py()):
+            return False
+        if footer.orc and not self.placeless(row):
+            return False
+        return not (self._marks and (row in equality or self._reader.positions.any(row)))
+
+    def own(self, equality: dict[int, tuple[int, ...]]) -> dict[int, tuple[tuple[int, ...], ...] | None]:
+        """The columns by which the equality deletes of each task go; None where workers should apply them."""
+        deletes = self._tasks.matched.deletes.entries
+        out: dict[int, tuple[tuple[int, ...], ...] | None] = {}
+        if not equality:
+            return out
+        counts = deletes["record_count"].to_pylist()
+        used = {n for numbers in equality.values() for n in numbers}
+        sets = Counter(equality.values())
+        most = {s for s, _ in sets.most_common(_MOST_SETS)}
+        fits = sum(counts[n] or 0 for n in used) <= _MOST_KEYS
+        ids = deletes["equality_ids"].to_pylist()
+        for row, numbers in equality.items():
+            keys = tuple(sorted({tuple(sorted(set(ids[n] or ()))) for n in numbers}))
+            out[row] = keys if fits and numbers in most and all(keys) else None
+        return out
+
+    def words(self, rows: Mapping[int, int]) -> dict[int, _Words | IceexploreError]:
+        """The bits of the deleted rows of files, 64 rows to a word, as far as there is room for them.
+
+        Parameters
+        ----------
+        rows
+            How many rows the file of a task has.
+        """
+        positions: PositionDeletes = self._reader.positions
+        chosen, left = [], _MOST_WORDS
+        for row, count in rows.items():
+            size = (count + 63) // 64
+            if positions.any(row) and size <= left:
+                left -= size
+                chosen.append(row)
+
+        def bits(row: int) -> _Words | IceexploreError:
+            count = rows[row]
+            marks = np.zeros((count + 63) // 64 * 64, dtype=np.bool_)
+            try:
+                for _, part in positions.of(row):
+                    part.mark(marks[:count])
+            except IceexploreError as e:
+                return e
+            return np.packbits(marks, bitorder="little").view(np.int64)
+
+        if is_local(self._state.storage.resolve(self._state.metadata_location)):
+            # What takes time is to decode it: threads would be no quicker, and hold more, each for itself.
+            return {row: bits(row) for row in chosen}
+        with ThreadPoolExecutor(max(_THREADS, self._state.storage.readers), "iceexplore-deletes") as pool:
+            return dict(zip(chosen, pool.map(bits, chosen), strict=True))
+
+    def add(
+        self, row: int, footer: Footer, words: _Words, keys: tuple[tuple[int, ...], ...] | None, workers: list[int]
+    ) -> None:
+        """Put a task into its group, or leave it to the workers."""
+        if footer.nodes not in self._known:
+            self._known[footer.nodes] = self._projected(footer.nodes or ())
+            if self._without_ids(footer.nodes or ()):
+                self._nameless.add(footer.nodes)
+        found = self._known[footer.nodes]
+        if footer.nodes in self._nameless:
+            self.unnamed.append(row)
+        unmarked = words is None and self._reader.positions.any(row)
+        if found is None or unmarked or (keys is None and self._reader.equality.numbers(row)):
+            workers.append(row)
+            return
+        marked = words is not None and bool(words.any())
+        key = (found[0], marked, keys or (), footer.orc)
+        group = self.groups.setdefault(key, Group(*found, equality=keys or (), orc=footer.orc))
+        group.rows.append(row)
+        if marked:
+            group.words[row] = words
+
+    def _without_ids(self, nodes: tuple[Node, ...]) -> bool:
+        """Whether columns can be told by their names alone, which the workers do."""
+        return not self._naming.given and bool(nodes) and not has_ids([n.field() for n in nodes])
+
+    def _projected(self, nodes: tuple[Node, ...]) -> tuple[_Found, dict[int, Projection | None]] | None:
+        """The columns that are needed as these files have them, and how they are made."""
+        if self._without_ids(nodes):
+            return None
+        fields = [n.field() for n in nodes]
+        mine = identified_nodes(nodes, identified(fields, self._naming))
+        there = {n.number for n in walked(mine)}
+        own = {n.number for n in walked(nodes)}
+        if any(i in self._identity and i in there - own for f in self._fields for i in (f.field_id, *inside(f.type))):
+            return None  # found by its name, before which the partition's value comes: workers look at each file's
+        columns: dict[int, Projection | None] = {}
+        try:
+            for f in self._fields:
+                if any(i in self._identity and i not in there for i in inside(f.type)):
+                    return None
+                columns[f.field_id] = project(mine, f, self._version)
+                if columns[f.field_id] is None and f.field_id not in STORED:
+                    absent(f, self._version)
+        except Unreadable:
+            return None
+        found = tuple(next((n for n in mine if n.number == f.field_id), None) for f in self._fields)
+        return found, columns

@@ -1,0 +1,162 @@
+"""Values and conditions of Iceberg's types as Spark's columns.
+
+Columns are built, not parsed from SQL: what a text means depends on a session's settings (escapes in literals, reserved
+words, quotes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from iceexplore.expressions import Always, And, Expression, Or, Predicate, predicates
+from iceexplore.metadata import Type, human_value, type_base
+from iceexplore.on_spark.transport._columns import spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["condition_column", "literal", "speaks"]
+
+_FLOATS = ("float", "double")
+#: Compared with a value of Python as it is: each step of a literal's making asks Java, and takes a millisecond.
+_PLAIN = (*_FLOATS, "boolean", "int", "long", "string")
+#: Of a conjunction or disjunction, side by side.
+_MOST_TERMS = 64
+_NO_VALUES = frozenset(("variant", "geometry", "geography", "unknown"))
+
+
+def literal(value: Any, kind: Type, version: tuple[int, int]) -> Column:
+    """A stored value of a primitive type (see `iceexplore.planning.Predicate`) as Spark shows it; None for null."""
+    from pyspark.sql import functions as f
+
+    base = type_base(kind)
+    target = spark_type(kind, version)
+    if value is None:
+        return f.lit(None).cast(target)
+    match base:
+        case "uuid":
+            return f.lit(str(UUID(bytes=value)) if isinstance(value, bytes) else str(value))
+        case "fixed" | "binary" | "geometry" | "geography":
+            return f.lit(bytearray(value))
+        case "date":
+            return f.date_from_unix_date(f.lit(int(value)))
+        case "timestamptz":
+            return f.timestamp_micros(f.lit(int(value)).cast("bigint"))
+        case "timestamp":
+            return f.lit(str(human_value(kind, "identity", value))).cast("timestamp_ntz")
+        case "string":
+            return f.lit(value)
+    return f.lit(value).cast(target)
+
+
+def speaks(expression: Expression) -> bool:
+    """Whether Spark can ask it of its columns."""
+    return all(_speaks(p) for p in predicates(expression))
+
+
+def _speaks(p: Predicate) -> bool:
+    if p.type is None:
+        return False
+    base = type_base(p.type)
+    if p.op in ("is-null", "not-null"):
+        return base != "variant"
+    if p.op in ("starts-with", "not-starts-with"):
+        return base == "string"
+    return base not in _NO_VALUES
+
+
+def condition_column(expression: Expression, column: Callable[[int], Column], version: tuple[int, int]) -> Column:
+    """An expression as Spark's: it selects the same rows, NaN and null included.
+
+    Parameters
+    ----------
+    column
+        A field's column by its id.
+    """
+    return _condition(expression, cache(column), version)
+
+
+def _condition(expression: Expression, column: Callable[[int], Column], version: tuple[int, int]) -> Column:
+    from pyspark.sql import functions as f
+
+    match expression:
+        case Always(value):
+            return f.lit(value)
+        case And(children) | Or(children):
+            parts = [_condition(c, column, version) for c in children]
+            while len(parts) > _MOST_TERMS:
+                # Spark takes a conjunction apart, and puts it together again as deep as it has terms. Null selects
+                # nothing, as false does: what negates is in the predicates alone.
+                some = [parts[at : at + _MOST_TERMS] for at in range(0, len(parts), _MOST_TERMS)]
+                parts = [f.coalesce(_joined(part, isinstance(expression, And)), f.lit(False)) for part in some]
+            return _joined(parts, isinstance(expression, And))
+    assert isinstance(expression, Predicate)
+    return _predicate(expression, column(expression.field_id), version)
+
+
+def _joined(parts: list[Column], every: bool) -> Column:
+    """All of them, as a tree of little depth: Spark walks it by recursion."""
+    join = and_ if every else or_
+    while len(parts) > 1:
+        parts = [join(*parts[at : at + 2]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)]
+    return parts[0]
+
+
+def _is_zero(column: Column) -> Column:
+    """Whether a float is one of the zeros, which are equal to Spark.
+
+    To the Parquet that Spark pushes a filter down to, and to a set of many values, -0.0 is below 0.0, and not equal.
+    """
+    return (column >= -0.0) & (column <= 0.0)
+
+
+def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column:
+    from pyspark.sql import functions as f
+
+    assert p.type is not None
+    kind = p.type
+    match p.op:
+        case "is-null":
+            return column.isNull()
+        case "not-null":
+            return column.isNotNull()
+        case "is-nan":
+            return f.isnan(column)
+        case "not-nan":
+            return ~f.isnan(column)
+    # A float is compared as the double that the literal is: rounded, other rows would be equal.
+    plain = type_base(kind) in _PLAIN
+    values = [v if plain else literal(v, kind, version) for v in p.literals]
+    floats = type_base(kind) in _FLOATS
+    if floats and any(v == 0 for v in values):
+        others = [v for v in values if v != 0]
+        match p.op:
+            case "=" | "in":
+                return column.isin(*others) | _is_zero(column) if others else _is_zero(column)
+            case "not-in":
+                return ~column.isin(*others) & (column != 0.0) if others else column != 0.0
+        values = [-0.0 if p.op == ">=" else 0.0]  # `>= 0.0` and `<= -0.0` would lose the other one
+    match p.op:
+        case "in":
+            return column.isin(*values)
+        case "not-in":
+            return ~column.isin(*values)
+        case "starts-with":
+            return column.startswith(values[0])
+        case "not-starts-with":
+            return ~column.startswith(values[0])
+        case "=":
+            return column == values[0]
+        case "!=":
+            return column != values[0]
+        case "<":
+            return column < values[0]
+        case "<=":
+            return column <= values[0]
+    above = column > values[0] if p.op == ">" else column >= values[0]
+    # Spark has NaN above every number.
+    return above & ~f.isnan(column) if floats else above

@@ -1,0 +1,209 @@
+"""The rows of any state of any table as a Spark DataFrame: planned here, read by plain Spark where it can."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from iceexplore.errors import (
+    FileMissingError,
+    FormatError,
+    IceexploreError,
+    OptionError,
+    OutsideRootsError,
+    Problems,
+    UnsupportedError,
+)
+from iceexplore.graph import TableState
+from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.scans._footers import footers_by
+from iceexplore.on_spark.scans._groups import MOST_LINKS, ScanParts, scan_parts
+from iceexplore.on_spark.scans._iceberg_runtime import iceberg_rows, why_not_iceberg
+from iceexplore.on_spark.scans._native import group_rows
+from iceexplore.on_spark.scans._python_workers import worker_rows
+from iceexplore.on_spark.transport._columns import SparkColumns
+from iceexplore.on_spark.transport._state import check_reach
+from iceexplore.planning import FileTasks, ScanPlan, SplitOptions, plan_scan
+from iceexplore.reading import POS, Output, TaskReader, no_ids_problem, outputs_of, outside_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Engine", "scan", "task_rows"]
+
+#: Where `few_listings` has no say, links take time with the square.
+_CONNECT_LINKS = 200
+
+Engine = Literal["auto", "spark", "iceberg"]
+
+
+def scan(
+    state: TableState,
+    session: Any,
+    filter: Any = None,  # noqa: A002  (as Table.scan has it)
+    columns: Any = None,
+    *,
+    partition: Any = None,
+    strict: bool = False,
+    engine: Engine = "auto",
+    plan: ScanPlan | None = None,
+) -> DataFrame:
+    """The rows of a state as a Spark DataFrame; see `iceexplore.Table.scan`.
+
+    Parameters
+    ----------
+    plan
+        A plan that was made of this metadata file before: snapshot, filter and partition are its own then.
+
+    Raises
+    ------
+    OptionError
+        The filter, a column or an option makes no sense.
+    UnsupportedError
+        A file is made up by a simulation, Spark is too old, the workers cannot see the files, or ``engine="iceberg"``
+        cannot read this state.
+    FormatError, FileMissingError
+        With ``strict``: a file is missing or damaged.
+    """
+    if engine not in ("auto", "spark", "iceberg"):
+        raise OptionError(f"engine={engine!r}: 'auto', 'spark' or 'iceberg'")
+    info = SessionInfo.of(session)
+    check_reach(state, info)
+    if plan is None:
+        plan = plan_scan(state, filter, partition=partition)
+    elif filter is not None or partition is not None:
+        raise OptionError("plan= has its filter already: give filter= and partition= where the plan is made")
+    elif _whose(plan.state) != _whose(state):
+        raise OptionError(f"plan= is of {plan.state.metadata_location}, not of {state.metadata_location}")
+    state = plan.state
+    outputs = outputs_of(state, columns)
+    if plan.notes or plan.doubts:
+        _incomplete(plan, strict)
+    reader = TaskReader(state, plan.files, outputs)
+    refusal = why_not_iceberg(state, info, plan, outputs) if engine != "spark" else ""
+    if engine == "iceberg":
+        return iceberg_rows(session, info, state, plan, outputs, refusal)
+    parts = _parts(session, info, state, reader, outputs)
+    _tell(state, parts, reader, strict)
+    # Without field ids Iceberg takes columns of Parquet by their order: an order that nothing vouches for.
+    alike = not parts.lost and not parts.unnamed and refusal is None
+    if engine == "auto" and parts.workers and alike and info.iceberg:
+        with suppress(UnsupportedError):
+            return iceberg_rows(session, info, state, plan, outputs, None)
+    made = _united(session, info, state, reader, parts, outputs, plan.options)
+    pa.default_memory_pool().release_unused()  # Java is about to need it: deletes take tens of megabytes to decode
+    return made
+
+
+def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = None) -> DataFrame:
+    """The rows of some of a state's tasks, all of them or an error: for what writes them anew.
+
+    Raises
+    ------
+    FormatError, FileMissingError
+        A file is missing or damaged.
+    UnsupportedError
+        The workers cannot reach the table's folder.
+    """
+    info = SessionInfo.of(session)
+    check_reach(state, info)
+    outputs = outputs_of(state, columns)
+    reader = TaskReader(state, tasks, outputs, checksums=True)
+    parts = _parts(session, info, state, reader, outputs)
+    _tell(state, parts, reader, strict=True)
+    return _united(session, info, state, reader, parts, outputs, SplitOptions.of(state.metadata.properties))
+
+
+def _parts(
+    session: Any, info: SessionInfo, state: TableState, reader: TaskReader, outputs: Sequence[Output]
+) -> ScanParts:
+    footers, links = footers_by(session, info), _CONNECT_LINKS if info.connect else MOST_LINKS
+    return scan_parts(state, reader, outputs, info.version, footers=footers, links=links)
+
+
+def _whose(state: TableState) -> tuple[str, str]:
+    return state.storage.identity, state.metadata_location
+
+
+def _united(
+    session: Any,
+    info: SessionInfo,
+    state: TableState,
+    reader: TaskReader,
+    parts: ScanParts,
+    outputs: Sequence[Output],
+    options: SplitOptions,
+) -> DataFrame:
+    frames = [group_rows(session, info, state, reader, parts, group, outputs) for group in parts.groups]
+    if parts.workers or not frames:
+        shown = list(outputs) or [Output(POS.name, (POS,))]  # rows of no columns cannot be sent
+        if parts.workers:
+            made = worker_rows(session, info, reader, shown, parts.workers, options)
+        else:
+            made = session.createDataFrame([], SparkColumns(shown, info.version).schema)
+        frames.append(made if outputs else made.select())
+    return reduce(lambda a, b: a.union(b), frames)
+
+
+def _incomplete(plan: ScanPlan, strict: bool) -> None:
+    """Manifests could not be read, or counts contradict each other."""
+    faults = (*plan.notes[len(plan.appends.notes) if plan.appends is not None else 0 :], *plan.doubts)
+    if strict and faults:
+        state = plan.state
+        where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
+        raise FormatError(" ".join(faults), location=where)
+    for note in (*plan.notes, *plan.doubts):
+        warnings.warn(note, stacklevel=4)
+
+
+def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool) -> None:
+    """What is left out: with ``strict`` an error, otherwise problems and one warning. Files without ids: problems."""
+    locations = reader.tasks.files.entries["location"]
+    for row in parts.unnamed:
+        state.problems.add(no_ids_problem(locations[row].as_py()))
+    if not parts.lost:
+        return
+    refused = next((e for _, e in parts.lost if isinstance(e, OutsideRootsError)), None)
+    if refused is not None:
+        refused = outside_error(refused, state.storage, reader.tasks)
+    if strict:
+        first = parts.lost[0][1]
+        raise refused if refused is not None and isinstance(first, OutsideRootsError) else first
+    counts = reader.tasks.files.entries.select(["location", "record_count"]).to_pydict()
+    rows = dict(zip(counts["location"], counts["record_count"], strict=True))
+    left_out = 0
+    for where, error in parts.lost:
+        item = Problems().add_error(error, where)
+        if where in rows:
+            count = max(0, rows[where] or 0)
+            left_out += count
+            item = replace(item, text=f"{item.text} ({count:,} rows are left out)")
+        state.problems.add(item)
+    missing = [where for where, e in parts.lost if isinstance(e, FileMissingError)]
+    others = [f"{where} ({_reason(e)})" for where, e in parts.lost if not isinstance(e, FileMissingError)]
+    said = []
+    if missing:
+        said.append(f"missing: {_some(missing)}")
+    if others:
+        said.append(f"not readable: {_some(others)}")
+    if refused is not None:
+        said.append(f"to be read if opened with allow={list(refused.allow)!r}")
+    warnings.warn(
+        f"{state.name}: {left_out:,} rows are left out; {'; '.join(said)}. .problems of the table lists all; "
+        "strict=True raises",
+        stacklevel=4,
+    )
+
+
+def _reason(error: IceexploreError) -> str:
+    return error.reason if isinstance(error, FormatError) else str(error)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -1,0 +1,1 @@
+"""Carry state, rows and errors between driver and workers."""

@@ -1,0 +1,187 @@
+"""What workers get of a table: where its bytes are and how to read them, and their share of a plan's tasks.
+
+Workers import iceexplore themselves: it must be installed where they run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import Problems, UnsupportedError
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, ManifestReader
+from iceexplore.metadata import Schema, Snapshot, TableMetadata
+from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.planning import FileTasks, MatchedDeletes
+from iceexplore.storage import Opened, OverlayStorage, Source, Storage
+
+__all__ = ["ShippedState", "check_reach", "ship", "taken", "taken_deletes"]
+
+_MOST_KEPT = 8
+
+
+@dataclass(frozen=True)
+class ShippedState:
+    """A table's state, small enough to go with every task: without history, logs and statistics.
+
+    It holds what the storage needs to read, secrets included: whoever sees the plan's bytes sees them.
+    """
+
+    data: bytes = field(repr=False)
+
+    def open(self) -> TableState:
+        """The state, in this process: the same one each time."""
+        key = hashlib.sha256(self.data).hexdigest()
+        state = _OPENED.get(key)
+        if state is None:
+            # Made by `ship` on the driver, which runs whatever it likes on its workers anyway.
+            parts: _Parts = pickle.loads(zlib.decompress(self.data))  # noqa: S301
+            state = parts.open()
+            while len(_OPENED) >= _MOST_KEPT:
+                del _OPENED[next(iter(_OPENED))]
+            _OPENED[key] = state
+        return state
+
+
+_OPENED: dict[str, TableState] = {}
+
+
+@dataclass(frozen=True)
+class _Parts:
+    storage: Storage
+    metadata: TableMetadata
+    metadata_location: str
+    name: str | None
+    snapshot: Snapshot | None
+    schema: Schema
+    ref: str | None
+
+    def open(self) -> TableState:
+        problems = Problems()
+        opened = Opened(
+            storage=self.storage,
+            metadata_location=self.metadata_location,
+            document={},
+            name=self.name,
+            notes=(),
+            problems=(),
+            version=None,
+            catalog_table=None,
+            source=Source(self.metadata_location),
+        )
+        reader = ManifestReader(self.storage, self.metadata, problems)
+        return TableState(opened, self.metadata, self.snapshot, self.schema, problems, reader, (), self.ref)
+
+
+def ship(state: TableState, *, snapshots: Iterable[Snapshot] = ()) -> ShippedState:
+    """Pack a state for workers.
+
+    Parameters
+    ----------
+    snapshots
+        Snapshots that they ask for besides the one that is shown.
+
+    Raises
+    ------
+    UnsupportedError
+        The storage cannot go to another process.
+    """
+    kept = {s.snapshot_id: s for s in (*snapshots, *([state.snapshot] if state.snapshot is not None else []))}
+    metadata = replace(
+        state.metadata,
+        snapshots=tuple(replace(s, summary=None) for s in kept.values()),
+        snapshot_log=(),
+        metadata_log=(),
+        statistics=(),
+        partition_statistics=(),
+        refs={},
+        raw={},
+    )
+    parts = _Parts(
+        state.storage, metadata, state.metadata_location, state.opened.name, state.snapshot, state.schema, state.ref
+    )
+    try:
+        return ShippedState(zlib.compress(pickle.dumps(parts), 1))
+    except (pickle.PicklingError, TypeError, AttributeError) as e:
+        raise UnsupportedError(
+            f"{state.name}: what reads its files cannot go to Spark's workers ({e}); open the table by its location "
+            "(ix.open(path, properties=...)) instead of by a catalog's object"
+        ) from e
+
+
+#: Storages of temporary folders that DataFrames read, until Python ends; closing a table still removes its folder.
+_KEPT: dict[int, Storage] = {}
+
+
+def check_reach(state: TableState, info: SessionInfo) -> None:
+    """Refuse what workers on other machines cannot see; keep what those on this one read in a temporary folder.
+
+    A DataFrame is run when the table that it is of may be forgotten, and with it the folder would go.
+
+    Raises
+    ------
+    UnsupportedError
+        The files are in a temporary folder of this machine (a simulation's overlay, an extracted zip), and Spark runs
+        elsewhere.
+    """
+    storage = state.storage
+    where = None
+    if isinstance(storage, OverlayStorage):
+        where, how = storage.overlay_folder, "save it to a folder that they share: s.save(...)"
+    elif storage.is_extracted:
+        where, how = storage.folder, "extract the zip to a folder that they share, and open that"
+    if where is None:
+        return
+    if info.local:
+        _KEPT[id(storage)] = storage
+    else:
+        raise UnsupportedError(
+            f"{state.name}: its files are in {where}, and Spark's workers run on other machines: {how}"
+        )
+
+
+def taken(tasks: FileTasks, rows: Iterable[int]) -> FileTasks:
+    """Some tasks, with nothing besides them: only their deletes, only their residuals, no statistics.
+
+    A position delete that spells its data file with another scheme or host than the manifests is taken to mean a file
+    of these tasks, even if there is one in the rest of the plan that it names exactly.
+    """
+    numbers = pa.array(list(rows), pa.int64())
+    some = tasks.take(numbers)
+    used = some.residual.unique()
+    residuals = tuple(some.residuals[i] for i in used.to_pylist())
+    files = EntryBatch(some.files.entries, {}, some.files.partition)
+    residual = pc.index_in(some.residual, value_set=used)
+    matched = taken_deletes(tasks.matched, numbers)
+    return FileTasks(files, some.root_row, some.whole, residual, residuals or tasks.residuals, matched)
+
+
+def taken_deletes(matched: MatchedDeletes, rows: pa.Int64Array) -> MatchedDeletes:
+    """The deletes of some data files, and no others."""
+    some = matched.take(rows)
+    vectors = some.vector.drop_null()
+    positions, equality = (pc.list_flatten(lists) for lists in (some.positions, some.equality))
+    used = pa.concat_arrays([vectors, positions, equality]).unique()
+    partition = some.deletes.partition
+    return MatchedDeletes(
+        EntryBatch(some.deletes.entries.take(used), {}, None if partition is None else partition.take(used)),
+        pc.index_in(some.vector, value_set=used, skip_nulls=True),
+        _renumbered(some.positions, used),
+        _renumbered(some.equality, used),
+        some.referenced.take(used) if len(some.referenced) else some.referenced,
+    )
+
+
+def _renumbered(lists: pa.Array, used: pa.Array) -> pa.Array:
+    sizes = pc.list_value_length(lists)
+    values = pc.index_in(pc.list_flatten(lists), value_set=used)
+    offsets = pc.cumulative_sum(pc.cast(sizes, pa.int32()))
+    starts = pa.concat_arrays([pa.array([0], pa.int32()), offsets])[: len(lists)]
+    return pa.ListViewArray.from_arrays(starts, pc.cast(sizes, pa.int32()), values)

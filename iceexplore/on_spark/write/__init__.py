@@ -1,0 +1,1 @@
+"""Write, rewrite and compact data files on Spark."""

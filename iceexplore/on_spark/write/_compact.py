@@ -1,0 +1,115 @@
+"""Data files rewritten into fewer by Spark's workers: one job, in which no row leaves the worker that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.commits import compacted_files
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, concat_batches
+from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.transport._bundles import deal, frame_of, parallelism
+from iceexplore.on_spark.transport._errors import as_ours
+from iceexplore.on_spark.transport._splits import Share, share_rows, shares
+from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship
+from iceexplore.on_spark.write._workers import LINEAGE, MOST_HELD, lineage_of, packed, unpacked, writer_of
+from iceexplore.on_spark.write._write_files import check_there
+from iceexplore.planning import FileTasks, SplitOptions
+from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
+from iceexplore.writing import fit_columns, target_bytes
+
+__all__ = ["compact_files"]
+#: Bytes of data files that become one at most: in memory they take some times as many, and a worker holds them.
+_MOST_BYTES = 64 << 20
+#: Spark tasks for each that runs at a time: a few, as files take different times.
+_TASKS = 3
+_MADE = pa.schema([("part", pa.int64()), ("files", pa.binary())])
+
+
+def compact_files(
+    session: Any, state: TableState, groups: Sequence[FileTasks], files: int, sequence_number: int | None
+) -> EntryBatch:
+    """Rewrite files on the workers: `iceexplore.commits.compact` with ``rewrite``.
+
+    Rows of each new file are sorted by the table's order, if it has one. A partition gets ``files`` files, fewer where
+    it has not so many row groups, more where it is larger: one for each 64 MiB, or for as many bytes in memory as
+    ``write.target-file-size-bytes`` and 256 MiB allow.
+
+    Parameters
+    ----------
+    groups
+        The files of a partition each, all in one spec.
+
+    Raises
+    ------
+    FormatError, FileMissingError, UnsupportedError
+        A file or a delete cannot be read, or the workers cannot reach the table's folder.
+    StorageError
+        The workers have written files that are not here.
+    """
+    info = SessionInfo.of(session)
+    check_reach(state, info)
+    options = replace(SplitOptions.of(state.metadata.properties), size=_MOST_BYTES, open_file_cost=0)
+    parts, sizes = [], []
+    for group in groups:
+        size = int(pc.sum(group.files.entries["file_size_in_bytes"], min_count=0).as_py())
+        made = shares(group, options, parts=max(files, -(-size // _MOST_BYTES)))
+        parts += made
+        sizes += [max(1, size // max(1, len(made)))] * len(made)
+    hands = deal(sizes, _TASKS * parallelism(session, info))
+    bundles = [[(place, parts[place]) for place in hand] for hand in hands]
+    frame = frame_of(session, bundles, _Compactor(ship(state), sequence_number), _MADE)
+    with as_ours():
+        rows = sorted((row[0], bytes(row[1])) for row in frame.collect())
+    added = concat_batches([unpacked(data) for _, data in rows])
+    check_there(state, added)
+    return added
+
+
+@dataclass(frozen=True)
+class _Compactor:
+    """What a worker does with a bundle of shares: each becomes a file, or more."""
+
+    state: ShippedState
+    sequence_number: int | None
+
+    def __call__(self, bundle: Sequence[tuple[int, Share]]) -> Iterator[pa.Table]:
+        state = self.state.open()
+        for part, share in bundle:
+            made = self._rewritten(state, share)
+            if len(made):
+                yield pa.table([pa.array([part]), pa.array([packed(made)], pa.binary())], schema=_MADE)
+
+    def _rewritten(self, state: TableState, share: Share) -> EntryBatch:
+        tasks, ranges = share.open()
+        lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
+        outputs = outputs_of(state, ["*", *(f.name for f in lineage)])
+        reader = TaskReader(state, tasks, outputs, checksums=True)
+        target = min(target_bytes(state.metadata.properties), MOST_HELD)
+        writer = writer_of(state)
+        made: list[EntryBatch] = []
+        held: list[pa.Table] = []
+        for _, table in share_rows(reader, ranges):
+            if held and sum(t.nbytes for t in held) + table.nbytes > target:
+                made.append(compacted_files(state, writer, tasks.files, _fitted(state, held), self.sequence_number))
+                held = []
+            held += [table] if table.num_rows else []
+        if held:
+            made.append(compacted_files(state, writer, tasks.files, _fitted(state, held), self.sequence_number))
+        return concat_batches(made)
+
+
+def _fitted(state: TableState, tables: list[pa.Table]) -> pa.Table:
+    """Rows as they were read, as data files have them."""
+    rows = pa.concat_tables(tables)
+    own = len(state.schema.fields)
+    out = fit_columns(rows.select(range(own)), state.schema, complete=True)
+    if rows.num_columns > own and (lineage := lineage_of(rows)) is not None:
+        for field, column in zip(lineage.schema, lineage.columns, strict=True):
+            out = out.append_column(field, column)
+    return out

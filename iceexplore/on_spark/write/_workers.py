@@ -1,0 +1,206 @@
+"""What workers do when they write data files: they say which rows belong together, and write what comes together."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from iceexplore.commits import CommitWriter, LayoutOptions, WritableStorage
+from iceexplore.graph import TableState
+from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, concat_batches
+from iceexplore.metadata import NestedField, Schema, StructType
+from iceexplore.on_spark.transport._state import ShippedState
+from iceexplore.planning import PartitionColumn, partition_columns
+from iceexplore.reading import LAST_UPDATED, ROW_ID, arrow_fields
+from iceexplore.writing import files_of_frame, fit_columns, partition_tuples, target_bytes
+
+__all__ = [
+    "FileWriter",
+    "Keys",
+    "LINEAGE",
+    "MOST_HELD",
+    "chunks",
+    "lineage_of",
+    "packed",
+    "partition_keys",
+    "unpacked",
+    "writer_of",
+]
+
+#: What rows that are moved keep, in columns after the table's own.
+LINEAGE = (ROW_ID, LAST_UPDATED)
+
+#: A worker holds the rows of one file: no more than this, however large files may get.
+MOST_HELD = 256 << 20
+_STATS = "stats."
+_PARTITION = "partition tuple"
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Adds a number to rows: the same for all rows of one partition."""
+
+    state: ShippedState
+    name: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows with one more column, of 64-bit integers."""
+        state = self.state.open()
+        spec = state.metadata.spec()
+        assert spec is not None  # the driver has asked
+        columns = partition_columns(state.metadata, spec)
+        schema = _sources(state.schema, columns)
+        names = [f.name for f in schema.fields]
+        for batch in batches:
+            given = pa.Table.from_batches([batch])
+            table = fit_columns(given.select([n for n in names if n in given.column_names]), schema, complete=True)
+            keys = partition_keys(partition_tuples(table, schema, columns), batch.num_rows)
+            fields = [*batch.schema, pa.field(self.name, pa.int64())]
+            yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(keys)], schema=pa.schema(fields))
+
+
+def _sources(schema: Schema, columns: Sequence[PartitionColumn]) -> Schema:
+    """The schema's top columns that the partition is made of."""
+    wanted = {column.source.field_id for column in columns if column.source is not None}
+
+    def within(f: NestedField) -> bool:
+        return f.field_id in wanted or (isinstance(f.type, StructType) and any(map(within, f.type.fields)))
+
+    return replace(schema, fields=tuple(f for f in schema.fields if within(f)))
+
+
+def partition_keys(tuples: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
+    """A number for each row: equal where the tuples are, in any process, and else most likely not."""
+    key = np.zeros(rows, np.uint64)
+    for array in tuples:
+        encoded = _plain(array).dictionary_encode(null_encoding="encode")
+        values = [xxhash.xxh3_64_intdigest(repr(value).encode()) for value in encoded.dictionary.to_pylist()]
+        if rows:
+            key = key * _ODD + np.array(values, np.uint64)[np.asarray(encoded.indices)]
+    return key.view(np.int64)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Values that have a Python value: nanoseconds have none."""
+    if pa.types.is_temporal(array.type):
+        return array.cast(pa.int32() if pa.types.is_date(array.type) else pa.int64())
+    return array.cast(pa.binary()) if pa.types.is_fixed_size_binary(array.type) else array
+
+
+@dataclass(frozen=True)
+class FileWriter:
+    """Writes rows as data files, and gives what the commit needs to know of them: one row of bytes a task.
+
+    Attributes
+    ----------
+    key
+        The column of `Keys`, by which the rows are sorted; None where rows are not partitioned.
+    lineage
+        The two columns before it are the rows' ids, and when they were last changed.
+    """
+
+    state: ShippedState
+    key: str | None
+    lineage: bool = False
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One batch of one row, column ``files``, as `packed`; none where there are no rows."""
+        state = self.state.open()
+        writer = writer_of(state)
+        target = min(target_bytes(state.metadata.properties), MOST_HELD)
+        made = [self._files(state, rows, writer) for rows in chunks(batches, self.key, target)]
+        if made:
+            yield pa.record_batch([pa.array([packed(concat_batches(made))], pa.binary())], names=["files"])
+
+    def _files(self, state: TableState, rows: pa.Table, writer: CommitWriter) -> EntryBatch:
+        if not self.lineage:
+            return files_of_frame(state, rows, writer)
+        given = rows.num_columns - len(LINEAGE)
+        return files_of_frame(state, rows.select(range(given)), writer, lineage=lineage_of(rows))
+
+
+def lineage_of(rows: pa.Table) -> pa.Table | None:
+    """The last two columns of rows, as data files have them; None where all rows are new."""
+    columns = rows.columns[-len(LINEAGE) :]
+    if all(column.null_count == len(column) for column in columns):
+        return None
+    return pa.Table.from_arrays(columns, schema=pa.schema(arrow_fields(LINEAGE)))
+
+
+def writer_of(state: TableState) -> CommitWriter:
+    """Names are this attempt's own: another attempt at the same task writes other files, and nobody names those."""
+    return CommitWriter(
+        storage=cast("WritableStorage", state.storage),
+        base=state,
+        options=LayoutOptions.of(state.metadata.format_version),
+        snapshot_id=0,
+        sequence_number=0,
+        first_row_id=None,
+        timestamp_ms=0,
+        attempt=1,
+        names=Random(secrets.randbits(128)),  # noqa: S311 (names, no secrets)
+    )
+
+
+def chunks(batches: Iterator[pa.RecordBatch], key: str | None, target: int) -> Iterator[pa.Table]:
+    """Neighbouring rows of the same key, without it, together up to about so many bytes."""
+    held: list[pa.RecordBatch] = []
+    size, last = 0, None
+    for batch in batches:
+        for number, rows in _runs(batch, key):
+            if held and (number != last or size + rows.nbytes > target):
+                yield pa.Table.from_batches(held)
+                held, size = [], 0
+            held.append(rows)
+            size += rows.nbytes
+            last = number
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _runs(batch: pa.RecordBatch, key: str | None) -> Iterator[tuple[int | None, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    if key is None:
+        yield None, batch
+        return
+    numbers = np.asarray(batch.column(batch.num_columns - 1))
+    rows = batch.select(list(range(batch.num_columns - 1)))
+    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])).tolist()
+    for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
+        yield int(numbers[start]), rows.slice(start, end - start)
+
+
+def packed(batch: EntryBatch) -> bytes:
+    """Entries on their way to the driver, as an Arrow stream."""
+    columns = {f.name: batch.entries[f.name] for f in ENTRY_SCHEMA}
+    columns |= {f"{_STATS}{field_id}": stats for field_id, stats in batch.stats.items()}
+    if batch.partition is not None:
+        columns[_PARTITION] = batch.partition
+    table = pa.table(columns)
+    sink: Any = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def unpacked(data: bytes) -> EntryBatch:
+    """What `packed` has packed."""
+    table = pa.ipc.open_stream(data).read_all().combine_chunks()
+
+    def one(name: str) -> Any:
+        column = table[name]
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    stats = {int(n.removeprefix(_STATS)): one(n) for n in table.column_names if n.startswith(_STATS)}
+    entries = table.select(ENTRY_SCHEMA.names).cast(ENTRY_SCHEMA)
+    return EntryBatch(entries, stats, one(_PARTITION) if _PARTITION in table.column_names else None)

@@ -1,0 +1,259 @@
+"""Scan planning: from the root to the data files that a scan reads, with their deletes and what is left to filter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import problem
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.planning._scan_plan import ScanPlan
+from iceexplore.planning.delete_index._delete_manifests import concerned
+from iceexplore.planning.delete_index._lists import no_lists
+from iceexplore.planning.delete_index._match import equality_columns, match_deletes
+from iceexplore.planning.evaluators._filter import Filter, make_filter
+from iceexplore.planning.evaluators._residual import residuals
+from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
+from iceexplore.planning.row_groups._scan import row_groups_of
+from iceexplore.planning.scan._columns import checked_columns
+from iceexplore.planning.scan._files import LeafScan, Picked, leaves_of, parts_of, pick, united
+from iceexplore.planning.scan._incremental import Appends, appends_between
+from iceexplore.planning.scan._manifests import RootScan, scan_root
+from iceexplore.planning.scan._splits import SplitOptions
+
+__all__ = ["manifests_read", "plan_scan"]
+
+#: Files of a plan that are looked through for one that stands in several manifests.
+_MOST_COMPARED = 100_000
+
+
+def plan_scan(
+    state: TableState,
+    where: Any = None,
+    *,
+    columns: Iterable[str] | None = None,
+    partition: Any = None,
+    from_snapshot: Any = None,
+    to_snapshot: Any = None,
+    row_groups: bool = False,
+    bloom: bool = False,
+    split_size: int | None = None,
+    root_rows: Collection[int] | None = None,
+) -> ScanPlan:
+    """Plan a scan (spec, "Scan Planning"): which data files are read, with which deletes, and what is left to filter.
+
+    The root is read, then the manifests that may hold a matching file, of these the statistics of the filter's columns
+    alone, then manifests of deletes. No delete file is opened, and a data file only for ``row_groups``.
+
+    Parameters
+    ----------
+    where, partition
+        See `make_filter`; without either every live file is read.
+    columns
+        Names of the columns that are read, dotted inside structs; all by default.
+    from_snapshot, to_snapshot
+        Plan the files alone that appends after the one, up to and with the other, have added (ids, names of refs,
+        Snapshots or states; see `iceexplore.planning.Appends`). As in Java's ``IncrementalAppendScan`` no delete is
+        applied, and what other operations did is passed over. The filter is bound to the schema of ``state``.
+    row_groups
+        Open the footers of the Parquet files that are left, and judge their row groups.
+    bloom
+        Ask the Bloom filters of these row groups, too.
+    split_size
+        Bytes a split should have; by default the table's ``read.split.target-size``, or 128 MiB.
+    root_rows
+        Plan the files of these manifests of data files alone (rows of the root); by default of all.
+
+    Raises
+    ------
+    OptionError
+        The filter, a column or a size makes no sense, or ``from_snapshot`` is no ancestor of ``to_snapshot``.
+    SnapshotNotFoundError
+        No such snapshot or ref.
+    IceexploreError
+        A manifest is missing or damaged, and problems are strict. Otherwise the plan goes on without it, and says so.
+    """
+    start = time.perf_counter()
+    before = len(state.storage.reads)
+    options = SplitOptions.of(state.metadata.properties, size=split_size)
+    wanted = make_filter(state.metadata, state.schema, where, partition)
+    named = checked_columns(state.schema, columns)
+    appends = None
+    if from_snapshot is not None or to_snapshot is not None:
+        appends = appends_between(state, from_snapshot, to_snapshot)
+        if appends is not None:
+            state = state.showing(appends.last, state.schema, ref=None, travel=state.travel)
+    scans = _scans(state, wanted, appends)
+    if root_rows is not None:
+        scans = [scan.only(root_rows) for scan in scans]
+    places = _delete_rows(state, scans[0], wanted, scans[0].kept) if appends is None and scans else []
+    columns_wanted = [*wanted.field_ids, *_equality_columns(state, places)]
+    picked = [_picked(state, scan, i, wanted, columns_wanted) for i, scan in enumerate(scans)]
+    files, root_row, whole = united([p for each in picked for p in each])
+    leaves = tuple(p.leaf for each in picked for p in each)
+    matched = _no_deletes(len(files))
+    if appends is None and sum(p.leaf.kept_files > 0 for each in picked for p in each) > 1:
+        _note_twice(state, scans[0], files, root_row)
+    if appends is None and len(files):
+        places = _delete_rows(state, scans[0], wanted, _holding(picked[0]))
+        matched = match_deletes(state, files, filter=wanted, manifests=places)
+    numbers, left = residuals(wanted, files, state.metadata)
+    tasks = FileTasks(files, root_row, whole, numbers, left, matched)
+    deletes = tuple(r for r in places if r not in set(scans[0].rows.tolist())) if places else ()
+    return ScanPlan(
+        state=state,
+        filter=wanted,
+        columns=named,
+        files=tasks,
+        options=options,
+        roots=tuple(scans),
+        leaves=leaves,
+        delete_rows=deletes,
+        row_groups=row_groups_of(state, tasks, bloom=bloom) if row_groups or bloom else None,
+        appends=appends,
+        notes=(*(() if appends is None else appends.notes), *_damage(state, scans, leaves, deletes)),
+        doubts=_doubts(state, scans, leaves, deletes),
+        seconds=time.perf_counter() - start,
+        log=tuple(state.storage.reads)[before:],
+    )
+
+
+def manifests_read(state: TableState, wanted: Filter) -> list[int]:
+    """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
+
+    Which delete manifests those are may depend on the data files: only then are data manifests read here. Otherwise
+    nothing but the root is.
+    """
+    scans = _scans(state, wanted, None)
+    if not scans:
+        return []
+    scan, read = scans[0], set(scans[0].kept.tolist())
+    places = _delete_rows(state, scan, wanted, scan.kept)
+    if read.issuperset(places):
+        return sorted(read)
+    if _may_have_equality(state, places):
+        return sorted(read.union(places))
+    picked = _picked(state, scan, 0, wanted, wanted.field_ids)
+    files, _, _ = united(picked)
+    if len(files):
+        read.update(concerned(state, scan.root, _delete_rows(state, scan, wanted, _holding(picked)), files))
+    return sorted(read)
+
+
+def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
+    """The rows of the root whose manifests hold a file of the plan."""
+    rows = [p.leaf.root_row for p in picked if p.leaf.kept_files and p.leaf.root_row is not None]
+    return np.array(rows, dtype=np.int64)
+
+
+def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[RootScan]:
+    """The roots that are looked at: the state's own, or those of all appends."""
+    if appends is None:
+        root = state.root()
+        return [] if root is None or state.snapshot is None else [scan_root(state, state.snapshot, root, wanted)]
+    ids = frozenset(s.snapshot_id for s in appends.snapshots)
+    seen: set[str] = set()
+    return [scan_root(state, s, state.reader.root(s), wanted, ids, seen) for s in appends.snapshots]
+
+
+def _picked(state: TableState, scan: RootScan, index: int, wanted: Filter, columns: list[int]) -> list[Picked]:
+    leaves = leaves_of(state, scan, parts_of(columns), scan.kept.tolist())
+    return [pick(state, scan, index, leaf, wanted, columns) for leaf in leaves]
+
+
+def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
+    """Rows of the root that may hold deletes for the files of some of its data manifests."""
+    rows = scan.delete_rows(state, wanted, read)
+    # In the V4 draft a vector stands on the entry of its data file.
+    return [*rows, *read.tolist()] if scan.root.dialect == "v4-draft" else rows
+
+
+def _equality_columns(state: TableState, places: list[int]) -> list[int]:
+    """The columns whose statistics may show that an equality delete does not concern a data file.
+
+    The manifests of deletes are read for it, unless the summary says that there are no such deletes: if it is wrong,
+    more deletes apply than need be, and none is lost.
+    """
+    return equality_columns(state, places) if _may_have_equality(state, places) else []
+
+
+def _may_have_equality(state: TableState, places: list[int]) -> bool:
+    summary = (state.snapshot.summary if state.snapshot is not None else None) or {}
+    return bool(places) and summary.get("total-equality-deletes") != "0"
+
+
+def _damage(
+    state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
+) -> list[str]:
+    """What the plan lacks because of it, for people."""
+    out = []
+    faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
+    roots = [s.root.location for s in scans if s.root.location in faults]
+    if roots:
+        name = "manifest list" if state.metadata.format_version < 4 else "root"
+        out.append(f"The {name} cannot be read in full, so files are missing from this plan: {_some(roots)}")
+    bad = [leaf.location for leaf in leaves if leaf.root_row is not None and not leaf.readable]
+    if bad:
+        out.append(f"Files are missing from this plan, as manifests cannot be read in full: {_some(bad)}")
+    names = scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist() if deletes else []
+    lost = [n for n in names if n in faults]
+    if lost:
+        out.append(f"Deletes are missing from this plan, so deleted rows come back: {_some(lost)}")
+    return out
+
+
+def _doubts(
+    state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
+) -> tuple[str, ...]:
+    """Return why rows may be missing, for people: contradictions in what the plan read.
+
+    That is counts; and, where manifests were left out by what a root claims of them, claims that are untrue.
+    """
+    codes = {"totals-differ", "summary-untrue"} if any((~s.may).any() for s in scans) else {"totals-differ"}
+    met = [p for p in state.problems if p.code in codes]
+    if not met:
+        return ()
+    places = {s.root.location for s in scans} | {leaf.location for leaf in leaves}
+    if deletes:
+        places.update(scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist())
+    return tuple(dict.fromkeys(f"{p.text} ({p.where})" for p in met if p.where.partition("#")[0] in places))
+
+
+def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: pa.Int64Array) -> None:
+    """Note data files that several manifests hold; what one manifest holds twice was told when it was read.
+
+    Of plans of very many files that is left to `verify`: it would take a third as long as the plan itself.
+    """
+    if len(files) > _MOST_COMPARED:
+        return
+    places = whole(files.entries["location"])
+    if pc.count_distinct(places, mode="only_valid").as_py() + places.null_count == len(places):
+        return
+    pairs = pa.table({"file": places, "leaf": root_row}).filter(places.is_valid()).group_by(["file", "leaf"])
+    counts = pairs.aggregate([]).group_by("file").aggregate([("leaf", "count", pc.CountOptions(mode="all"))])
+    again = counts.filter(pc.greater(counts["leaf_count"], 1))
+    if not len(again):
+        return
+    first = again["file"][0].as_py()
+    rows = pc.unique(root_row.filter(pc.equal(places, first)))
+    names = scan.root.entries["location"].take(rows).to_pylist()
+    held = ", ".join(scan.root.location if name is None else name for name in names)
+    more = "" if len(again) == 1 else f" (and {len(again) - 1} other data files are in several)"
+    text = f"The data file is live in {len(names)} manifests{more}: its rows are read as often."
+    how: dict[str, Any] = {"field": "100 file_path", "severity": "warning"}
+    state.problems.add(problem("file-twice", first, text, found=held, **how))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _no_deletes(count: int) -> MatchedDeletes:
+    return MatchedDeletes(vector=pa.nulls(count, pa.int32()), positions=no_lists(count), equality=no_lists(count))

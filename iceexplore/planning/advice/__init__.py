@@ -1,0 +1,1 @@
+"""Estimate what would help a filter skip more."""

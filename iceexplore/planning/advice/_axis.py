@@ -1,0 +1,160 @@
+"""The values of a column on a number line: for estimates, not for pruning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.planning.evaluators._column_metrics import comparable
+
+__all__ = ["Axis", "Floats", "cut_length"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+#: A float holds 53 bits: so many a text's number may have.
+_BITS = 50
+#: Bytes that come together: where some of them are seen, those between them may be, too.
+_CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
+#: Bounds longer than this are not looked at further: an unlimited one says no more.
+_LOOKED_AT = 64
+#: Bounds of fewer characters are hardly cut: ``write.metadata.metrics.default`` is ``truncate(16)``.
+_SHORTEST_CUT = 4
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How values of one column become numbers, in their order.
+
+    Attributes
+    ----------
+    step
+        The distance from a value to the next: 1 of whole numbers (dates, times too), of decimals that of their scale;
+        0 where there is none.
+    skip
+        Of texts and bytes: how many leading bytes all bounds share, and no number needs.
+    ranks
+        Of texts and bytes: the place of each byte among those that occur, so that ``user-09`` and ``user-10`` are
+        neighbours; empty for other types. A text is a number whose digits they are.
+    digits
+        How many of them a number has.
+    plain
+        All bounds are ASCII: a byte is a character.
+    cut
+        Of texts: after so many characters bounds seem to be cut, as Iceberg's ``truncate(16)`` does. What comes after
+        them is not seen.
+    """
+
+    step: float
+    skip: int = 0
+    ranks: tuple[int, ...] = ()
+    digits: int = 0
+    plain: bool = False
+    cut: int | None = None
+
+    @classmethod
+    def of(cls, lower: pa.Array, upper: pa.Array) -> Axis | None:
+        """The axis of a column with these bounds; None for types without one, and where no bound is known."""
+        kind = comparable(lower).type
+        if pa.types.is_integer(kind):
+            return cls(1.0)
+        if pa.types.is_decimal(kind):
+            return cls(10.0**-kind.scale)
+        if pa.types.is_floating(kind):
+            return cls(0.0)
+        if not _is_bytes(kind):
+            return None
+        lows, highs = _bytes(lower).drop_null(), _bytes(upper).drop_null()
+        if not len(lows) or not len(highs):
+            return None
+        least, most = pc.min_max(lows)["min"].as_py(), pc.min_max(highs)["max"].as_py()
+        shared = next(
+            (i for i, (a, b) in enumerate(zip(least, most, strict=False)) if a != b), min(map(len, (least, most)))
+        )
+        cut = (pc.unique(pc.binary_slice(ends, shared, shared + _LOOKED_AT)) for ends in (lows, highs))
+        seen = np.unique(np.frombuffer(b"".join(b"".join(texts.to_pylist()) for texts in cut), np.uint8))
+        text = pa.types.is_string(lower.type)
+        return cls._of_bytes(seen, shared, cut_length(lower) if text else None, text=text)
+
+    @classmethod
+    def _of_bytes(cls, seen: npt.NDArray[np.uint8], shared: int, cut: int | None, *, text: bool) -> Axis:
+        there = np.zeros(256, dtype=np.int64)
+        there[seen] = 1
+        if text:
+            for letters in _CLASSES:
+                places = np.frombuffer(letters, np.uint8)
+                own = places[there[places] > 0]
+                if len(own):
+                    there[own.min() : own.max() + 1] = 1
+        else:
+            there[:] = 1
+        ranks = np.cumsum(there) - there  # of a byte that does not occur the next one's
+        base = int(there.sum()) + 2  # 0 is the end of a text, the highest what is beyond all
+        digits = max(1, int(_BITS / np.log2(base)))
+        return cls(0.0, shared, tuple((ranks + 1).tolist()), digits, bool((seen < 128).all()), cut)
+
+    @property
+    def base(self) -> float:
+        """What a digit of a text's number is worth."""
+        return float(max(self.ranks) + 1)
+
+    def numbers(self, values: pa.Array) -> Floats:
+        """The values as numbers, NaN where one is null (or NaN)."""
+        plain = comparable(values)
+        if not self.ranks:
+            return np.asarray(plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+        known = _bytes(plain)
+        cut = pc.binary_slice(pc.fill_null(known, b""), self.skip, self.skip + self.digits)
+        lengths = np.asarray(pc.binary_length(cut)).astype(np.int64)
+        raw = np.asarray(cut.to_numpy(zero_copy_only=False).astype(f"S{self.digits}"))
+        places = raw.view(np.uint8).reshape(-1, self.digits)
+        ranks = np.where(np.arange(self.digits) < lengths[:, None], np.array(self.ranks)[places], 0)
+        out = ranks.astype(np.float64) @ (self.base ** np.arange(self.digits - 1, -1, -1))
+        return np.where(np.asarray(known.is_null()), np.nan, out)
+
+    def number(self, value: Any) -> float:
+        """One stored value as a number. A text that does not share the bounds' beginning is beyond all of them."""
+        if not self.ranks:
+            return float(value)
+        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
+        part = data[self.skip : self.skip + self.digits]
+        return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
+
+    def seen(self, value: Any) -> tuple[float, float]:
+        """Where a value lies as far as bounds tell: the same place twice, or all texts with its beginning."""
+        if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
+            return self.prefix(value[: self.cut])
+        return (self.number(value),) * 2
+
+    def prefix(self, value: str) -> tuple[float, float]:
+        """From the first to the last text with a beginning."""
+        data = value.encode("utf-8", "surrogatepass")
+        room = self.digits - max(0, len(data) - self.skip)
+        low = self.number(value)
+        return (low, low + (self.base**room - 1 if room > 0 else 0.0))
+
+
+def cut_length(lower: pa.StringArray) -> int | None:
+    """After how many characters lower bounds seem to be cut: most of them have this length, and none is longer."""
+    lengths = pc.utf8_length(lower)
+    longest = pc.max(lengths).as_py()
+    if longest is None or longest < _SHORTEST_CUT:
+        return None
+    full = pc.sum(pc.equal(lengths, longest)).as_py() or 0
+    return int(longest) if full * 2 >= len(lower) - lower.null_count else None
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )  # fmt: skip
+
+
+def _bytes(values: pa.Array) -> pa.Array:
+    plain = comparable(values)
+    return plain if pa.types.is_binary(plain.type) else plain.cast(pa.binary())

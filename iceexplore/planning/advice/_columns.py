@@ -1,0 +1,244 @@
+"""What would help the conditions on one column: order, partition fields, statistics; or why nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from iceexplore.expressions import Expression, Predicate, predicates
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.metadata import TableMetadata, type_base
+from iceexplore.planning.advice._advice_distinct import distinct_by_bytes, distinct_by_statistics
+from iceexplore.planning.advice._advice_sql import add_partition_field, call, options, sort
+from iceexplore.planning.advice._partitioning import candidates, replaced
+from iceexplore.planning.advice._ranges import Wanted, wanted_of
+from iceexplore.planning.advice._spread import Files, Mask, Reading, Shares, Spread, sorted_reading
+from iceexplore.planning.advice._statistics import cut_bounds, missing_bounds
+from iceexplore.planning.advice._suggestion import Suggestion, amount
+from iceexplore.planning.evaluators._partition_values import partition_columns
+from iceexplore.planning.model._tasks import FileTasks
+
+__all__ = ["ColumnAdvice", "Scene", "column_advice"]
+
+#: What bounds hardly ever rule out, and why.
+_POWERLESS = {
+    "!=": "a file is skipped only if every row has this one value",
+    "not-in": "a file is skipped only if every row has one of these values",
+    "not-null": "a file is skipped only if every row is null",
+    "not-nan": "a file is skipped only if every row is NaN",
+    "not-starts-with": "a file is skipped only if every value begins so",
+}
+_EVEN = "values are spread evenly between bounds"
+#: From this share of matching rows on there is hardly anything to skip.
+_NEARLY_ALL = 0.9
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What advice is given on.
+
+    Attributes
+    ----------
+    metadata, table
+        The table's, and its name.
+    batch, files
+        All live data files with the statistics of the filter's columns; in groups by partition.
+    left, kept
+        Those that partition fields leave of the filter, and those that are read.
+    tasks, now
+        What is read, as tasks, and in numbers.
+    """
+
+    metadata: TableMetadata
+    table: str
+    batch: EntryBatch
+    files: Files
+    left: Mask
+    kept: Mask
+    tasks: FileTasks
+    now: Reading
+
+
+@dataclass
+class ColumnAdvice:
+    """What was found of one column: suggestions, those too that would not help; its row of `Advice.clustering`; and
+    why there is nothing, where there is nothing."""
+
+    suggestions: list[Suggestion] = field(default_factory=list)
+    clustering: dict[str, Any] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def column_advice(scene: Scene, field_id: int, expression: Expression) -> ColumnAdvice:
+    """Look at one column.
+
+    Parameters
+    ----------
+    expression
+        The filter's conditions on it.
+    """
+    out = ColumnAdvice()
+    terms = list(predicates(expression))
+    name = terms[0].name
+    stats = scene.batch.stats.get(field_id)
+    out.suggestions += missing_bounds(scene.table, name, stats, scene.batch, scene.left, scene.kept, scene.now)
+    spread = None if stats is None else Spread.of(stats)
+    if stats is None or spread is None:
+        if not out.suggestions:
+            out.notes.append(f"{name} ({terms[0].type}): there are no bounds in an order, so that none prune")
+        return out
+    out.suggestions += cut_bounds(scene.table, name, terms, stats, scene.batch, scene.kept, scene.now)
+    wanted = wanted_of(expression, spread.axis)
+    counted = pc.struct_field(stats, "null_count").null_count < len(stats)
+    if wanted is None or (wanted.nulls and not counted):
+        told = "NaN are decided by counts alone" if wanted is None else "null need counts of nulls, which are missing"
+        out.notes.append(f"{name}: tests for {told}; nothing is estimated")
+        return out
+    distinct = distinct_by_statistics(scene.metadata, field_id)
+    guessed = None if distinct else distinct_by_bytes(stats, spread)
+    with np.errstate(over="ignore", invalid="ignore"):  # bounds as far apart as floats go
+        _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
+    if any(s.helps for s in out.suggestions):
+        return out
+    if not out.notes:
+        out.notes.append(f"{name}: written again with today's partition fields, about as many files would be read")
+    for p in terms:
+        if p.op in _POWERLESS:
+            out.notes.append(f"{p.text or p.op}: {_POWERLESS[p.op]}")
+    return out
+
+
+def _estimates(
+    scene: Scene,
+    out: ColumnAdvice,
+    term: Predicate,
+    spread: Spread,
+    wanted: Wanted,
+    distinct: float | None,
+    *,
+    guessed: bool,
+) -> None:
+    """Order and partition fields."""
+    name = term.name
+    pool, own = scene.files.take(scene.left), spread.take(scene.left)
+    depth, deepest = spread.depth()
+    row = {"column": name, "files": len(scene.batch), "with_bounds": int(spread.known.sum()), "depth": depth,
+           "deepest": deepest, "reads": _alone(own, pool, wanted), "sorted": None}  # fmt: skip
+    out.clustering = row
+    if not own.known.any():
+        out.notes.append(f"{name}: no file of the partitions that are left has bounds")
+        return
+    shares = Shares(own, pool)
+    ordered = sorted_reading(shares, wanted, distinct)
+    row["sorted"] = ordered.files
+    assumes = [_EVEN, "as many files as now in each partition"]
+    if shares.shuffled:
+        assumes.append("nearly every file spans the whole range, so that what lies in its middle cannot be told")
+    if wanted.points and spread.axis.step != 1:
+        rare = "few rows share a value" if distinct is None else f"about {distinct:,.0f} values, equally often"
+        assumes.append(rare)
+    have = _transforms(scene.metadata, term.field_id)
+    if "identity" in have:
+        if not _of_older_specs(scene):
+            out.notes.append(f"{name}: the table is partitioned by its values already")
+    else:
+        out.suggestions.append(
+            Suggestion(
+                "sort", f"sort by {name}",
+                f"the ranges of {name} overlap {depth:,.1f} deep on average ({deepest:,} at most, in "
+                f"{len(scene.batch):,} files): sorted within partitions, this filter would read "
+                f"{amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
+                scene.now, ordered, assumes="; ".join(assumes), column=name,
+                statements=sort(scene.table, name, scene.files, ordered=_sorted_by(scene.metadata, term.field_id)),
+            )
+        )  # fmt: skip
+        if not out.suggestions[-1].helps:
+            out.notes.append(_no_order(name, shares, wanted, ordered, scene.now))
+    out.suggestions += _partitioning(scene, term, spread, wanted, distinct, have, guessed=guessed)
+
+
+def _partitioning(
+    scene: Scene,
+    term: Predicate,
+    spread: Spread,
+    wanted: Wanted,
+    distinct: float | None,
+    have: dict[str, str],
+    *,
+    guessed: bool,
+) -> Iterator[Suggestion]:
+    """Partition fields on a column; and files of specs that lack one which the table has."""
+    if term.type is None:
+        return
+    old = _of_older_specs(scene)
+    for found in candidates(
+        term.type, spread, scene.files, scene.left, wanted, distinct, () if old else have, guessed=guessed
+    ):
+        made = found.transform.format(term.name)
+        assumes = _EVEN + (f"; {found.assumes}" if found.assumes else "")
+        text = type_base(term.type) == "string"
+        if found.name in have or any(replaced(there, found.name, text=text) for there in have):
+            if old:
+                yield Suggestion(
+                    "old-spec", "rewrite files of older specs",
+                    f"{old:,} of the {scene.now.files:,} files read were written before the table was partitioned by "
+                    f"{made}.",
+                    scene.now, found.after, assumes=assumes, column=term.name, statements=(
+                        call("rewrite_data_files", scene.table, options=options(rewrite_all="true")),
+                    ),
+                )  # fmt: skip
+            continue
+        coarser = next((name for transform, name in have.items() if replaced(found.name, transform, text=text)), None)
+        yield Suggestion(
+            "partition", f"partition by {made}",
+            f"partitioned by {made} this filter would read {amount(found.after.files, 'file')} instead of "
+            f"{scene.now.files:,}; the table would have about {found.files:,} data files ({len(scene.batch):,} now).",
+            scene.now, found.after, assumes=assumes, column=term.name,
+            statements=add_partition_field(scene.table, term.name, found.transform, coarser),
+        )  # fmt: skip
+
+
+def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
+    """Files that the conditions on this column leave alone."""
+    each = Shares(spread, files.apart())
+    left = spread.nulls > 0 if wanted.nulls else np.zeros(len(files.rows), dtype=np.bool_)
+    for span in wanted.spans:
+        left = left | each.touched(span)
+    return int(left.sum())
+
+
+def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: Reading) -> str:
+    """Why sorting by a column does not help."""
+    part = shares.nulls if wanted.nulls else np.zeros(shares.files.groups)
+    for span in wanted.spans:
+        before, until = shares.around(span)
+        part = part + (until - before) * (1.0 - shares.nulls)
+    rows = shares.files.add(shares.files.rows)
+    share = float((np.minimum(part, 1.0) * rows).sum() / max(1.0, rows.sum()))
+    if share >= _NEARLY_ALL:
+        return f"{name}: about {share:.0%} of the rows match, so that no order of them lets many files be skipped"
+    return f"{name}: sorted by it this filter would read {amount(ordered.files, 'file')}, and reads {now.files:,} now"
+
+
+def _transforms(metadata: TableMetadata, field_id: int) -> dict[str, str]:
+    """By transform the name of the partition field: those of the newest spec that are made of a column."""
+    spec = metadata.spec()
+    fields = [] if spec is None else partition_columns(metadata, spec)
+    return {c.field.transform: c.field.name for c in fields if c.source is not None and c.source.field_id == field_id}
+
+
+def _of_older_specs(scene: Scene) -> int:
+    """How many files that are read are of another spec than the newest."""
+    numbers = np.asarray(pc.fill_null(whole(scene.tasks.files.entries["partition_spec_id"]), -1))
+    return int((numbers != scene.metadata.default_spec_id).sum())
+
+
+def _sorted_by(metadata: TableMetadata, field_id: int) -> bool:
+    """Whether the table's sort order begins with a column."""
+    order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
+    return bool(order and order.fields and order.fields[0].source_ids[:1] == (field_id,)
+                and order.fields[0].transform == "identity")  # fmt: skip

@@ -1,0 +1,134 @@
+"""What neglect costs a scan: small files, deletes, scattered manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from iceexplore.graph import human_bytes
+from iceexplore.manifests import whole
+from iceexplore.planning.advice._advice_sql import call, options
+from iceexplore.planning.advice._spread import Reading
+from iceexplore.planning.advice._suggestion import Suggestion, amount
+from iceexplore.planning.distribution._layout_deletes import deleted_rows
+from iceexplore.planning.distribution._table_layout import small_limit
+from iceexplore.planning.model._groups import counted, partition_codes
+from iceexplore.planning.model._tasks import FileTasks
+
+__all__ = ["deletes", "scattered_manifests", "small_files"]
+
+#: ``rewrite_data_files`` leaves fewer small files alone (Java: ``MIN_INPUT_FILES_DEFAULT``).
+_MIN_INPUT_FILES = 5
+#: The share of rows deleted from which rewriting the data is worth more than rewriting the deletes
+#: (Java: ``DELETE_RATIO_THRESHOLD_DEFAULT``).
+_DELETED = 0.3
+
+
+def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Suggestion]:
+    """Files below the size that ``rewrite_data_files`` calls small, in partitions that have five or more."""
+    sizes = counted(tasks.files, "file_size_in_bytes")
+    limit = small_limit(properties)
+    small = sizes < limit
+    codes = partition_codes(tasks.files)
+    counts = np.bincount(codes[small], minlength=int(codes.max(initial=-1)) + 1)
+    held = np.bincount(codes[small], weights=sizes[small], minlength=len(counts))
+    worth = counts >= _MIN_INPUT_FILES
+    fewer = int((counts - np.maximum(1, np.ceil(held / (limit / 0.75))))[worth].sum())
+    if fewer <= 0:
+        return
+    total = int(sizes.sum())
+    many = int(counts[worth].sum())
+    yield Suggestion(
+        "small-files",
+        "compact small files",
+        f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}, in "
+        f"{amount(int(worth.sum()), 'partition')} with {_MIN_INPUT_FILES} of them or more.",
+        Reading(len(tasks), total),
+        Reading(len(tasks) - fewer, total),
+        statements=(call("rewrite_data_files", table),),
+        assumes="rewritten files are as large together as the old ones",
+    )
+
+
+def deletes(table: str, format_version: int, tasks: FileTasks) -> Iterator[Suggestion]:
+    """Deletes that every scan has to read and apply."""
+    entries = tasks.matched.deletes.entries
+    if not len(entries):
+        return
+    vector = whole(entries["deletion_vector"])
+    own = pc.coalesce(pc.struct_field(vector, "size_in_bytes"), whole(entries["file_size_in_bytes"]), 0)
+    size, count = int(pc.sum(own).as_py() or 0), len(entries)
+    gone, touched = deleted_rows(tasks)
+    rows, bytes_ = (counted(tasks.files, name) for name in ("record_count", "file_size_in_bytes"))
+    dead = float((bytes_ * np.minimum(gone / np.maximum(rows, 1), 1.0)).sum())
+    equality = pc.sum(pc.equal(entries["content_type"], 2)).as_py() or 0
+    share = float(gone.sum()) / max(1.0, float(rows[touched].sum()))
+    data = Reading(len(tasks), int(bytes_.sum()))
+    said = f"{count:,} deletes ({human_bytes(size)}) apply to {int(touched.sum()):,} of the {len(tasks):,} files read"
+    said += f" and remove {gone.sum():,.0f} of their rows ({share:.1%})." if gone.any() else "."
+    if equality:
+        said += f" {equality:,} of them are equality deletes, which have to be compared with every row."
+    before = Reading(data.files + count, data.bytes + size)
+    positions = int(pc.sum(pc.is_null(pc.struct_field(vector, "size_in_bytes"))).as_py() or 0) - equality
+    if equality or share >= _DELETED:
+        yield Suggestion(
+            "deletes",
+            "rewrite data files with deletes",
+            said,
+            before,
+            Reading(data.files, round(data.bytes - dead)),
+            unit="data and delete files",
+            statements=(call("rewrite_data_files", table, options=options(delete_file_threshold=1)),),
+            assumes="bytes go with rows; a position that two delete files name counts twice"
+            + ("; rows that equality deletes remove are not counted" if equality else ""),
+        )
+    elif positions > 1:
+        merged = int(touched.sum()) if format_version >= 3 else len(np.unique(partition_codes(tasks.files)[touched]))
+        if merged < count:
+            yield Suggestion(
+                "deletes",
+                "rewrite position deletes",
+                said,
+                before,
+                Reading(data.files + merged, data.bytes + size),
+                unit="data and delete files",
+                statements=(call("rewrite_position_delete_files", table),),
+                assumes="one deletion vector a data file" if format_version >= 3 else "one delete file a partition",
+            )
+
+
+def scattered_manifests(
+    table: str, read: int, hold: int, length: int, total: int, files: int, all_files: int, *, prunes: bool
+) -> Iterator[Suggestion]:
+    """Manifests that are read for few files each.
+
+    Parameters
+    ----------
+    read, hold, length
+        Manifests read, those of them that hold a file that is read, and the bytes of all that are read.
+    total
+        Manifests of data files in the root.
+    files, all_files
+        Data files read, and those of the table, in manifests.
+    prunes
+        Whether the filter says anything of partitions: if not, no order of the manifests helps.
+    """
+    if not prunes or not files or all_files <= 0 or not total:
+        return
+    needed = max(1, int(np.ceil(files / (all_files / total))))
+    if read < 2 * needed + 2:
+        return
+    yield Suggestion(
+        "manifests",
+        "cluster manifests by partition",
+        f"{read:,} of {total:,} manifests are read ({human_bytes(length)}), {hold:,} of them hold one of the {files:,} "
+        f"files: as many would fit in {needed:,}.",
+        Reading(read, length),
+        Reading(needed, round(length * needed / read)),
+        unit="manifests",
+        statements=(call("rewrite_manifests", table),),
+        assumes="manifests stay as many; files of one partition stand together",
+    )

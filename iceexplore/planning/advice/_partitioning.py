@@ -1,0 +1,227 @@
+"""Partition fields that would let a filter prune more: which, and what it would read then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from iceexplore.metadata import Type, type_base
+from iceexplore.planning.advice._advice_units import TIMES, Units, number_units, text_units, time_units
+from iceexplore.planning.advice._ranges import Span, Wanted
+from iceexplore.planning.advice._spread import Files, Mask, Reading, Shares, Spread
+
+__all__ = ["Candidate", "candidates", "replaced"]
+
+#: Types that Iceberg's bucket transform takes, and whose single values are worth it (spec, "Partition Transforms").
+_BUCKETS = frozenset(
+    ("int", "long", "decimal", "string", "uuid", "fixed", "binary", "timestamp", "timestamptz", "timestamp_ns",
+     "timestamptz_ns", "time")
+)  # fmt: skip
+_MAX_BUCKETS = 512
+_SIZED = re.compile(r"(bucket|truncate)\[([1-9][0-9]{0,9})\]\Z")
+#: Files may become smaller than they are, down to this share of today's average: below it, pruning is paid for dearly.
+_SMALLEST = 0.5
+_SINGLE_VALUES = 200
+#: A column of which bytes tell so many values may have as many times more that are rare.
+_RARE = 6
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A partition field, and what the filter would read with it.
+
+    Attributes
+    ----------
+    transform
+        As Spark's DDL spells it, with the column left open: ``days({})``, ``bucket(16, {})``, ``{}``.
+    name
+        Iceberg's name of the transform: ``day``, ``bucket[16]``, ``identity``.
+    after
+        What the filter would read.
+    files
+        Data files that the whole table would have.
+    assumes
+        What the estimate takes for granted besides even spread.
+    """
+
+    transform: str
+    name: str
+    after: Reading
+    files: int
+    assumes: str = ""
+
+
+def candidates(
+    kind: Type,
+    spread: Spread,
+    every: Files,
+    left: Mask,
+    wanted: Wanted,
+    distinct: float | None,
+    have: Collection[str] = (),
+    *,
+    guessed: bool = False,
+) -> Iterator[Candidate]:
+    """The fields worth a look for one column, each with its estimate; those that would make small files are left out.
+
+    Parameters
+    ----------
+    every, spread
+        All live data files, and the column's bounds in them.
+    left
+        Which of them today's partition fields leave of the filter.
+    wanted
+        What the filter takes of the column.
+    distinct
+        How many values the column has, where known.
+    have
+        Transforms of this column by which the table is partitioned: what they make needless is left out.
+    guessed
+        ``distinct`` is a guess: there may be several times as many, rare ones.
+    """
+    base = type_base(kind)
+    if "identity" in have or not left.any():
+        return
+    times = base == "date" or base.startswith("timestamp")
+    if times:
+        for unit in TIMES:
+            if unit == "hours" and base == "date":
+                continue
+            found = _cut(spread, every, left, wanted, time_units(base, unit))
+            if found is not None:
+                yield Candidate(f"{unit}({{}})", unit.removesuffix("s"), *found)
+                break  # the finest that does not make small files
+    step = spread.axis.step
+    numbers = step > 0 and base in ("int", "long", "decimal", "boolean")
+    width = (float(np.nanmax(spread.high) - np.nanmin(spread.low)) / step + 1) if numbers else None
+    values = min((v for v in (distinct, width) if v is not None), default=None)
+    points = wanted.points
+    if not times and values is not None and values <= _SINGLE_VALUES and (points or width is not None):
+        if width is not None and width <= _SINGLE_VALUES:
+            found, said = _cut(spread, every, left, wanted, number_units(step)), ""
+        else:
+            room = round(values) * (_RARE if guessed else 1)
+            fits = points and room * every.groups * _SMALLEST <= len(every.rows)
+            found = _hashed(every, left, points, round(values)) if fits else None
+            said = f"the column has about {values:,.0f} values, equally often"
+        if found is not None:
+            yield Candidate("{}", "identity", *found, said)
+    elif points and base in _BUCKETS:
+        old = max((_size(transform, "bucket") or 1 for transform in have), default=1)
+        buckets = _buckets(every, left)
+        if buckets > 1 and buckets * old <= _MAX_BUCKETS and (values is None or values >= 4 * buckets * old):
+            found = _hashed(every, left, points, buckets)
+            if found is not None:
+                said = "the column has many different values, and bucket spreads them evenly"
+                yield Candidate(f"bucket({buckets * old}, {{}})", f"bucket[{buckets * old}]", *found, said)
+    if points:
+        return
+    parts = max(1.0, float(np.median(every.counts)))
+    if numbers and width is not None:
+        size = int(10 ** np.ceil(np.log10(max(1.0, width / parts))))
+        found = _cut(spread, every, left, wanted, number_units(step * size)) if size > 1 else None
+        if found is not None:
+            yield Candidate(f"truncate({size}, {{}})", f"truncate[{size}]", *found)
+    elif base == "string" and spread.axis.plain:
+        for length in range(spread.axis.digits, 0, -1):
+            found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
+            if found is not None:
+                size = spread.axis.skip + length
+                yield Candidate(
+                    f"truncate({size}, {{}})", f"truncate[{size}]", *found, "beginnings occur equally often"
+                )
+                break
+
+
+def replaced(new: str, old: str, *, text: bool = False) -> bool:
+    """Whether a transform of a column makes another one of it needless: it is finer, and tells what that one tells.
+
+    Parameters
+    ----------
+    text
+        The column's values are texts: a longer ``truncate`` is the finer one.
+    """
+    times = [t.removesuffix("s") for t in TIMES]
+    if new in times and old in times:
+        return times.index(new) < times.index(old)
+    if new == "identity":
+        return old != "identity"
+    for kind in ("bucket", "truncate"):
+        a, b = _size(new, kind), _size(old, kind)
+        if a is not None and b is not None:
+            if kind == "bucket":
+                return a > b and a % b == 0
+            return a > b if text else a < b and b % a == 0
+    return False
+
+
+def _size(transform: str, kind: str) -> int | None:
+    """What stands in brackets; a table may have transforms of any spelling."""
+    found = _SIZED.match(transform)
+    return int(found[2]) if found is not None and found[1] == kind else None
+
+
+def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
+    """Every group cut at the borders of a unit: what is read of it, and the table's files; None for too many."""
+    spans = _inside(spread, every, units)
+    total = float((spans * np.ceil(every.counts / spans)).sum())
+    if spans.sum() * _SMALLEST > float(every.counts.sum()):
+        return None
+    files, own = every.take(left), spread.take(left)
+    if not own.known.any():
+        return None
+    shares = Shares(own, files)
+    inside = _inside(own, files, units)
+    size, count = files.add(files.bytes), files.counts
+    read, share = np.zeros(files.groups), np.zeros(files.groups)
+    if wanted.nulls:
+        share += shares.nulls
+        read += np.where(shares.nulls > 0, np.maximum(1.0, np.ceil(shares.nulls * count - 1e-9)), 0.0)
+    before = -np.inf
+    low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
+    for span in wanted.spans:
+        # The span widened to whole units; the second of two in one unit adds nothing.
+        first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
+        first = max(first, before + 1)
+        if end < first:
+            continue
+        edges = units.start(np.array([first, end + 1]))
+        begins, ends = shares.around(Span(float(edges[0]), float(edges[1]) - own.axis.step))
+        part = np.where(shares.touched(span), np.clip(ends - begins, 0.0, 1.0) * (1.0 - shares.nulls), 0.0)
+        matched = np.maximum(1.0, np.minimum(min(end - first + 1, span.points or np.inf), inside))
+        share += part
+        read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
+        before = end
+    share = np.minimum(share, 1.0)
+    return Reading(round(float(read.sum())), round(float((share * size).sum()))), round(total)
+
+
+def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
+    """How many units each group spans, at most."""
+    known = spread.known
+    low, high = units.number(spread.low[known]), units.number(spread.high[known])
+    least, most = np.full(files.groups, np.inf), np.full(files.groups, -np.inf)
+    np.minimum.at(least, files.group[known], low)
+    np.maximum.at(most, files.group[known], high)
+    return np.where(np.isfinite(least), most - least + 1, 1.0)
+
+
+def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
+    """Values spread evenly over so many partitions: what single values read."""
+    if parts * every.groups * _SMALLEST > float(every.counts.sum()):
+        return None
+    total = float((parts * np.ceil(every.counts / parts)).sum())
+    files = every.take(left)
+    share = 1.0 - (1.0 - 1.0 / parts) ** points  # values may share a bucket
+    read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
+    return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)
+
+
+def _buckets(every: Files, left: Mask) -> int:
+    """A power of two so that buckets keep files about as large as they are."""
+    counts = every.take(left).counts
+    room = float(np.median(counts)) if len(counts) else 0.0
+    return int(min(_MAX_BUCKETS, 2 ** int(np.floor(np.log2(max(1.0, room))))))

@@ -1,0 +1,154 @@
+"""What a filter takes of one column's values, laid on a number line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from iceexplore.expressions import And, Expression, Or, Predicate, predicates
+from iceexplore.planning.advice._axis import Axis
+
+__all__ = ["Span", "Wanted", "by_column", "wanted_of"]
+
+_INFINITY = math.inf
+#: More intervals are joined where the gaps are smallest.
+_MOST = 64
+
+_Intervals: TypeAlias = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A closed interval.
+
+    Attributes
+    ----------
+    points
+        Where it stands for single values that are near each other: how many; else 0.
+    """
+
+    low: float
+    high: float
+    points: int = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a filter takes.
+
+    Attributes
+    ----------
+    spans
+        In order and apart from each other.
+    nulls
+        Whether rows without a value match.
+    points
+        How many single values, where nothing else matches; else 0. A span of a single text is wider than a point where
+        bounds are cut.
+    """
+
+    spans: tuple[Span, ...]
+    nulls: bool = False
+    points: int = 0
+
+
+def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list[Expression]]:
+    """The conjuncts of an expression that concern one column, by its id; and those that concern several."""
+    single: dict[int, list[Expression]] = {}
+    several: list[Expression] = []
+    for part in expression.children if isinstance(expression, And) else (expression,):
+        ids = {p.field_id for p in predicates(part)}
+        if len(ids) == 1:
+            single.setdefault(ids.pop(), []).append(part)
+        elif ids:
+            several.append(part)
+    return single, several
+
+
+def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
+    """Where matching values lie; None if that cannot be said (tests for NaN)."""
+    found = _taken(expression, axis)
+    if found is None:
+        return None
+    intervals, nulls = found
+    exact = _taken(expression, replace(axis, cut=None))
+    alone = exact is not None and not nulls and all(low == high for low, high in exact[0])
+    return Wanted(_few(intervals), nulls, len(exact[0]) if exact is not None and alone else 0)
+
+
+def _taken(expression: Expression, axis: Axis) -> tuple[_Intervals, bool] | None:
+    match expression:
+        case And(children):
+            known = [t for t in (_taken(c, axis) for c in children) if t is not None]
+            return (_common([i for i, _ in known]), all(n for _, n in known)) if known else None
+        case Or(children):
+            parts = [t for t in (_taken(c, axis) for c in children) if t is not None]
+            if len(parts) < len(children):
+                return None
+            return _joined(i for intervals, _ in parts for i in intervals), any(n for _, n in parts)
+        case Predicate():
+            if expression.op == "is-null":
+                return (), True
+            found = _of(expression, axis)
+            return None if found is None else (found, False)
+    return None
+
+
+def _of(p: Predicate, axis: Axis) -> _Intervals | None:
+    match p.op:
+        case "=" | "in":
+            return _joined(map(axis.seen, p.literals))
+        case "!=" | "not-in":
+            return _rest(_joined((x, x) for x in map(axis.number, p.literals)), axis.step)
+        case "<":
+            return ((-_INFINITY, axis.seen(p.literals[0])[1] - axis.step),)
+        case "<=":
+            return ((-_INFINITY, axis.seen(p.literals[0])[1]),)
+        case ">":
+            return ((axis.seen(p.literals[0])[0] + axis.step, _INFINITY),)
+        case ">=":
+            return ((axis.seen(p.literals[0])[0], _INFINITY),)
+        case "starts-with" | "not-starts-with" if axis.ranks and isinstance(p.literals[0], str):
+            within = (axis.prefix(p.literals[0]),)
+            return within if p.op == "starts-with" else _rest(within, 1.0)
+        case "not-null" | "not-nan":
+            return ((-_INFINITY, _INFINITY),)
+    return None
+
+
+def _joined(parts: Iterable[tuple[float, float]]) -> _Intervals:
+    out: list[tuple[float, float]] = []
+    for low, high in sorted(parts):
+        if low > high:
+            continue
+        if out and low <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], high))
+        else:
+            out.append((low, high))
+    return tuple(out)
+
+
+def _rest(parts: _Intervals, step: float) -> _Intervals:
+    """The line without these."""
+    edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
+    return _joined(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _common(parts: list[_Intervals]) -> _Intervals:
+    out = parts[0]
+    for other in parts[1:]:
+        out = _joined((max(a, c), min(b, d)) for a, b in out for c, d in other if max(a, c) <= min(b, d))
+    return out
+
+
+def _few(intervals: _Intervals) -> tuple[Span, ...]:
+    """As spans; of more than `_MOST` neighbours are joined, and how many values they stand for is kept."""
+    if len(intervals) <= _MOST:
+        return tuple(Span(low, high, int(low == high)) for low, high in intervals)
+    gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]
+    borders = [0, *sorted(gaps), len(intervals)]
+    groups = [intervals[a:b] for a, b in pairwise(borders)]
+    return tuple(Span(g[0][0], g[-1][1], len(g) if all(low == high for low, high in g) else 0) for g in groups)

@@ -1,0 +1,101 @@
+"""Advice for people: as text, and as HTML that survives an untrusted notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from iceexplore.graph import human_bytes
+from iceexplore.planning.advice._spread import Reading
+from iceexplore.planning.advice._suggestion import Suggestion, amount
+from iceexplore.render import Html, details, escape, html_table
+
+__all__ = ["advice_html", "advice_text"]
+
+_SHOWN = 20
+
+
+def advice_text(
+    filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
+) -> str:
+    """The suggestions as lines; nothing in them can drive a terminal."""
+    out = [f"What would help {_cut(filter_text)}, which reads {amount(now.files, 'file')}, {human_bytes(now.bytes)}"]
+    for row in clustering.to_pylist():
+        out.append("  " + _clustered(row))
+    if not suggestions:
+        out.append("  nothing that statistics show")
+    for i, s in enumerate(suggestions[:_SHOWN], 1):
+        numbers = _numbers(s)
+        out.append(f"{i}. {_cut(s.title)}" + (f": {numbers}" if numbers else ""))
+        out.append(f"   {_cut(s.why, 600)}")
+        if s.assumes:
+            out.append(f"   assumes: {_cut(s.assumes, 300)}")
+        out += [f"   {_cut(line, 600)}" for line in s.statements]
+    if len(suggestions) > _SHOWN:
+        out.append(f"and {len(suggestions) - _SHOWN} more")
+    out += [f"  {_cut(note, 600)}" for note in notes[:_SHOWN]]
+    return "\n".join(out)
+
+
+def advice_html(
+    filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
+) -> str:
+    """The suggestions as a table, and the statements to be unfolded."""
+    e = escape.html
+    head = (
+        f'<div style="font:600 14px system-ui,sans-serif;margin:4px 0">What would help '
+        f"<code>{e(escape.shorten(filter_text, 300))}</code></div>"
+        f'<div style="font:13px system-ui,sans-serif;opacity:.8">It reads {now.files:,} files, '
+        f"{e(human_bytes(now.bytes))}.</div>"
+    )
+    lines = [f'<div style="font:13px system-ui,sans-serif">{e(_clustered(r))}</div>' for r in clustering.to_pylist()]
+    after = [f'<div style="font:13px system-ui,sans-serif">{e(escape.shorten(n, 600))}</div>' for n in notes[:_SHOWN]]
+    if not suggestions:
+        lines.append('<div style="font:13px system-ui,sans-serif">Nothing that statistics show.</div>')
+        return head + "".join(lines + after)
+    rows = [
+        [i, Html(_said(s)), s.unit if s.before else "", _reading(s.before), _reading(s.after), _basis(s)]
+        for i, s in enumerate(suggestions[:_SHOWN], 1)
+    ]
+    table = html_table(["", "what", "counted", "now", "then", "basis"], rows)
+    statements = []
+    for i, s in enumerate(suggestions[:_SHOWN], 1):
+        if s.statements:
+            code = "".join(f"{e(escape.shorten(t, 2000))};\n" for t in s.statements)
+            title = f"{i}. {escape.shorten(s.title, 120)}: statements for Spark"
+            statements.append(details(title, Html(f'<pre style="white-space:pre-wrap">{code}</pre>')))
+    return head + "".join(lines) + str(table) + "".join(map(str, statements)) + "".join(after)
+
+
+def _said(s: Suggestion) -> str:
+    e = escape.html
+    assumes = f'<div style="opacity:.72">assumes: {e(escape.shorten(s.assumes, 300))}</div>' if s.assumes else ""
+    return f"<b>{e(escape.shorten(s.title, 160))}</b><div>{e(escape.shorten(s.why, 600))}</div>{assumes}"
+
+
+def _reading(r: Reading | None) -> str:
+    return "" if r is None else f"{r.files:,} · {human_bytes(r.bytes)}"
+
+
+def _basis(s: Suggestion) -> str:
+    return "" if s.before is None or s.after is None else s.basis
+
+
+def _numbers(s: Suggestion) -> str:
+    if s.before is None or s.after is None:
+        return ""
+    return f"{_reading(s.before)} → {_reading(s.after)} ({s.unit}, {s.basis})"
+
+
+def _clustered(row: dict[str, object]) -> str:
+    name = escape.text(escape.shorten(row["column"], 80))
+    said = (
+        f"{name}: ranges overlap {row['depth']:,.1f} deep on average, {row['deepest']:,} at most; its conditions leave "
+    )
+    said += f"{row['reads']:,} of {row['files']:,} files"
+    return said + (f", sorted about {row['sorted']:,}" if row["sorted"] is not None else "")
+
+
+def _cut(text: str, limit: int = 200) -> str:
+    return escape.text(escape.shorten(text, limit))

@@ -1,0 +1,271 @@
+"""How the values of a column are spread over data files, and how many files a filter would read were they sorted.
+
+All of it is estimated from bounds and counts: within a file values are taken to be spread evenly between its bounds.
+Where the files of a partition all span about the same range, each is taken for a sample of one and the same
+distribution, and their bounds tell its tails: the lowest of n values is below the quantile q in one of so many files
+(order statistics), so that a few values far out do not stretch the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.planning.advice._axis import Axis, Floats
+from iceexplore.planning.advice._ranges import Span, Wanted
+
+__all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
+
+Mask = npt.NDArray[np.bool_]
+
+#: A partition of fewer files tells nothing of tails; of more partitions than these the rest is left even.
+_SAMPLES = 8
+_MOST_GROUPS = 200
+#: The share of a partition's files whose range must cover its middle for them to be samples of one distribution.
+_COVERING = 0.9
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a scan reads: data files, and their bytes."""
+
+    files: int
+    bytes: int
+
+    @property
+    def cost(self) -> int:
+        """Bytes, and 4 MiB for opening each file (Iceberg's ``read.split.open-file-cost``)."""
+        return self.bytes + self.files * 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Files:
+    """Data files in groups that stay apart: partitions.
+
+    Attributes
+    ----------
+    group
+        int64 per file, from 0.
+    rows, bytes
+        float64 per file.
+    """
+
+    group: npt.NDArray[np.int64]
+    rows: Floats
+    bytes: Floats
+
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return int(self.group.max(initial=-1)) + 1
+
+    def add(self, values: Floats) -> Floats:
+        """Sums by group."""
+        return np.bincount(self.group, weights=values, minlength=self.groups).astype(np.float64)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Files of each group."""
+        return np.bincount(self.group, minlength=self.groups).astype(np.float64)
+
+    def take(self, mask: Mask) -> Files:
+        """Some of the files; groups without any are dropped."""
+        _, group = np.unique(self.group[mask], return_inverse=True)
+        return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
+
+    def apart(self) -> Files:
+        """Every file a group of its own."""
+        return Files(np.arange(len(self.rows), dtype=np.int64), self.rows, self.bytes)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One column's bounds on a number line, and its counts, a value per file.
+
+    Attributes
+    ----------
+    low, high
+        NaN where a bound is not known.
+    nulls
+        The share of rows without a value, NaN included; 0 where nobody counted.
+    bare
+        Files of nothing else: they have no bounds, and none is missing.
+    """
+
+    axis: Axis
+    low: Floats
+    high: Floats
+    nulls: Floats
+    bare: Mask
+
+    @classmethod
+    def of(cls, stats: pa.StructArray) -> Spread | None:
+        """From a column of `EntryBatch.stats`; None where it has no order, or no bound is known."""
+        lower, upper = (pc.struct_field(stats, name) for name in ("lower", "upper"))
+        axis = Axis.of(lower, upper)
+        if axis is None:
+            return None
+        low, high = axis.numbers(lower), axis.numbers(upper)
+        unknown = ~(np.isfinite(low) & np.isfinite(high)) | (high < low)
+        if unknown.all():
+            return None
+        values, nulls, nans = (
+            np.maximum(np.asarray(pc.fill_null(pc.struct_field(stats, name), 0)).astype(np.float64), 0.0)
+            for name in ("value_count", "null_count", "nan_count")
+        )
+        share = np.clip(nulls + nans, 0.0, values) / np.maximum(values, 1.0)
+        low, high = np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
+        return cls(axis, low, high, share, unknown & (values > 0) & (share >= 1.0))
+
+    @property
+    def known(self) -> Mask:
+        """Which files have both bounds."""
+        return ~np.isnan(self.low)
+
+    def take(self, mask: Mask) -> Spread:
+        """Of some of the files."""
+        return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
+
+    def depth(self) -> tuple[float, int]:
+        """How many files' ranges lie over one another: at the middle of a file on average, and at most."""
+        low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
+        if not len(low):
+            return 0.0, 0
+        middles = (self.low + self.high)[self.known] / 2
+        over = np.searchsorted(low, middles, side="right") - np.searchsorted(high, middles, side="left")
+        edges = np.searchsorted(low, low, side="right") - np.searchsorted(high, low, side="left")
+        return float(over.mean()), int(edges.max())
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Which share of the rows of each group lies where."""
+
+    spread: Spread
+    files: Files
+
+    @cached_property
+    def nulls(self) -> Floats:
+        """Per group the share of rows without a value."""
+        return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
+
+    def touched(self, span: Span) -> Mask:
+        """Per group: whether some file may hold a value of a span; files of which nobody wrote bounds may."""
+        own = self.spread
+        with np.errstate(invalid="ignore"):
+            over = (own.low <= span.high) & (own.high >= span.low)
+        return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
+
+    def around(self, span: Span) -> tuple[Floats, Floats]:
+        """Per group the share of values before a span, and up to its end."""
+        own, files = self.spread, self.files
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            low, width = own.low, own.high - own.low + own.axis.step
+            before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
+            until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
+        point = width == 0  # one value: before the span, in it or after
+        before = np.where(point, (low < span.low).astype(np.float64), before)
+        until = np.where(point, (low <= span.high).astype(np.float64), until)
+        total = np.maximum(files.add(self._weights), 1e-9)
+        out = [np.minimum(files.add(np.where(own.known, x, 0.0) * self._weights) / total, 1.0) for x in (before, until)]
+        for group, (places, shares) in self._samples.items():
+            out[0][group] = _at(places, shares, span.low, "left")
+            out[1][group] = _at(places, shares, span.high + own.axis.step, "right")
+        return out[0], np.maximum(out[0], out[1])
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether most files are of groups whose files all span about the same range."""
+        return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        return np.where(self.spread.known, self.files.rows * (1.0 - self.spread.nulls), 0.0)
+
+    @cached_property
+    def _samples(self) -> dict[int, tuple[Floats, Floats]]:
+        """Of groups whose files are samples of one distribution: places on the line, and the share of values before."""
+        own, files = self.spread, self.files
+        order = np.argsort(files.group, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])
+        out = {}
+        for group in np.argsort(-files.counts, kind="stable")[:_MOST_GROUPS].tolist():
+            mine = order[starts[group] : starts[group + 1]]
+            mine = mine[own.known[mine]]
+            if len(mine) < _SAMPLES:
+                continue
+            low, high = own.low[mine], own.high[mine]
+            middle = (np.median(low) + np.median(high)) / 2
+            if ((low <= middle) & (high >= middle)).mean() >= _COVERING and float(np.median(self._weights[mine])) > 1:
+                out[group] = _tails(low, high, float(np.median(self._weights[mine])), own.axis.step)
+        return out
+
+
+def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None) -> Reading:
+    """What a filter would read, were the rows of each group sorted and cut into as many files of equal size.
+
+    Parameters
+    ----------
+    distinct
+        How many different values the column has, where that is known: a single value then has this share of rows.
+    """
+    files = shares.files
+    count = files.counts
+    last = np.full(files.groups, -1.0)
+    read = np.zeros(files.groups)
+
+    def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
+        """Files from a share of the rows to another, which were not counted before."""
+        nonlocal last, read
+        begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
+        stop = np.maximum(np.minimum(np.ceil(end * count - 1e-9), count) - 1, begin)
+        new = np.where(there, np.maximum(0.0, stop - np.maximum(begin, last + 1) + 1), 0.0)
+        if points:
+            each = np.ceil(count / distinct) if distinct else 1.0
+            new = np.minimum(new, points * np.maximum(1.0, each))
+        read += new
+        last = np.where(new > 0, stop, last)
+
+    passed = np.zeros(files.groups)
+    if wanted.nulls:
+        add(np.zeros_like(read), shares.nulls, shares.nulls > 0, 0)
+    for span in wanted.spans:
+        before, until = shares.around(span)
+        if distinct:  # at least one value's rows, after those of the span before it
+            before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
+            until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
+            passed = until
+        rest = 1.0 - shares.nulls
+        many = span.points if span.points > 1 else 0
+        add(shares.nulls + rest * before, shares.nulls + rest * until, shares.touched(span) & (rest > 0), many)
+    size = files.add(files.bytes) / np.maximum(count, 1)
+    return Reading(round(float(read.sum())), round(float((read * size).sum())))
+
+
+def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats, Floats]:
+    """A distribution of which each file holds so many values, by the lowest and the highest of each."""
+    quantile = (np.arange(len(low)) + 0.5) / len(low)
+    places = np.concatenate([[low.min()], np.sort(low) + step, np.sort(high) + step])
+    shares = np.concatenate([[0.0], 1.0 - (1.0 - quantile) ** (1.0 / rows), quantile ** (1.0 / rows)])
+    order = np.lexsort((shares, places))
+    shares = np.maximum.accumulate(shares[order])
+    shares[-1] = 1.0
+    return places[order], shares
+
+
+def _at(places: Floats, shares: Floats, x: float, side: str) -> float:
+    """The share before a place: where it jumps, before (``left``) or after the jump."""
+    i = int(np.searchsorted(places, x, side="left" if side == "left" else "right"))
+    if i == 0:
+        return 0.0
+    if i == len(places):
+        return 1.0
+    a, b = places[i - 1], places[i]
+    if side == "left" and b == x:
+        return float(shares[i])
+    return float(shares[i - 1] + (shares[i] - shares[i - 1]) * ((x - a) / (b - a)))

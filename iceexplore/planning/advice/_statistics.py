@@ -1,0 +1,117 @@
+"""What a filter loses where statistics are missing, or cut too short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import Predicate
+from iceexplore.graph import human_bytes
+from iceexplore.manifests import EntryBatch
+from iceexplore.planning.advice._advice_sql import call, options, set_property
+from iceexplore.planning.advice._axis import cut_length
+from iceexplore.planning.advice._spread import Mask, Reading
+from iceexplore.planning.advice._suggestion import Suggestion
+from iceexplore.planning.model._groups import counted
+
+__all__ = ["cut_bounds", "missing_bounds"]
+
+
+def missing_bounds(
+    table: str, column: str, stats: pa.StructArray | None, files: EntryBatch, left: Mask, kept: Mask, now: Reading
+) -> Iterator[Suggestion]:
+    """Files of which nobody wrote bounds of a column: no filter on it prunes them.
+
+    Parameters
+    ----------
+    left, kept
+        The files that partition fields leave of the filter, and those that are read.
+    """
+    count = len(files)
+    if stats is None:
+        known, empty = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    else:
+        lower, upper, values, nulls = (
+            pc.struct_field(stats, n) for n in ("lower", "upper", "value_count", "null_count")
+        )
+        known = _mask(pc.and_(pc.is_valid(lower), pc.is_valid(upper)))
+        empty = _mask(pc.equal(values, nulls))  # nothing but nulls has no bounds
+    missing = left & ~known & ~empty
+    hit = missing & kept
+    if not hit.any():
+        return
+    sizes = counted(files, "file_size_in_bytes")
+    pool = left & known
+    share = float((pool & kept).sum()) / float(pool.sum()) if pool.any() else None
+    gone, lost = int(hit.sum()), int(sizes[hit].sum())
+    after = (
+        None if share is None else Reading(now.files - round(gone * (1 - share)), now.bytes - round(lost * (1 - share)))
+    )
+    name = f"write.metadata.metrics.column.{column}"
+    yield Suggestion(
+        "metrics",
+        f"write bounds of {column}",
+        f"{gone:,} of the {now.files:,} files read ({human_bytes(lost)}) have no bounds of {column}: "
+        "their metrics mode was none or counts, or their writer keeps none.",
+        now,
+        after,
+        statements=(
+            set_property(table, name, "truncate(16)"),
+            call("rewrite_data_files", table, options=options(rewrite_all="true")),
+        ),
+        assumes="" if share is None else f"bounds would prune these files as they prune the others ({1 - share:.0%})",
+        column=column,
+    )
+
+
+def cut_bounds(
+    table: str,
+    column: str,
+    terms: Sequence[Predicate],
+    stats: pa.StructArray,
+    files: EntryBatch,
+    kept: Mask,
+    now: Reading,
+) -> Iterator[Suggestion]:
+    """Text bounds that were cut (``truncate(16)``) where the literal goes on: neighbours look the same."""
+    lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
+    if not pa.types.is_string(lower.type):
+        return
+    longest = cut_length(lower)
+    if longest is None:
+        return
+    hit = np.zeros(len(files), dtype=np.bool_)
+    for p in terms:
+        for literal in p.literals if p.op in ("=", "in", "starts-with", "<", "<=", ">", ">=") else ():
+            if not isinstance(literal, str) or len(literal) <= longest:
+                continue
+            head = literal[:longest]
+            following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
+            hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
+    hit &= kept
+    if not hit.any():
+        return
+    sizes = counted(files, "file_size_in_bytes")
+    gone, lost = int(hit.sum()), int(sizes[hit].sum())
+    yield Suggestion(
+        "bounds",
+        f"keep whole bounds of {column}",
+        f"bounds of {column} are cut after {longest} characters, and what is compared goes on: {gone:,} files "
+        f"({human_bytes(lost)}) have a bound that begins with the same {longest} characters.",
+        now,
+        Reading(now.files - gone, now.bytes - lost),
+        basis="at most",
+        statements=(
+            set_property(table, f"write.metadata.metrics.column.{column}", "full"),
+            call("rewrite_data_files", table, options=options(rewrite_all="true")),
+        ),
+        assumes="none of these files holds a matching value",
+        column=column,
+    )
+
+
+def _mask(values: pa.Array) -> Mask:
+    return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

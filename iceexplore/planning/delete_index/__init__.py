@@ -1,0 +1,1 @@
+"""Find the deletes that apply to each data file."""

@@ -1,0 +1,185 @@
+"""What the bounds and counts of equality columns say of pairs of a data file and a delete file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests import EntryBatch, bool_array
+from iceexplore.metadata import TableMetadata, type_base
+from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
+
+__all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
+
+#: Beyond every place.
+END = 1 << 31
+#: What writers cut text to unless told otherwise (``write.metadata.metrics.default``).
+_USUAL_CUT = 16
+_METRICS = "write.metadata.metrics."
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Where the values of one column may lie, in one order for data files and deletes.
+
+    Attributes
+    ----------
+    file_low, file_high, delete_low, delete_high
+        Places, both ends included; 0 and `END` where nothing is known, `END` + 1 and -1 where there is surely no value.
+    file_extra, delete_extra
+        Bits: 1, it may hold nulls; 2, it may hold NaN. Null equals null, and NaN equals NaN.
+    used
+        bool, one per delete: whether the column is one of those it matches by.
+    """
+
+    file_low: Ints
+    file_high: Ints
+    delete_low: Ints
+    delete_high: Ints
+    file_extra: Ints | None = None
+    delete_extra: Ints | None = None
+    used: Mask | None = field(default=None)
+
+    def apart(self, files: Ints, deletes: Ints) -> Mask:
+        """Which pairs surely have no value in common."""
+        out: Mask = self.file_low[files] > self.delete_high[deletes]
+        out |= self.delete_low[deletes] > self.file_high[files]
+        if self.file_extra is not None and self.delete_extra is not None:
+            out &= (self.file_extra[files] & self.delete_extra[deletes]) == 0
+        if self.used is not None:
+            out &= self.used[deletes]
+        return out
+
+    def widened(self) -> Intervals:
+        """Intervals alone that meet wherever a pair is not surely apart."""
+        if self.file_extra is None or self.delete_extra is None or self.used is None:
+            return self
+        shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
+        wide = ~self.used | ((self.delete_extra & shared) != 0)
+        # A file without values has nulls or NaN alone: what meets it is wide, or not in common at all.
+        empty = self.file_low > self.file_high
+        return Intervals(
+            np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
+            np.where(wide, 0, self.delete_low), np.where(wide, END, self.delete_high),
+        )  # fmt: skip
+
+
+def equality_intervals(
+    metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch, column: int, used: Mask
+) -> Intervals | None:
+    """What statistics say of one equality column; None if they can exclude no pair.
+
+    Parameters
+    ----------
+    used
+        Which deletes match by the column; of the others nothing is said.
+    """
+    ours, theirs = files.stats.get(column), deletes.stats.get(column)
+    if ours is None or theirs is None or not used.any():
+        return None
+    sides = [trusted(metadata, column, s) for s in (ours, theirs)]
+    bounds = [pc.struct_field(s, name) for s in sides for name in ("lower", "upper")]
+    bounds[1::2] = [_beyond(b) for b in bounds[1::2]]
+    order = ranks(*bounds)
+    if order is None:
+        order = [np.full(len(b), -1, dtype=np.int64) for b in bounds]
+    required = _required(metadata, column)
+    file_low, file_high, file_extra = _side(sides[0], order[0], order[1], required)
+    delete_low, delete_high, delete_extra = _side(sides[1], order[2], order[3], required)
+    return Intervals(file_low, file_high, delete_low, delete_high, file_extra, delete_extra, used)
+
+
+def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
+    # One bound without the other, as of a damaged file, and bounds the wrong way round say nothing (as in Java).
+    known = (low >= 0) & (high >= low)
+    low, high = np.where(known, low, 0), np.where(known, high, END)
+    values, nulls, nans = (pc.struct_field(stats, n) for n in ("value_count", "null_count", "nan_count"))
+    floating = pa.types.is_floating(pc.struct_field(stats, "lower").type)
+    extra = np.zeros(len(stats), dtype=np.int64)
+    extra[bool_array(pc.greater(nulls, 0)) if required else ~bool_array(pc.equal(nulls, 0))] |= 1
+    none = bool_array(pc.equal(nulls, values))
+    if floating:
+        extra[~bool_array(pc.equal(nans, 0))] |= 2
+        none |= bool_array(pc.equal(pc.add(pc.fill_null(nulls, 0), nans), values))
+    none &= bool_array(pc.greater(values, 0)) & (extra != 0)
+    return np.where(none, END + 1, low), np.where(none, -1, high), extra
+
+
+def _required(metadata: TableMetadata, column: int) -> bool:
+    """Whether no row can have a null: a top-level column that was required in every schema that has it."""
+    found = [f for s in metadata.schemas for f in s.fields if f.field_id == column]
+    return bool(found) and all(f.required for f in found)
+
+
+def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
+    """Statistics of a column without the bounds that may be cut off, are not tight (V4), or are NaN."""
+    children: dict[str, pa.Array] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
+    loose = bool_array(pc.invert(children["tight_bounds"]))
+    sure = bool_array(children["tight_bounds"])
+    for name in ("lower", "upper"):
+        values = children[name]
+        doubtful = loose | (cut_off(metadata, column, values) & ~sure)
+        if pa.types.is_floating(values.type):
+            doubtful = doubtful | bool_array(pc.is_nan(values))
+        if doubtful.any():
+            children[name] = pc.if_else(pa.array(doubtful), pa.scalar(None, values.type), values)
+    return pa.StructArray.from_arrays(list(children.values()), fields=list(stats.type))
+
+
+def reaching(stats: pa.StructArray) -> pa.StructArray:
+    """Return statistics whose upper bounds of text and bytes take in what begins with them, as `equality_intervals`.
+
+    A bound may have been cut, and not counted up, at a length that nothing tells: a delete must not be left out by it.
+    """
+    children: dict[str, pa.Array] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
+    upper = children["upper"]
+    if pa.types.is_string(upper.type):
+        children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")  # the last character of all
+    elif pa.types.is_binary(upper.type):
+        children["upper"] = pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
+    else:
+        return stats
+    return pa.StructArray.from_arrays(list(children.values()), fields=list(stats.type))
+
+
+def cut_off(metadata: TableMetadata, column: int | None, values: pa.Array) -> Mask:
+    """Which text or binary bounds are as long as the table's properties, or writers by themselves, cut them to."""
+    if pa.types.is_string(values.type):
+        length = pc.utf8_length(values)
+    elif pa.types.is_binary(values.type):
+        known = None if column is None else metadata.all_fields().get(column)
+        if known is not None and type_base(known[1].type) not in ("binary", "fixed", "string"):
+            return np.zeros(len(values), dtype=bool)
+        length = pc.binary_length(values)
+    else:
+        return np.zeros(len(values), dtype=bool)
+    lengths = pa.array(sorted(_cuts(metadata, column)), pa.int64())
+    return bool_array(pc.is_in(length.cast(pa.int64()), value_set=lengths))
+
+
+def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
+    properties: Mapping[str, Any] = metadata.properties
+    known = None if column is None else metadata.all_fields().get(column)
+    said = [properties.get(_METRICS + "default")]
+    if known is not None:
+        said.append(properties.get(f"{_METRICS}column.{known[0]}"))
+    out = {_USUAL_CUT}
+    for mode in said:
+        number = str(mode or "").lower().removeprefix("truncate(").removesuffix(")")
+        if number.isascii() and number.isdigit() and len(number) < 10:
+            out.add(int(number))
+    return out
+
+
+def _beyond(upper: pa.Array) -> pa.Array:
+    """An upper bound of text takes in what begins with it: a writer may have cut it and not counted it up."""
+    if pa.types.is_string(upper.type):
+        return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")  # in no UTF-8
+    if pa.types.is_binary(upper.type):
+        return pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
+    return upper

@@ -1,0 +1,87 @@
+"""Deletes by data file as list arrays, stretches shared where making every pair would not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.errors import UnsupportedError
+from iceexplore.planning.delete_index._codes import Ints, Mask, expand
+from iceexplore.planning.delete_index._scope_join import Found, Spans
+
+__all__ = ["Lists", "lists_of", "no_lists"]
+
+#: Numbers in a list array that are no longer shared.
+MOST_VALUES = 1 << 28
+
+
+class Lists:
+    """A list of deletes for each of some files: numbers in `values` from `start` on, `size` of them."""
+
+    def __init__(self, values: Ints, start: Ints, size: Ints) -> None:
+        self.values = values
+        self.start = start
+        self.size = size
+
+    def used(self) -> Mask:
+        """Which of `values` stand in a list."""
+        change = np.zeros(len(self.values) + 1, dtype=np.int64)
+        there = self.size > 0
+        np.add.at(change, self.start[there], 1)
+        np.add.at(change, (self.start + self.size)[there], -1)
+        return np.cumsum(change[:-1]) > 0
+
+    def array(self, renamed: Ints) -> pa.ListViewArray:
+        """As an Arrow array, with other numbers for the deletes."""
+        used = self.used()
+        places = np.concatenate([[0], np.cumsum(used)])
+        start = np.where(self.size > 0, places[self.start], 0)
+        values = pa.array(renamed[self.values[used]].astype(np.int32))
+        return pa.ListViewArray.from_arrays(
+            pa.array(start.astype(np.int32)), pa.array(self.size.astype(np.int32)), values
+        )
+
+
+def no_lists(count: int) -> pa.ListViewArray:
+    """Empty lists."""
+    zeros = pa.array(np.zeros(count, dtype=np.int32))
+    return pa.ListViewArray.from_arrays(zeros, zeros, pa.array([], pa.int32()))
+
+
+def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
+    """The lists of some files, from pairs and stretches; no pair is in two of them.
+
+    Parameters
+    ----------
+    without
+        Files that get an empty list.
+
+    Raises
+    ------
+    UnsupportedError
+        More than 268,435,456 pairs that cannot share a stretch: many deletes that name their data file beside as many
+        that are of a whole partition.
+    """
+    stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
+    pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]
+    if len(stretches) == 1 and not pairs:
+        one = stretches[0]
+        return Lists(one.order, one.start, np.where(without, 0, np.maximum(one.stop - one.start, 0)))
+    total = sum(len(f) for f, _ in pairs)
+    total += sum(int(np.maximum(s.stop - s.start, 0)[~without].sum()) for s in stretches)
+    if total > MOST_VALUES:
+        raise UnsupportedError(
+            f"{total:,} pairs of a data file and a delete: narrow the filter, or compact the table's deletes"
+        )
+    for s in stretches:
+        rows, places = expand(s.start, np.where(without, s.start, s.stop))
+        pairs.append((rows, s.order[places]))
+    files = np.concatenate([np.zeros(0, dtype=np.int64), *(p[0] for p in pairs)])
+    deletes = np.concatenate([np.zeros(0, dtype=np.int64), *(p[1] for p in pairs)])
+    keep = ~without[files]
+    files, deletes = files[keep], deletes[keep]
+    order = np.lexsort((deletes, files))
+    sizes = np.bincount(files, minlength=count).astype(np.int64)
+    return Lists(deletes[order], np.cumsum(sizes) - sizes, sizes)

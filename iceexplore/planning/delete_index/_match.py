@@ -1,0 +1,289 @@
+"""Which deletes apply to which data files (spec, "Scan Planning")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import problem
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, bool_array, whole
+from iceexplore.planning.delete_index._codes import Ints, Mask, partition_codes
+from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes, path_bounds
+from iceexplore.planning.delete_index._equality_bounds import Intervals, cut_off, equality_intervals, reaching, trusted
+from iceexplore.planning.delete_index._lists import lists_of, no_lists
+from iceexplore.planning.delete_index._paths import named_files, path_intervals
+from iceexplore.planning.delete_index._scope_join import Found, Scope, joined
+from iceexplore.planning.evaluators._filter import Filter
+from iceexplore.planning.model._tasks import MatchedDeletes
+from iceexplore.storage import path_only
+
+__all__ = ["Matching", "equality_columns", "match_deletes"]
+
+Pairs = tuple[Ints, Ints]
+
+
+def match_deletes(
+    state: TableState,
+    files: EntryBatch,
+    *,
+    filter: Filter | None = None,  # noqa: A002
+    manifests: Iterable[int] | None = None,
+    replaced: bool = False,
+) -> MatchedDeletes:
+    """The deletes of a state's snapshot that apply to some of its data files (spec, "Scan Planning").
+
+    A deletion vector or position delete applies where its data sequence number is not below the data file's, an
+    equality delete where it is above; both in the same spec and partition, but for equality deletes of an
+    unpartitioned spec, which are global. A vector takes the place of all position delete files of its data file.
+    A position delete does not apply to data files that it does not name or whose location falls out of its bounds of
+    ``file_path``, an equality delete not where bounds and counts of its equality columns show that no row is equal.
+    Bounds that are missing, damaged, NaN, or may be cut off exclude nothing. Columns that a delete file has besides
+    its equality columns are not looked at.
+
+    What is wrong is noted in ``state.problems``: several vectors for one data file (the newest counts), deletes that
+    name a data file of another partition or a newer one (they do not apply), and deletes whose spelling of the data
+    file differs in scheme or authority, or leads to the same file of a moved table (they do).
+
+    Parameters
+    ----------
+    files
+        Data files with their tuples. Statistics are used where they are there: those of `equality_columns`.
+    filter
+        What the scan asks for: an equality delete is left out if no row equal to one of its rows can match.
+    manifests
+        Rows of the root, the manifests to be read for deletes; by default all that may hold them. In the V4 draft
+        vectors stand on the entries of their data files, so manifests of data belong to them.
+    replaced
+        Keep the position delete files that a vector takes the place of, for who wants to remove them.
+
+    Returns
+    -------
+    MatchedDeletes
+        One row per data file.
+    """
+    if not len(files):
+        return MatchedDeletes()
+    found = live_deletes(state, manifests=manifests, files=files)
+    return Matching(state, files, found, filter).result(replaced=replaced)
+
+
+def equality_columns(state: TableState, manifests: Iterable[int] | None = None) -> list[int]:
+    """The columns by which live equality deletes match; statistics of these are what `match_deletes` looks at.
+
+    Parameters
+    ----------
+    manifests
+        As of `match_deletes`.
+    """
+    found = live_deletes(state, manifests=manifests)
+    ids = pc.unique(pc.list_flatten(found.batch.entries["equality_ids"].filter(pa.array(found.equality))))
+    return sorted(ids.drop_null().to_pylist())
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """How some deletes and some data files meet."""
+
+    state: TableState
+    files: EntryBatch
+    found: DeleteFiles
+    filter: Filter | None = None
+
+    @cached_property
+    def file_sequence(self) -> Ints:
+        """Data sequence numbers of the files; null counts as 0."""
+        return np.asarray(pc.fill_null(whole(self.files.entries["sequence_number"]), 0))
+
+    @cached_property
+    def groups(self) -> tuple[Ints, Ints]:
+        """The partition of each file, and of each delete."""
+        return partition_codes(self.state.metadata, self.files, self.found.batch)
+
+    @cached_property
+    def is_global(self) -> Mask:
+        """Equality deletes of an unpartitioned spec."""
+        specs = np.asarray(pc.fill_null(whole(self.found.batch.entries["partition_spec_id"]), -1))
+        wide = [s.spec_id for s in self.state.metadata.partition_specs if s.is_unpartitioned]
+        return self.found.equality & np.isin(specs, wide)
+
+    @cached_property
+    def ruled_out(self) -> Mask:
+        """Equality deletes none of whose rows can match the filter, by their equality columns."""
+        out = np.zeros(len(self.found), dtype=bool)
+        rows = np.flatnonzero(self.found.equality)
+        if self.filter is None or not len(rows):
+            return out
+        batch = self.found.batch.take(pa.array(rows))
+        stats = {}
+        for column, values in batch.stats.items():
+            known = reaching(trusted(self.state.metadata, column, values))
+            stats[column] = pc.if_else(pa.array(_matches_by(batch, column)), known, pa.scalar(None, known.type))
+        may, _ = self.filter.judge(EntryBatch(batch.entries, stats, batch.partition), self.state.metadata)
+        out[rows] = ~np.asarray(may)
+        return out
+
+    @cached_property
+    def named(self) -> tuple[Ints, Ints, Mask]:
+        """Pairs of a data file and a delete that names it, and which deletes spell it otherwise."""
+        return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
+
+    @cached_property
+    def in_scope(self) -> Mask:
+        """Which of the pairs in `named` are of one partition, the data file not newer."""
+        files, deletes, _ = self.named
+        near = self.groups[0][files] == self.groups[1][deletes]
+        out: Mask = near & (self.file_sequence[files] <= self.found.sequence[deletes])
+        return out
+
+    @cached_property
+    def vector(self) -> Ints:
+        """The deletion vector of each file; -1 where it has none."""
+        files, deletes, _ = self.named
+        mine = self.in_scope & self.found.vector[deletes]
+        files, deletes = files[mine], deletes[mine]
+        order = np.lexsort((deletes, self.found.sequence[deletes]))
+        out = np.full(len(self.files), -1, dtype=np.int64)
+        out[files[order]] = deletes[order]  # of several the last one stays
+        return out
+
+    def position_pairs(self) -> list[Found]:
+        """Position delete files by data file, as if there were no vectors."""
+        files, deletes, _ = self.named
+        mine = self.in_scope & self.found.position[deletes]
+        rows = np.flatnonzero(self.of_partition)
+        if not len(rows):
+            return [(files[mine], deletes[mine])]
+        return [(files[mine], deletes[mine]), joined(self.position_scope, self.path_intervals(rows))]
+
+    @cached_property
+    def of_partition(self) -> Mask:
+        """Position deletes that name no data file. A bound may be a path that was cut off: what names no file by its
+        bounds is asked by its range."""
+        lost = self.found.by_bounds.copy()
+        lost[self.named[1]] = False
+        out: Mask = self.found.position & (lost | bool_array(self.found.referenced.is_null()))
+        return out
+
+    @property
+    def position_scope(self) -> Scope:
+        """Data files and the position deletes of their partition."""
+        rows = np.flatnonzero(self.of_partition)
+        return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
+
+    def path_intervals(self, rows: Ints) -> list[Intervals]:
+        """The bounds of ``file_path`` of some deletes, if there are any; nothing is said of the others."""
+        low, high = path_bounds(self.found.batch)
+        mine = np.zeros(len(self.found), dtype=bool)
+        mine[rows] = True
+        low, high = (pc.if_else(pa.array(mine), b, pa.scalar(None, pa.string())) for b in (low, high))
+        if not (bool_array(low.is_valid()) & bool_array(high.is_valid())).any():
+            return []
+        locations = whole(self.files.entries["location"])
+        return [path_intervals(locations, low, high, self._cut, self.state.storage.prefixes)]
+
+    def _cut(self, values: pa.Array) -> Mask:
+        return cut_off(self.state.metadata, None, values)
+
+    @cached_property
+    def equality_bounds(self) -> dict[int, Intervals]:
+        """What statistics say of each equality column, where they can exclude a pair."""
+        out = {}
+        wanted = self.found.equality & ~self.ruled_out
+        for column in self.found.batch.stats:
+            used = wanted & _matches_by(self.found.batch, column)
+            made = equality_intervals(self.state.metadata, self.files, self.found.batch, column, used)
+            if made is not None:
+                out[column] = made
+        return out
+
+    def equality_pairs(self) -> list[Found]:
+        """Equality delete files by data file."""
+        return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
+
+    def equality_scopes(self) -> list[Scope]:
+        """Data files and equality deletes: those of their partition, and the global ones."""
+        wanted = self.found.equality & ~self.ruled_out
+        below = self.found.sequence - 1
+        near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
+        one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
+        groups = ((near, self.groups), (wide, one))
+        return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
+
+    def result(self, *, replaced: bool = False) -> MatchedDeletes:
+        """What applies; faults are noted."""
+        count = len(self.files)
+        if not len(self.found):
+            return MatchedDeletes(EntryBatch.empty(), pa.nulls(count, pa.int32()), no_lists(count), no_lists(count))
+        self._note()
+        vector = self.vector
+        positions = lists_of(count, self.position_pairs(), (vector >= 0) & (not replaced))
+        equality = lists_of(count, self.equality_pairs(), np.zeros(count, dtype=bool))
+        used = np.zeros(len(self.found), dtype=bool)
+        used[vector[vector >= 0]] = True
+        for each in (positions, equality):
+            used[each.values[each.used()]] = True
+        renamed = np.cumsum(used) - 1
+        batch = EntryBatch(self.found.batch.entries, {}, self.found.batch.partition)
+        return MatchedDeletes(
+            batch if used.all() else batch.filter(pa.array(used)),
+            pa.array(renamed[vector].astype(np.int32), mask=vector < 0),
+            positions.array(renamed),
+            equality.array(renamed),
+            self.found.referenced.filter(pa.array(used)),
+        )
+
+    def _note(self) -> None:
+        """Note what is wrong with deletes that name one data file."""
+        nameless = self.found.vector & bool_array(self.found.referenced.is_null())
+        for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
+            where = self.found.batch.entries["location"][at].as_py()
+            text = "A deletion vector does not say of which data file it is; it is not applied."
+            self.state.problems.add(problem("delete-scope", where, text, field="143 referenced_data_file"))
+        files, deletes, otherwise = self.named
+        applies = self.in_scope
+        taken = self.vector[files]
+        double = applies & self.found.vector[deletes] & (taken != deletes)
+        for kind, mask in (("otherwise", otherwise & applies), ("apart", ~applies), ("double", double)):
+            for at in np.flatnonzero(mask)[:_MOST_NOTES].tolist():
+                self._say(kind, int(files[at]), int(deletes[at]), int(mask.sum()))
+
+    def _say(self, kind: str, file: int, delete: int, count: int) -> None:
+        name = self.files.entries["location"][file].as_py()
+        where = self.found.batch.entries["location"][delete].as_py()
+        referenced = self.found.referenced[delete].as_py()
+        more = f" ({count} such pairs)" if count > _MOST_NOTES else ""
+        if kind == "otherwise":
+            how = "with another scheme or authority; it is applied by its path"
+            if path_only(referenced) != path_only(name):
+                how = "otherwise; it is applied because both lead to one file"
+            text = f"A delete spells its data file {how}{more}."
+            field = "143 referenced_data_file"
+            item = problem("delete-path", where, text, field=field, found=referenced, expected=name)
+        elif kind == "double":
+            text = f"Data file {name} has several deletion vectors; the newest counts{more}."
+            item = problem("delete-scope", where, text, field="143 referenced_data_file", severity="error")
+        else:
+            ours, theirs = int(self.file_sequence[file]), int(self.found.sequence[delete])
+            why = f"sequence number {theirs} is below its {ours}" if theirs < ours else "it is of another partition"
+            text = f"A delete that names data file {name} does not apply to it: {why}{more}."
+            item = problem("delete-scope", where, text)
+        self.state.problems.add(item)
+
+
+#: Notes of one kind.
+_MOST_NOTES = 5
+
+
+def _matches_by(batch: EntryBatch, column: int) -> Mask:
+    """Which equality deletes match by a column."""
+    ids = whole(batch.entries["equality_ids"])
+    out = np.zeros(len(batch), dtype=bool)
+    parents = np.asarray(pc.list_parent_indices(ids))
+    out[parents[bool_array(pc.equal(pc.list_flatten(ids), column))]] = True
+    return out

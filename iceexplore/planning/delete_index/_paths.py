@@ -1,0 +1,223 @@
+"""Which data file a delete names: by the location as written, by what it means, by where it leads, or by its path.
+
+Of a table that has moved, several spellings may lead to one file: two prefixes are the same folder now, or a damaged
+path was followed by its end (`iceexplore.storage.Storage.place`). A delete applies wherever its file is found, or rows
+that it removed would come back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState, live_manifests
+from iceexplore.manifests import ContentType, bool_array, live, whole
+from iceexplore.planning.delete_index._codes import Ints, Mask, expand, ranks
+from iceexplore.planning.delete_index._equality_bounds import END, Intervals
+from iceexplore.storage import canonical, path_only
+
+__all__ = ["live_places", "named_files", "path_intervals"]
+
+_HEAD = r"^[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?"
+
+
+def named_files(
+    state: TableState, locations: pa.StringArray, referenced: pa.StringArray
+) -> tuple[Ints, Ints, Mask]:
+    """The pairs of a data file and a delete that names it.
+
+    Parameters
+    ----------
+    locations
+        Of the data files.
+    referenced
+        The data file that each delete names; null for none.
+
+    Returns
+    -------
+    files, deletes
+        Places in the two arrays.
+    otherwise
+        Whether the delete spells its data file otherwise: both lead to one file of a moved table, or have one path,
+        and scheme or authority differ. A path counts if no live data file of the state has the location as the delete
+        spells it, and only one has the path.
+    """
+    locations = pc.fill_null(locations, "")
+    coded = referenced.dictionary_encode()  # the deletes' names are hashed, usually the fewer and shorter list
+    theirs = np.asarray(pc.fill_null(coded.indices, -1)).astype(np.int64)
+    ours = np.asarray(pc.fill_null(pc.index_in(locations, value_set=coded.dictionary), -1)).astype(np.int64)
+    met = np.zeros(len(coded.dictionary), dtype=bool)
+    met[ours[ours >= 0]] = True
+    lost = np.flatnonzero(theirs >= 0)
+    lost = lost[~met[theirs[lost]]]
+    # A data file that no delete spells has a number of its own.
+    other = ours < 0
+    ours[other] = len(met) + np.flatnonzero(other)
+    otherwise = np.zeros(len(referenced), dtype=bool)
+    if len(lost):
+        _by_meaning(state, locations, referenced, lost, ours, theirs, otherwise)
+    order = np.argsort(theirs, kind="stable")
+    ordered = theirs[order]
+    files, places = expand(np.searchsorted(ordered, ours, "left"), np.searchsorted(ordered, ours, "right"))
+    return files, order[places], otherwise[order[places]]
+
+
+def _by_meaning(
+    state: TableState,
+    locations: pa.StringArray,
+    referenced: pa.StringArray,
+    lost: Ints,
+    ours: Ints,
+    theirs: Ints,
+    otherwise: Mask,
+) -> None:
+    """Give deletes whose spelling no data file has the code of the file they mean; equal file names are compared."""
+    names = referenced.take(pa.array(lost))
+    near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
+    first: dict[str, int] = {}
+    if not len(near) or not len(lost):
+        return
+    texts = locations.take(pa.array(near)).to_pylist()
+    for text, row in zip(texts, near.tolist(), strict=True):  # a file that stands twice has one code
+        ours[row] = first.setdefault(text, int(ours[row]))
+    by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
+    by_file: dict[str, int] = {}
+    if state.storage.moved:
+        by_file = {state.storage.place(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
+    bare: list[tuple[int, str]] = []
+    for row, text in zip(lost.tolist(), referenced.take(pa.array(lost)).to_pylist(), strict=True):
+        code = by_place.get(canonical(text))
+        if code is None and by_file:
+            code = by_file.get(state.storage.place(text))
+            otherwise[row] = code is not None
+        if code is None:
+            bare.append((row, text))
+        else:
+            theirs[row] = code
+    by_path = {path_only(t): int(ours[row]) for t, row in zip(texts, near.tolist(), strict=True)} if bare else {}
+    bare = [(row, text) for row, text in bare if path_only(text) in by_path]
+    if not bare:
+        return
+    places = live_places(state, {path_only(text) for _, text in bare})
+    counts = Counter(map(path_only, places))
+    for row, text in bare:
+        path = path_only(text)
+        if canonical(text) not in places and counts[path] <= 1:
+            theirs[row], otherwise[row] = by_path[path], True
+
+
+def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
+    """Return data files, and those of some deletes (`lost`), that may mean one file.
+
+    They have one file name, and one path, but in a table that has ``moved``.
+    """
+    ours, theirs = _last(locations), _last(names)
+    near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
+    far = np.flatnonzero(bool_array(pc.is_in(theirs, value_set=pc.unique(ours.take(pa.array(near))))))
+    spelled, named = locations.take(pa.array(near)), names.take(pa.array(far))
+    mine, other = _tail(spelled), _tail(named)
+    mixed = moved or _odd(spelled).any() or _odd(named).any()
+    if not mixed:
+        near = near[bool_array(pc.is_in(mine, value_set=pc.unique(other)))]
+        far = far[bool_array(pc.is_in(other, value_set=pc.unique(mine)))]
+    return near, lost[far]
+
+
+def _last(values: pa.StringArray) -> pa.StringArray:
+    """What follows the last slash."""
+    parts = pc.split_pattern(values, "/", max_splits=1, reverse=True)
+    return parts.flatten().take(pa.array(np.asarray(parts.offsets)[1:] - 1))
+
+
+def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
+    """The locations of the live data files that have one of these paths, by what they mean; all manifests are read."""
+    root = state.root()
+    if root is None:
+        return {}
+    places: dict[str, str] = {}
+    wanted = frozenset(paths)
+    ends = pa.array(sorted({path.rpartition("/")[2] for path in wanted}), pa.string())
+    direct = state.reader.direct(root)
+    rows = live_manifests(root, {int(ContentType.DATA_MANIFEST)})
+    for leaf in [*([] if direct is None else [direct]), *(state.reader.leaves(root, rows) if rows else ())]:
+        entries = leaf.entries
+        mine = bool_array(live(entries)) & bool_array(pc.equal(entries["content_type"], int(ContentType.DATA)))
+        found = whole(entries["location"].filter(pa.array(mine)).drop_null())
+        found = found.filter(pc.is_in(_last(found), value_set=ends))
+        places.update((canonical(text), text) for text in found.to_pylist() if path_only(text) in wanted)
+    return places
+
+
+def path_intervals(
+    locations: pa.StringArray,
+    low: pa.StringArray,
+    high: pa.StringArray,
+    cut: Callable[[pa.Array], Mask],
+    prefixes: Sequence[str] = (),
+) -> Intervals:
+    """Data files and bounds of ``file_path`` in the order of their paths, without scheme and authority.
+
+    Bounds that are missing, cut off, of different schemes, or hard to compare exclude no data file, and an upper bound
+    takes in every path that begins with it.
+
+    Parameters
+    ----------
+    low, high
+        Of the delete files.
+    cut
+        Which texts may be cut off.
+    prefixes
+        Of a moved table those that lead somewhere, the longest first (`Storage.prefixes`). Bounds under one exclude
+        data files under the same one alone: a path that is spelled otherwise may lead to a file between them.
+    """
+    place, lowest, highest = _places(locations, low, high)
+    free = _odd(locations)
+    known = bool_array(pc.equal(_head(low), _head(high))) & (lowest >= 0) & (highest >= lowest)
+    known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
+    if prefixes:
+        mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # that of most files
+        free |= mine != usual
+        known &= (lows == usual) & (highs == usual)
+    return Intervals(
+        np.where(free, 0, place), np.where(free, END, place), np.where(known, lowest, 0), np.where(known, highest, END)
+    )
+
+
+def _prefix_of(values: pa.StringArray, prefixes: Sequence[str]) -> Ints:
+    """Return which of some prefixes each location is under, by its path; -1 for none."""
+    tails = _tail(values)
+    out = np.full(len(values), -1, dtype=np.int64)
+    for i, prefix in enumerate(prefixes):
+        out[(out < 0) & bool_array(pc.starts_with(tails, path_only(prefix).rstrip("/") + "/"))] = i
+    return out
+
+
+def _places(locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray) -> list[Ints]:
+    beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # in no UTF-8
+    order = ranks(_tail(locations), _tail(low), beyond)
+    assert order is not None  # text has one order
+    return order
+
+
+def _tail(values: pa.StringArray) -> pa.StringArray:
+    """The path, without scheme and authority."""
+    return pc.replace_substring_regex(values, _HEAD + "/", "/")
+
+
+def _head(values: pa.StringArray) -> pa.StringArray:
+    """Scheme and authority; the empty text where there are none."""
+    found = pc.struct_field(pc.extract_regex(values, f"(?P<head>{_HEAD})/"), "head")
+    return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
+
+
+def _odd(values: pa.StringArray) -> Mask:
+    """Locations whose path may be spelled in another way, or that are cut off before it begins."""
+    odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
+    odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())
+    out: Mask = odd
+    return out

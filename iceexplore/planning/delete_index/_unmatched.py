@@ -1,0 +1,172 @@
+"""Deletes that are not applied, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, bool_array, whole
+from iceexplore.planning.delete_index._codes import Mask
+from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes
+from iceexplore.planning.delete_index._delete_reasons import Reasons
+from iceexplore.planning.delete_index._match import Matching
+from iceexplore.planning.delete_index._paths import live_places
+from iceexplore.planning.delete_index._scope_join import pieces, total_of
+from iceexplore.planning.evaluators._filter import Filter
+from iceexplore.planning.model._tasks import MatchedDeletes
+from iceexplore.storage import path_only
+
+__all__ = ["UNMATCHED_SCHEMA", "applied_of", "unmatched_deletes"]
+
+#: ``code``: ``bounds``, ``dangling``, ``file-path``, ``filter``, ``no-file``, ``not-in-plan``, ``partition``, ``path``,
+#: ``sequence``, ``vector``; ``more`` in a last row that counts what is not shown.
+UNMATCHED_SCHEMA = pa.schema(
+    [
+        ("delete_file", pa.string()), ("kind", pa.string()), ("sequence_number", pa.int64()),
+        ("data_file", pa.string()), ("code", pa.string()), ("reason", pa.string()),
+    ]
+)  # fmt: skip
+
+
+def unmatched_deletes(
+    state: TableState,
+    files: EntryBatch,
+    matched: MatchedDeletes,
+    *,
+    filter: Filter | None = None,  # noqa: A002
+    limit: int = 1000,
+) -> pa.Table:
+    """Deletes that are not applied: those in scope of no data file, and pairs in scope that are skipped all the same.
+
+    All manifests of deletes are read, and, where a delete names a data file that is not among ``files``, those of data.
+
+    Parameters
+    ----------
+    files, matched, filter
+        Data files, and what `match_deletes` made of them with this filter.
+    limit
+        How many rows there are at most; one more counts what is not shown.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of `UNMATCHED_SCHEMA`. Without a ``data_file`` a row is of the delete as a whole: it is in scope of no data
+        file. With one it is of a pair: sequence numbers and partition would have it apply.
+    """
+    found = live_deletes(state)
+    matching = Matching(state, files, found, filter)
+    applied = applied_of(found, matched)
+    scopes = _Scopes(matching, applied)
+    reasons = Reasons(matching)
+    idle = np.flatnonzero(~scopes.reached & ~applied)
+    named = found.referenced.take(pa.array(idle[:limit])).drop_null().to_pylist()
+    live = live_places(state, {path_only(name) for name in named}) if named else {}
+    rows = [_row(matching, d, None, *reasons.alone(d, live)) for d in idle[:limit].tolist()]
+    by_position, by_value = scopes.skipped(matched)
+    most = limit - len(rows)
+    rows += [_row(matching, d, f, *why) for f, d, why in islice(scopes.positions(reasons), min(most, by_position))]
+    most = limit - len(rows)
+    rows += [_row(matching, d, f, *why) for f, d, why in islice(scopes.equality(reasons), min(most, by_value))]
+    more = len(idle) + by_position + by_value - len(rows)
+    if more:
+        rows.append({"code": "more", "reason": f"{more:,} more are not shown"})
+    return pa.Table.from_pylist(rows, schema=UNMATCHED_SCHEMA)
+
+
+def _row(m: Matching, delete: int, file: int | None, code: str, reason: str) -> dict[str, Any]:
+    kind = "vector" if m.found.vector[delete] else "equality" if m.found.equality[delete] else "position"
+    return {
+        "delete_file": m.found.batch.entries["location"][delete].as_py(),
+        "kind": kind,
+        "sequence_number": int(m.found.sequence[delete]),
+        "data_file": None if file is None else m.files.entries["location"][file].as_py(),
+        "code": code,
+        "reason": reason,
+    }
+
+
+def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
+    """Which deletes apply to a data file: told by their place, in a Puffin file with the offset."""
+    keys = [_keys(batch) for batch in (found.batch, matched.deletes)]
+    if not len(keys[1]):
+        return np.zeros(len(found), dtype=bool)
+    return bool_array(pc.is_in(keys[0], value_set=keys[1]))
+
+
+def _keys(batch: EntryBatch) -> pa.StringArray:
+    location, named = (whole(batch.entries[name]) for name in ("location", "referenced_file"))
+    offset = pc.struct_field(whole(batch.entries["deletion_vector"]), "offset").cast(pa.string())
+    return pc.binary_join_element_wise(*(pc.fill_null(a, "") for a in (location, offset, named)), "\n")
+
+
+class _Scopes:
+    """The pairs in scope, by sequence numbers and partitions alone."""
+
+    def __init__(self, matching: Matching, applied: Mask) -> None:
+        self.matching = m = matching
+        # What names one file by its bounds, and that is not there, is not said of every file of its partition.
+        own = m.of_partition & (~m.found.by_bounds | applied)
+        position = m.position_scope
+        self._position = replace(position, deletes=np.flatnonzero(own))
+        self._spans = self._position.spans()
+        self._equality = [scope.spans() for scope in m.equality_scopes()]
+        self.reached = self._reached()
+
+    def _reached(self) -> Mask:
+        """Which deletes are in scope of a data file."""
+        m = self.matching
+        out = np.zeros(len(m.found), dtype=bool)
+        out[m.named[1][m.in_scope]] = True
+        for spans in (self._spans, *self._equality):
+            change = np.zeros(len(spans.order) + 1, dtype=np.int64)
+            there = spans.stop > spans.start
+            np.add.at(change, spans.start[there], 1)
+            np.add.at(change, spans.stop[there], -1)
+            out[spans.order[np.cumsum(change[:-1]) > 0]] = True
+        return out
+
+    def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
+        """How many pairs in scope are not applied: of vectors and position deletes, and of equality deletes."""
+        by_position, by_value = (
+            int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)
+        )
+        by_position += matched.vector.is_valid().true_count
+        here = int(self.matching.in_scope.sum()) + total_of(self._spans)
+        return max(0, here - by_position), max(0, sum(map(total_of, self._equality)) - by_value)
+
+    def positions(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
+        """Skipped pairs of a data file and a vector or position delete."""
+        m = self.matching
+        files, deletes, _ = m.named
+        taken = m.vector
+        mine = m.in_scope & (taken[files] >= 0) & (taken[files] != deletes)
+        for f, d in zip(files[mine].tolist(), deletes[mine].tolist(), strict=True):
+            yield f, d, reasons.of_vector(f, d)
+        columns = m.path_intervals(self._position.deletes)
+        for files, deletes in pieces(self._spans):
+            apart = np.zeros(len(files), dtype=bool)
+            for column in columns:
+                apart |= column.apart(files, deletes)
+            replaced = taken[files] >= 0
+            for at in np.flatnonzero(apart | replaced).tolist():
+                f, d = int(files[at]), int(deletes[at])
+                yield f, d, reasons.of_path(f, d) if apart[at] else reasons.of_vector(f, d)
+
+    def equality(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
+        """Skipped pairs of a data file and an equality delete."""
+        columns = list(self.matching.equality_bounds.values())
+        for spans in self._equality:
+            for files, deletes in pieces(spans):
+                apart = np.zeros(len(files), dtype=bool)
+                for column in columns:
+                    apart |= column.apart(files, deletes)
+                for at in np.flatnonzero(apart).tolist():
+                    f, d = int(files[at]), int(deletes[at])
+                    yield f, d, reasons.of_bounds(f, d)

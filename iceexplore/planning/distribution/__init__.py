@@ -1,0 +1,1 @@
+"""Group the files of a table by partition, size and age."""

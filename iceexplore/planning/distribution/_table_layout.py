@@ -1,0 +1,179 @@
+"""Where bytes, rows, small files and deletes sit: data files in groups, as a data frame and as bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, human_bytes, to_frame
+from iceexplore.planning.distribution._layout_deletes import Reached, deleted_rows
+from iceexplore.planning.model._groups import GROUPINGS, counted
+from iceexplore.planning.model._tasks import FileTasks
+from iceexplore.render import Bar, BarChart, BarPicture, BarRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["By", "TableLayout", "small_limit", "table_layout"]
+
+By: TypeAlias = Literal["age", "partition", "size", "snapshot", "spec"]
+
+#: ``write.target-file-size-bytes`` where the table has none (Java: ``TableProperties``), and the share of it below
+#: which ``rewrite_data_files`` takes a file for too small (Java: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
+_TARGET = 512 * 1024 * 1024
+_SMALL = 0.75
+#: Bars of a picture; the frame has every group.
+_SHOWN = 14
+
+
+@dataclass(frozen=True, repr=False)
+class TableLayout(BarPicture):
+    """Data files by group. Shows itself as bars; `frame` has every group and number.
+
+    Attributes
+    ----------
+    name
+        The table's, for the picture.
+    by
+        What the files were grouped by.
+    table
+        A row per group, in the groups' own order (partitions by value, snapshots and ages by time, sizes upwards): its
+        name; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below `small`;
+        ``files_with_deletes``; ``delete_files``, each counted once in each group that it reaches; ``deleted_rows``,
+        by deletion vectors and position deletes, one that reaches several files being shared out evenly among them;
+        ``equality_deletes``, files whose rows nobody can count without reading data. Damaged numbers count as 0.
+    small
+        Bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as ``rewrite_data_files``
+        has it.
+    """
+
+    name: str
+    by: By
+    table: pa.Table
+    small: int
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """`table` for pandas, with the share of rows that are deleted (``deleted_share``, null without rows)."""
+        deleted = pc.divide(self.table["deleted_rows"], pc.if_else(pc.equal(self.table["rows"], 0), None, self._rows))
+        return to_frame(self.table.append_column("deleted_share", deleted))
+
+    @property
+    def _rows(self) -> pa.ChunkedArray:
+        return self.table["rows"].cast(pa.float64())
+
+    def chart(self, max_rows: int = _SHOWN) -> BarChart:
+        """The groups as bars; of more than ``max_rows`` the largest by bytes, the rest in one row."""
+        count = self.table.num_rows
+        shown = np.arange(count)
+        rest = np.array([], dtype=np.int64)
+        if count > max_rows:
+            order = np.argsort(-np.asarray(self.table["bytes"]), kind="stable")
+            shown, rest = order[: max_rows - 1], order[max_rows - 1 :]
+            if self.by != "partition":
+                shown = np.sort(shown)  # ages, sizes and snapshots have an order of their own
+        rows = [self._row(str(r[self.table.column_names[0]]), r) for r in self._records(shown)]
+        if len(rest):
+            summed = {n: sum(r[n] or 0 for r in self._records(rest)) for n in _NUMBERS}
+            rows.append(self._row(f"{len(rest):,} more", summed))
+        total = {n: sum(r[n] or 0 for r in self._records(np.arange(count))) for n in ("files", "bytes", "rows")}
+        said = f"{total['files']:,} files, {human_bytes(int(total['bytes']))}, {total['rows']:,} rows"
+        if any(r.bars[0] and r.bars[0].rest for r in rows):
+            said += f"; a small file is below {human_bytes(self.small)}"
+        heads = ("files", "bytes", "rows", "deleted rows")
+        if not any(b and b.value for r in rows for b in r.bars[:2]):  # pale alone would tell nothing
+            rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
+            return BarChart(f"{self.name} by {self.by}", said, heads, tuple(rows))
+        return BarChart(f"{self.name} by {self.by}", said, heads, tuple(rows), "full-size files, data", "small files")
+
+    def _records(self, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+        return list(self.table.take(pa.array(rows)).to_pylist())
+
+    def _row(self, label: str, r: dict[str, Any]) -> BarRow:
+        small, rows, gone = int(r["small_files"]), int(r["rows"]), float(r["deleted_rows"])
+        count = int(r["files"])
+        which = "small" if small == count == 1 else "all small" if small == count else f"{small:,} small"
+        files = f"{count:,} ({which})" if small else f"{count:,}"
+        size = int(r["bytes"])
+        said = f"{gone:,.0f}" + (f" ({gone / rows:.1%})" if rows and gone else "")
+        equality = int(r["equality_deletes"])
+        if equality:
+            said = f"{said} + {equality:,} equality" if gone else f"? ({equality:,} equality)"
+        bars = (
+            Bar(count - small, files, small),
+            Bar(size - int(r["small_bytes"]), human_bytes(size), int(r["small_bytes"])),
+            Bar(rows, f"{rows:,}"),
+            Bar(gone, said),
+        )
+        return BarRow(label, "", bars, f"{label}\n{r['files']:,} files, {int(r['files_with_deletes']):,} with deletes")
+
+
+_NUMBERS = (
+    "files", "bytes", "rows", "small_files", "small_bytes", "files_with_deletes", "delete_files", "deleted_rows",
+    "equality_deletes",
+)  # fmt: skip
+
+
+def small_limit(properties: Any) -> int:
+    """Bytes below which a file is small; a target size that is no number counts as Iceberg's default."""
+    text = str(properties.get("write.target-file-size-bytes", ""))
+    target = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    return int((target or _TARGET) * _SMALL)
+
+
+def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> TableLayout:
+    """Group data files and add up what they hold.
+
+    Parameters
+    ----------
+    by
+        ``partition``; ``spec``, the partition spec that they were written with; ``snapshot``, the one that added them;
+        ``age``, how long before the snapshot shown that was; ``size``, in powers of two (a histogram).
+
+    Raises
+    ------
+    OptionError
+        Another word.
+    """
+    if by not in list(GROUPINGS):  # a list, which asks for no hash
+        raise OptionError(f"by={by!r}: choose one of {', '.join(map(repr, GROUPINGS))}")
+    groups = GROUPINGS[by](state, tasks.files)
+    count = groups.columns.num_rows
+    small = small_limit(state.metadata.properties)
+    sizes, rows = (counted(tasks.files, name) for name in ("file_size_in_bytes", "record_count"))
+    is_small = sizes < small
+    deleted, touched = deleted_rows(tasks)
+    reached = Reached(tasks, groups.codes, count)
+    summed = {
+        "files": np.bincount(groups.codes, minlength=count),
+        "bytes": _sum(groups.codes, sizes, count),
+        "rows": _sum(groups.codes, rows, count),
+        "small_files": np.bincount(groups.codes[is_small], minlength=count),
+        "small_bytes": _sum(groups.codes[is_small], sizes[is_small], count),
+        "files_with_deletes": np.bincount(groups.codes[touched], minlength=count),
+        "delete_files": reached.deletes,
+        "deleted_rows": np.bincount(groups.codes, weights=deleted, minlength=count),
+        "equality_deletes": reached.equality,
+    }
+    table = groups.columns
+    for name in _NUMBERS:
+        values = summed[name]
+        table = table.append_column(name, pa.array(values, pa.float64() if name == "deleted_rows" else pa.int64()))
+    return TableLayout(state.name, by, table, small)
+
+
+def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
+    """Whole numbers added up by group, exactly."""
+    out = np.zeros(count, dtype=np.int64)
+    order = np.argsort(codes, kind="stable")
+    if len(order):
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        out[codes[order][starts]] = np.add.reduceat(values[order], starts)
+    return out

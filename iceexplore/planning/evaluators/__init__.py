@@ -1,0 +1,1 @@
+"""Evaluate filters against partitions, metrics and rows."""

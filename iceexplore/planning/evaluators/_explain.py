@@ -1,0 +1,217 @@
+"""Why files and manifests are pruned: the term that decided, by what, and what the metadata said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import Always, And, Expression, Or, Predicate
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, Manifest
+from iceexplore.metadata import TableMetadata
+from iceexplore.planning.evaluators._column_metrics import Mask
+from iceexplore.planning.evaluators._explain_text import said_by, term_text
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, Witness, Witnesses
+from iceexplore.planning.evaluators._filter import Filter, same_partition
+from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
+from iceexplore.planning.evaluators._metrics_evaluator import bounds_deny, counts_deny
+
+__all__ = ["WHY_SCHEMA", "explain_files", "explain_manifests"]
+
+#: ``by``: ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` where it is never true.
+WHY_SCHEMA = pa.schema(
+    [
+        ("term", pa.string()), ("by", pa.string()), ("column", pa.string()), ("lower", pa.string()),
+        ("upper", pa.string()), ("null_count", pa.int64()), ("why", pa.string()),
+    ]
+)  # fmt: skip
+#: What had to be looked at, from the nearest to the farthest.
+_DEPTH = ("filter", "partition", "counts", "bounds")
+_Cases: TypeAlias = npt.NDArray[np.int64]
+
+
+def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, rows: Any) -> pa.Table:
+    """Why data files are pruned.
+
+    Parameters
+    ----------
+    batch
+        Data files with their tuples, and the statistics of the filter's columns.
+    rows
+        The rows of the batch that are asked for.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of `WHY_SCHEMA`, one row per row asked for; null where the file is not pruned. Of an ``or`` every branch has a
+        reason: terms and sentences are joined, ``by`` is what was farthest from the root (bounds after counts after
+        the partition), and bounds are those of the one column, if it is one.
+    """
+    picked = batch.take(np.asarray(rows, np.int64))
+    witnesses = FileWitnesses(picked, metadata)
+    found = _Explanation(len(picked), witnesses, "file")
+    cases = found.visit(wanted.expression)
+    if wanted.partition:
+        same, told = same_partition(wanted.partition, picked, metadata, witnesses)
+        cases = found.first(found.constant(_other_partition(wanted, "file"), told & ~same), cases)
+    return found.table(cases)
+
+
+def explain_manifests(state: TableState, root: Manifest, rows: Any, wanted: Filter) -> pa.Table:
+    """Why manifests of data files are pruned, see `explain_files`; rows of the root, in this order."""
+    picked = np.asarray(rows, np.int64)
+    witnesses = ManifestWitnesses(state, root, picked)
+    found = _Explanation(len(picked), witnesses, "manifest")
+    cases = found.visit(wanted.expression)
+    gone = ~witnesses.may_have(wanted)
+    return found.table(found.first(found.constant(_other_partition(wanted, "manifest"), gone), cases))
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """A reason without values."""
+
+    term: str
+    by: str
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Said:
+    """What one witness says against a term."""
+
+    term: Predicate
+    witness: Witness
+    by: str
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """The reasons of every branch of an ``or``, by their numbers."""
+
+    parts: tuple[int, ...]
+
+
+_NEVER = _Constant("false", "filter", "the filter is true of no row")
+
+
+def _other_partition(wanted: Filter, thing: str) -> _Constant:
+    asked = f"partition {dict(wanted.partition)}"
+    return _Constant(asked, "partition", f"the {thing} is of another partition than {dict(wanted.partition)}")
+
+
+@dataclass
+class _Explanation:
+    """Numbers the reasons that occur, and says per row which it is; -1: not pruned."""
+
+    rows: int
+    witnesses: Witnesses
+    thing: str
+    reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
+
+    def visit(self, node: Expression) -> _Cases:
+        """Of an ``and`` the first child that rules a row out is its reason, of an ``or`` all of them."""
+        match node:
+            case Always(value):
+                return self.constant(_NEVER, np.full(self.rows, not value))
+            case And(children):
+                return self.first(*(self.visit(c) for c in children))
+            case Or(children):
+                return self._joined([self.visit(c) for c in children])
+        out = np.full(self.rows, -1, np.int64)
+        for w in self.witnesses(node):
+            if w.inclusive is None:
+                continue
+            for by, deny in (("counts", counts_deny), ("bounds", bounds_deny)):
+                mask = deny(w.inclusive, w.evidence) & (out < 0)
+                mask = mask if w.where is None else mask & w.where
+                if mask.any():
+                    out[mask] = self._number(_Said(node, w, by))
+        return out
+
+    def constant(self, reason: _Constant, mask: Mask) -> _Cases:
+        """One reason where a mask is true."""
+        return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
+
+    def first(self, *cases: _Cases) -> _Cases:
+        """Per row the first reason there is."""
+        out = np.full(self.rows, -1, np.int64)
+        for each in cases:
+            out = np.where(out < 0, each, out)
+        return out
+
+    def table(self, cases: _Cases) -> pa.Table:
+        """The reasons of all rows."""
+        parts, order = [], []
+        for number in np.unique(cases).tolist():
+            at = np.flatnonzero(cases == number)
+            order.append(at)
+            parts.append(self._rendered(number, at))
+        if not parts:
+            return WHY_SCHEMA.empty_table()
+        made = pa.concat_tables(parts)
+        if len(parts) == 1:
+            return made
+        return made.take(pa.array(np.argsort(np.concatenate(order), kind="stable"))).combine_chunks()
+
+    def _number(self, reason: _Constant | _Said | _Joined) -> int:
+        self.reasons.append(reason)
+        return len(self.reasons) - 1
+
+    def _joined(self, children: Sequence[_Cases]) -> _Cases:
+        out = np.full(self.rows, -1, np.int64)
+        denied = np.logical_and.reduce([c >= 0 for c in children])
+        if not denied.any():
+            return out
+        kinds, at = np.unique(np.stack(children, axis=1)[denied], axis=0, return_inverse=True)
+        numbers = np.array([self._number(_Joined(tuple(k))) for k in kinds.tolist()], np.int64)
+        out[denied] = numbers[at.reshape(-1)]
+        return out
+
+    def _rendered(self, number: int, at: npt.NDArray[Any]) -> pa.Table:
+        n = len(at)
+        if number < 0:
+            return pa.table({f.name: pa.nulls(n, f.type) for f in WHY_SCHEMA}, schema=WHY_SCHEMA)
+        reason = self.reasons[number]
+        match reason:
+            case _Constant(term, by, why):
+                return _table(n, term=term, by=by, why=why)
+            case _Said(p, w, by):
+                lower, upper, nulls, why = said_by(p, w, by, at, self.thing)
+                named = "partition" if w.by == "partition" else by
+                return _table(n, term=term_text(p), by=named, column=w.name, lower=lower, upper=upper,
+                              null_count=nulls, why=why)  # fmt: skip
+        parts = [self._rendered(i, at) for i in reason.parts]
+        return _one_of(parts, n)
+
+
+def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
+    """Terms and sentences of all branches; the column and its bounds where there is one column alone."""
+    terms, bys, columns = ([t[name][0].as_py() for t in parts] for name in ("term", "by", "column"))
+    named = list(dict.fromkeys(c for c in columns if c is not None))
+    alone = (
+        {name: parts[0][name] for name in ("lower", "upper", "null_count")} if len(named) == 1 == len(set(bys)) else {}
+    )
+    return _table(
+        n,
+        term=" or ".join(dict.fromkeys(terms)),
+        by=max(bys, key=_DEPTH.index),
+        column=", ".join(named) or None,
+        why=pc.binary_join_element_wise(*(t["why"] for t in parts), "; "),
+        **alone,
+    )
+
+
+def _table(n: int, **columns: Any) -> pa.Table:
+    arrays = []
+    for f in WHY_SCHEMA:
+        value = columns.get(f.name)
+        ready = isinstance(value, (pa.Array, pa.ChunkedArray))
+        arrays.append(value if ready else pa.repeat(pa.scalar(value, f.type), n))
+    return pa.Table.from_arrays(arrays, schema=WHY_SCHEMA)

@@ -1,0 +1,235 @@
+"""Who can say something about a predicate: of a file its partition tuple and its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import Expression, Predicate
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.metadata import PartitionSpec, TableMetadata, Type, wrapped_result
+from iceexplore.planning.evaluators._column_metrics import Evidence, Mask, comparable, known
+from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, may_match, must_match, walk
+from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns
+from iceexplore.planning.evaluators._projection import project
+
+__all__ = [
+    "FileWitnesses",
+    "Witness",
+    "Witnesses",
+    "all_may",
+    "all_must",
+    "always_required",
+    "believed",
+    "partition_questions",
+    "top_level_ids",
+]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One source of evidence about a predicate.
+
+    Attributes
+    ----------
+    inclusive, strict
+        What the evidence is asked: the predicate itself, or its projections; None where one says nothing.
+    where
+        The rows that it speaks of; None for all.
+    by
+        ``partition`` or ``statistics``.
+    name
+        Of the column or partition field.
+    transform, type
+        How its values are to be read.
+    """
+
+    inclusive: Predicate | None
+    strict: Predicate | None
+    evidence: Evidence
+    where: Mask | None
+    by: str
+    name: str
+    transform: str
+    type: Type | None
+
+    def may(self) -> Mask:
+        """False where surely no row matches."""
+        if self.inclusive is None:
+            return np.ones(len(self.evidence), np.bool_)
+        found = may_match(self.inclusive, self.evidence)
+        return found if self.where is None else found | ~self.where
+
+    def must(self) -> Mask:
+        """True where surely every row matches."""
+        if self.strict is None:
+            return np.zeros(len(self.evidence), np.bool_)
+        found = must_match(self.strict, self.evidence)
+        return found if self.where is None else found & self.where
+
+
+Witnesses: TypeAlias = Callable[[Predicate], Sequence[Witness]]
+
+
+def all_may(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
+    """False where surely no row matches the expression."""
+
+    def leaf(p: Predicate) -> Mask:
+        return all_masks((w.may() for w in witnesses(p)), rows)
+
+    return walk(expression, rows, leaf)
+
+
+def all_must(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
+    """True where surely every row matches the expression."""
+
+    def leaf(p: Predicate) -> Mask:
+        return any_mask((w.must() for w in witnesses(p)), rows)
+
+    return walk(expression, rows, leaf)
+
+
+def partition_questions(
+    p: Predicate, spec: PartitionSpec, metadata: TableMetadata
+) -> Iterator[tuple[PartitionColumn, Predicate | None, Predicate | None]]:
+    """The fields of a spec that are made of a predicate's column, and what it says of each: inclusive, strict."""
+    for column in partition_columns(metadata, spec):
+        if column.source is None or column.source.field_id != p.field_id:
+            continue
+        source = p.type or column.source.type
+        transform = column.field.transform
+        may, must = (project(p, transform, source, strict=strict) for strict in (False, True))
+        if may is not None or must is not None:
+            yield column, may, must
+
+
+def believed(
+    evidence: Evidence, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
+) -> Mask | None:
+    """The rows of `where` (None: all) whose partition values are what the transform makes of the column.
+
+    Java truncates the lowest integers to one of the highest. Tuples that have this number, and ranges that it is in,
+    prove nothing; a column that was promoted may have that of either type.
+    """
+    if not transform.startswith("truncate"):
+        return where
+    fields = (s.find(field_id) for s in metadata.schemas)
+    for number in {wrapped_result(transform, f.type) for f in fields if f is not None} - {None}:
+        if not pa.types.is_integer(evidence.lower.type):
+            continue
+        low, high = (side.cast(pa.int64()) for side in (evidence.lower, evidence.upper))
+        doubted = known(pc.less_equal(low, number)) & known(pc.greater_equal(high, number))
+        if doubted.any():
+            where = ~doubted if where is None else where & ~doubted
+    return where
+
+
+def top_level_ids(metadata: TableMetadata) -> frozenset[int]:
+    """The columns that stand in no struct."""
+    return frozenset(f.field_id for s in metadata.schemas for f in s.fields)
+
+
+def always_required(metadata: TableMetadata, field_id: int) -> bool:
+    """Whether no row can have a null: a top-level column that every schema of the table requires.
+
+    A schema that lacks the column counts against it, as files of that time read as null, unless a default stands in
+    for it. So does one that is no longer listed (the ids have a gap): it may have let the column be null.
+    """
+    ids = {s.schema_id for s in metadata.schemas}
+    found = [f for s in metadata.schemas for f in s.fields if f.field_id == field_id]
+    if not found or ids != set(range(len(ids))) or not all(f.required for f in found):
+        return False
+    return len(found) == len(metadata.schemas) or all(f.initial_default is not None for f in found)
+
+
+class FileWitnesses:
+    """Those of the files of a batch.
+
+    Parameters
+    ----------
+    statistics
+        False leaves the partition tuples alone: of delete files, whose statistics are of what they delete.
+    """
+
+    def __init__(self, batch: EntryBatch, metadata: TableMetadata, *, statistics: bool = True) -> None:
+        self._batch = batch
+        self._metadata = metadata
+        self._statistics = statistics
+        self._evidence: dict[int, Evidence] = {}
+        self._values: dict[str, Evidence] = {}
+        self.records = _one(batch.entries["record_count"])
+        numbers = _one(batch.entries["partition_spec_id"])
+        self._specs: list[tuple[PartitionSpec, Mask | None]] = []
+        for number in pc.unique(numbers).to_pylist():
+            spec = None if number is None else metadata.spec(number)
+            if spec is not None and batch.partition is not None:
+                mine = np.asarray(pc.fill_null(pc.equal(numbers, number), False))
+                self._specs.append((spec, None if mine.all() else mine))
+
+    def __call__(self, p: Predicate) -> list[Witness]:
+        """What is known about one predicate, the tuples first."""
+        return self.tuples(p) + self.statistics(p)
+
+    def tuples(self, p: Predicate) -> list[Witness]:
+        """What partition tuples say."""
+        out = []
+        for spec, mine in self._specs:
+            for column, may, must in partition_questions(p, spec, self._metadata):
+                found = self._value(column.key)
+                if found is not None:
+                    field = column.field
+                    where = self._believed(found, p.field_id, mine, field.transform)
+                    where = believed(found, where, field.transform, p.field_id, self._metadata)
+                    out.append(Witness(may, must, found, where, "partition", field.name, field.transform, column.type))
+        return out
+
+    def statistics(self, p: Predicate) -> list[Witness]:
+        """What bounds and counts say."""
+        stats = self._batch.stats.get(p.field_id) if self._statistics else None
+        if stats is None:
+            return []
+        if p.field_id not in self._evidence:
+            nested = p.field_id not in top_level_ids(self._metadata)
+            required = not nested and always_required(self._metadata, p.field_id)
+            self._evidence[p.field_id] = Evidence.of_stats(stats, self.records, nested=nested, required=required)
+        return [Witness(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
+
+    def value(self, key: str) -> pa.Array | None:
+        """The partition values of a field, by its id as text."""
+        partition = self._batch.partition
+        at = -1 if partition is None else partition.type.get_field_index(key)
+        return None if partition is None or at < 0 else pc.struct_field(partition, [at])
+
+    def _value(self, key: str) -> Evidence | None:
+        if key not in self._values:
+            values = self.value(key)
+            if values is None or pa.types.is_null(values.type):
+                return None
+            self._values[key] = Evidence.of_values(values)
+        return self._values[key]
+
+    def _believed(self, found: Evidence, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
+        """Not a null where the column has bounds: that value was not readable, or is missing.
+
+        Nor, of V4, whose values are rebuilt from them, the lower bound of an identity that has another upper one.
+        """
+        stats = self._batch.stats.get(field_id)
+        if stats is None:
+            return mine
+        lower, upper = (pc.struct_field(stats, [stats.type.get_field_index(n)]) for n in ("lower", "upper"))
+        doubted: Mask = found.all_null & (np.asarray(lower.is_valid()) | np.asarray(upper.is_valid()))
+        if transform == "identity" and lower.type == found.lower.type and not pa.types.is_nested(lower.type):
+            low, high, value = (comparable(side) for side in (lower, upper, found.lower))
+            doubted |= known(pc.equal(value, low)) & known(pc.less(low, high))
+        if not doubted.any():
+            return mine
+        return ~doubted if mine is None else mine & ~doubted
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return whole(column) if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,152 @@
+"""Filters: expressions over a table's columns and partial partition tuples, judged by what metadata says of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError, nearest
+from iceexplore.expressions import ALWAYS, Expression, Predicate, bind_filter, predicates
+from iceexplore.manifests import EntryBatch
+from iceexplore.metadata import Schema, TableMetadata
+from iceexplore.planning.evaluators._column_metrics import Mask, comparable, known
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, all_may, all_must
+from iceexplore.planning.evaluators._metrics_evaluator import satisfied
+from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns, tuples_of
+
+__all__ = ["Filter", "make_filter", "same_partition", "tuple_predicate"]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition on rows: an expression, and a partial partition tuple, either of which may be missing.
+
+    Attributes
+    ----------
+    text
+        For people.
+    expression
+        `ALWAYS` matches every row.
+    partition
+        By partition field name; fields that are not named match anything.
+    """
+
+    text: str
+    expression: Expression = ALWAYS
+    partition: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def field_ids(self) -> list[int]:
+        """The columns that the expression names."""
+        return sorted({p.field_id for p in predicates(self.expression)})
+
+    @property
+    def names(self) -> list[str]:
+        """Their dotted names, in the order of the expression."""
+        return list(dict.fromkeys(p.name for p in predicates(self.expression)))
+
+    def judge(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:
+        """Per file: whether some row may match, and whether every row surely does.
+
+        Parameters
+        ----------
+        batch
+            Data files with their tuples, and the statistics of at least `field_ids`. Files without statistics (or a
+            batch that leaves them out) are judged by their tuples alone.
+
+        Notes
+        -----
+        A file of a negative record count (imported by old versions) is judged by its tuple alone. A record count of 0
+        prunes nothing, other than in Java: hardly any writer adds a file without rows, and a count that is wrong would
+        take away those of the file.
+        """
+        n = len(batch)
+        witnesses = FileWitnesses(batch, metadata)
+        may = all_may(self.expression, n, witnesses)
+        must = all_must(self.expression, n, witnesses)
+        if self.partition:
+            same, told = same_partition(self.partition, batch, metadata, witnesses)
+            may, must = may & (same | ~told), must & same & told
+        return pa.array(may), pa.array(may & must)
+
+
+def same_partition(
+    partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, witnesses: FileWitnesses
+) -> tuple[Mask, Mask]:
+    """Per file: whether its tuple is of a partial one, and whether that can be told."""
+    n = len(batch)
+    same, told = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+    numbers = batch.entries["partition_spec_id"]
+    for number in pc.unique(numbers).to_pylist():
+        spec = None if number is None else metadata.spec(number)
+        columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
+        if not partition.keys() <= columns.keys():
+            continue  # files of another spec: nobody knows without reading them
+        mine = known(pc.equal(numbers, number))
+        for name, given in partition.items():
+            values = witnesses.value(columns[name].key)
+            hit = None if values is None else satisfied(tuple_predicate(columns[name], given), values)
+            if hit is None:
+                break
+            same &= ~mine | hit
+        else:
+            told |= mine
+    return same, told
+
+
+def tuple_predicate(column: PartitionColumn, given: Any) -> Predicate:
+    """That a partition field has this value."""
+    found = tuples_of([column], [{column.field.name: given}], "partition")
+    wanted = comparable(pc.struct_field(found, [0]))[0].as_py()
+    if wanted is None:
+        return Predicate(0, "is-null")
+    if isinstance(wanted, float) and wanted != wanted:
+        return Predicate(0, "is-nan")
+    return Predicate(0, "=", (wanted,))
+
+
+def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: Any = None) -> Filter:
+    """Parse and bind a filter.
+
+    Parameters
+    ----------
+    where
+        SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), a PyIceberg expression, a filter that was
+        made of this schema before (alone), or None.
+    partition
+        A dictionary by partition field, of any of the table's specs, or None.
+
+    Raises
+    ------
+    OptionError
+        See `bind_filter`; or there is no such partition field, or a value does not fit it.
+    """
+    if isinstance(where, Filter) and partition is None:
+        return where
+    if partition is not None:
+        _check_partition(metadata, partition)
+    expression = ALWAYS if where is None else bind_filter(schema, where)
+    said = [] if where is None else [str(where)]
+    if partition is not None:
+        said.append(f"partition {dict(partition)}")
+    return Filter(" in ".join(said) or "every row", expression, dict(partition or {}))
+
+
+def _check_partition(metadata: TableMetadata, partition: Any) -> None:
+    names = list(dict.fromkeys(f.name for s in metadata.partition_specs for f in s.fields))
+    if not isinstance(partition, Mapping) or not partition:
+        raise OptionError(
+            f"partition={partition!r}: give a dictionary by partition field: {', '.join(names) or 'none'}"
+        )
+    for name, given in partition.items():
+        if name not in names:
+            raise OptionError(f"no partition field {name!r}; {nearest(str(name), names)}")
+        for spec in metadata.partition_specs:
+            for column in partition_columns(metadata, spec):
+                if column.field.name == name:
+                    tuple_predicate(column, given)

@@ -1,0 +1,200 @@
+"""Which manifests of a root may hold a matching file: by partition summaries, or by a V4 root's own statistics."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.expressions import Predicate
+from iceexplore.graph import ROOT_DIALECTS, TableState
+from iceexplore.manifests import Manifest, whole
+from iceexplore.metadata import (
+    PartitionField,
+    PartitionSpec,
+    TableMetadata,
+    arrow_type,
+    decode_values,
+    is_known_transform,
+    partition_type,
+    result_type,
+)
+from iceexplore.planning.evaluators._column_metrics import Evidence, Mask
+from iceexplore.planning.evaluators._file_evaluator import (
+    Witness,
+    all_may,
+    believed,
+    partition_questions,
+    top_level_ids,
+)
+from iceexplore.planning.evaluators._filter import Filter, tuple_predicate
+from iceexplore.planning.evaluators._metrics_evaluator import may_match
+from iceexplore.planning.evaluators._partition_values import partition_columns
+from iceexplore.planning.evaluators._projection import project
+
+__all__ = ["ManifestWitnesses", "may_hold"]
+
+_Rows = npt.NDArray[Any]
+
+
+def may_hold(
+    state: TableState, root: Manifest, rows: _Rows, wanted: Filter, *, files: Literal["data", "deletes"] = "data"
+) -> pa.BooleanArray:
+    """Which of a root's manifests may hold a matching file.
+
+    Parameters
+    ----------
+    rows
+        Rows of the root, manifests.
+    files
+        ``deletes``: manifests of delete files, of which the partitions alone are judged: whether one may hold a delete
+        of a row that matches. Their other statistics are of the deletes: of paths and positions, or of columns in which
+        an equality delete may hold what a row was, not what it is. Unpartitioned equality deletes are always kept. A
+        manifest of a V4 root, which may hold deletes of any spec, is judged by those fields alone that all specs have.
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        One per row. A manifest of a spec that the table does not have, or of which the root says nothing, may.
+    """
+    if files not in ("data", "deletes"):
+        raise OptionError(f"files={files!r}: 'data' or 'deletes'")
+    witnesses = ManifestWitnesses(state, root, rows, statistics=files == "data")
+    return pa.array(all_may(wanted.expression, len(rows), witnesses) & witnesses.may_have(wanted))
+
+
+class ManifestWitnesses:
+    """What a root says of its manifests.
+
+    Parameters
+    ----------
+    rows
+        Rows of the root; evidence is in their order.
+    statistics
+        Whether a V4 root's aggregated statistics of columns and expressions count, beside those of partition fields.
+    """
+
+    def __init__(self, state: TableState, root: Manifest, rows: _Rows, *, statistics: bool = True) -> None:
+        self._metadata: TableMetadata = state.metadata
+        self._root = root
+        self._rows = np.asarray(rows, np.int64)
+        self._statistics = statistics
+        # A V4 manifest may hold deletes of any spec: those of a spec without the field are not bounded by it.
+        self._mixed = not statistics and root.dialect in ROOT_DIALECTS
+        self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
+        self._columns: dict[int, Evidence | None] = {}
+        self._fields: dict[int, dict[str, Evidence]] = {}
+        numbers = np.asarray(pc.fill_null(whole(root.entries["partition_spec_id"]), -1))[self._rows]
+        found = ((state.metadata.spec(n), numbers == n) for n in np.unique(numbers).tolist())
+        self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
+
+    def __call__(self, p: Predicate) -> list[Witness]:
+        """What is known about one predicate, partitions first."""
+        out = []
+        for spec, mine in self.specs:
+            for column, may, _ in partition_questions(p, spec, self._metadata):
+                found = self.fields(spec, mine).get(column.key) if self._bounds(column.field) else None
+                if found is not None:
+                    field = column.field
+                    where = believed(found, mine, field.transform, p.field_id, self._metadata)
+                    out.append(Witness(may, None, found, where, "partition", field.name, field.transform, column.type))
+        return out + self.statistics(p) if self._statistics else out
+
+    def statistics(self, p: Predicate) -> list[Witness]:
+        """What a V4 root's aggregated statistics say: of the column, and of the expressions that are made of it."""
+        out = []
+        found = self._column(p.field_id)
+        if found is not None:
+            out.append(Witness(p, None, found, None, "statistics", p.name, "identity", p.type))
+        for e in self._metadata.expressions:
+            if e.source_ids != (p.field_id,) or p.type is None or e.transform == "identity":
+                continue
+            may = project(p, e.transform, p.type, strict=False)
+            found = None if may is None else self._column(e.expr_id)
+            if found is not None:
+                kind = result_type(e.transform, p.type)
+                name = e.name or f"{e.transform}({p.name})"
+                where = believed(found, None, e.transform, p.field_id, self._metadata)
+                out.append(Witness(may, None, found, where, "statistics", name, e.transform, kind))
+        return out
+
+    def may_have(self, wanted: Filter) -> Mask:
+        """Which manifests may hold a file of the filter's partial tuple."""
+        may = np.ones(len(self._rows), np.bool_)
+        for spec, mine in self.specs if wanted.partition else ():
+            for column in partition_columns(self._metadata, spec):
+                found = None
+                if column.field.name in wanted.partition and self._bounds(column.field):
+                    found = self.fields(spec, mine).get(column.key)
+                if found is not None:
+                    p = tuple_predicate(column, wanted.partition[column.field.name])
+                    may &= ~mine | may_match(p, found)
+        return may
+
+    def _bounds(self, field: PartitionField) -> bool:
+        """Return whether what the root says of a partition field holds for every file that a manifest may have."""
+        same = (field.source_ids, field.transform)
+        specs = self._metadata.partition_specs
+        return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
+
+    def _column(self, number: int) -> Evidence | None:
+        """A V4 root's statistics of a column or an expression."""
+        if number not in self._columns:
+            found = self._root.stats(number)
+            told = (found.value_count, found.lower, found.null_count)
+            made = None
+            if not pa.types.is_nested(found.lower.type) and any(a.null_count < len(a) for a in told):
+                nested = number not in top_level_ids(self._metadata) | self._expressions
+                names = ("lower", "upper", "value_count", "null_count", "nan_count")
+                stats = pa.StructArray.from_arrays([getattr(found, n) for n in names], names)
+                made = Evidence.of_stats(stats.take(pa.array(self._rows)), nested=nested)
+            self._columns[number] = made
+        return self._columns[number]
+
+    def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+        """What is known of a spec's partition fields, by their ids as text; ``mine`` are the manifests of the spec."""
+        if spec.spec_id not in self._fields:
+            self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
+        return self._fields[spec.spec_id]
+
+    def _derived(self, spec: PartitionSpec) -> dict[str, Evidence]:
+        """From a V4 root: identity fields have their column's statistics, others their expression's."""
+        out = {}
+        for f in spec.fields:
+            if len(f.source_ids) != 1 or not is_known_transform(f.transform):
+                continue
+            expressions = (
+                e.expr_id
+                for e in self._metadata.expressions
+                if (e.source_ids, e.transform) == (f.source_ids, f.transform)
+            )
+            number = f.source_id if f.transform == "identity" else next(expressions, None)
+            found = None if number is None else self._column(number)
+            if found is not None:
+                out[str(f.field_id)] = found
+        return out
+
+    def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+        """The partition summaries of a manifest list; a manifest whose summaries are not those of its spec has none."""
+        column = whole(self._root.entries["partition_summaries"]).take(pa.array(self._rows))
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
+        there = mine & (lengths == len(spec.fields))
+        if not spec.fields or not there.any():
+            return {}
+        flat = column.filter(pa.array(there)).flatten()
+        places = np.where(there, np.cumsum(there) - 1, -1)
+        out = {}
+        for i, (f, typed) in enumerate(zip(spec.fields, partition_type(spec, self._metadata).fields, strict=True)):
+            if pa.types.is_null(arrow_type(typed.type)):
+                continue
+            part = flat.take(pa.array(np.arange(i, len(flat), len(spec.fields))))
+            raw = {child.name: pc.struct_field(part, [j]) for j, child in enumerate(part.type)}
+            lower, upper = (decode_values(typed.type, raw[n])[0] for n in ("lower_bound", "upper_bound"))
+            unbounded = np.asarray(raw["lower_bound"].is_null())
+            found = Evidence.of_summaries(lower, upper, raw["contains_null"], raw["contains_nan"], unbounded)
+            out[str(f.field_id)] = found.take(places)
+        return out

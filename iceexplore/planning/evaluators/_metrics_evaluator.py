@@ -1,0 +1,260 @@
+"""What evidence proves of a predicate: surely no row matches, surely every row does, or neither.
+
+The rules are Iceberg's ``InclusiveMetricsEvaluator``, ``StrictMetricsEvaluator`` and ``ManifestEvaluator``, columnar,
+with SQL's nulls: a null satisfies ``is-null`` and ``not-nan`` alone (Iceberg's evaluators let nulls match ``!=``, ``not
+in`` and ``not starts with``, and so keep files that have no matching row).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import Always, And, Expression, Or, Predicate
+from iceexplore.planning.evaluators._column_metrics import Evidence, Mask, aligned, known
+
+__all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "must_match", "satisfied", "walk"]
+
+_TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
+_REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
+#: Of text and bytes longer lists are judged by their lowest and highest value (Java gives up on them).
+_LONG_LIST = 200
+
+
+def walk(expression: Expression, rows: int, leaf: Callable[[Predicate], Mask]) -> Mask:
+    """And, or and what is always or never true, over a mask per predicate."""
+    match expression:
+        case Always(value):
+            return np.full(rows, value)
+        case And(children):
+            return all_masks([walk(c, rows, leaf) for c in children], rows)
+        case Or(children):
+            return any_mask([walk(c, rows, leaf) for c in children], rows)
+    return leaf(expression)
+
+
+def all_masks(masks: Iterable[Mask], rows: int) -> Mask:
+    """Where all of them are true."""
+    out = np.ones(rows, np.bool_)
+    for mask in masks:
+        out &= mask
+    return out
+
+
+def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
+    """Where one of them is true."""
+    out = np.zeros(rows, np.bool_)
+    for mask in masks:
+        out |= mask
+    return out
+
+
+def may_match(p: Predicate, e: Evidence) -> Mask:
+    """False only where surely no row matches."""
+    return ~(counts_deny(p, e) | bounds_deny(p, e))
+
+
+def counts_deny(p: Predicate, e: Evidence) -> Mask:
+    """Where nulls and NaN alone show that no row matches."""
+    match p.op:
+        case "is-null":
+            return e.no_null
+        case "not-null" | "!=" | "not-in" | "not-starts-with":
+            return e.all_null
+        case "is-nan":
+            return e.no_nan | e.all_null
+        case "not-nan":
+            # Rows below a null struct are no NaN: they have to be known not to be there.
+            return e.all_nan & e.no_null
+    return e.nothing
+
+
+def bounds_deny(p: Predicate, e: Evidence) -> Mask:
+    """Where the bounds show that no row matches."""
+    no = np.zeros(len(e), np.bool_)
+    if p.op in _TESTS:
+        return no
+    if e.exact:
+        found = satisfied(p, e.lower)
+        return no if found is None else ~found
+    sides = _sides(p, e)
+    if sides is None:
+        return no
+    low, high, literals = sides
+    x: Any = literals[0] if literals else None
+    match p.op:
+        case "<":
+            return known(pc.greater_equal(low, x))
+        case "<=":
+            return known(pc.greater(low, x))
+        case ">":
+            return known(pc.less_equal(high, x))
+        case ">=":
+            return known(pc.less(high, x))
+        case "=" | "in":
+            return _outside(low, high, literals)
+        case "!=" | "not-in":
+            return known(pc.equal(low, high)) & _among(low, literals) & e.no_nan
+        case "starts-with":
+            return _apart(low, high, x.as_py())
+    return _starts(low, x.as_py()) & _starts(high, x.as_py())
+
+
+def must_match(p: Predicate, e: Evidence) -> Mask:
+    """True only where surely every row matches."""
+    match p.op:
+        case "is-null":
+            return e.all_null
+        case "not-null":
+            return e.no_null
+        case "is-nan":
+            return e.all_nan & e.no_null
+        case "not-nan":
+            return e.no_nan | e.all_null
+    no = np.zeros(len(e), np.bool_)
+    if e.exact:
+        found = satisfied(p, e.lower)
+        return no if found is None else found
+    sides = _sides(p, e)
+    if sides is None:
+        return e.all_nan & e.no_null if p.op in ("!=", "not-in") else no
+    low, high, literals = sides
+    x: Any = literals[0] if literals else None
+    match p.op:
+        case "!=" | "not-in":
+            out = _each_outside(low, high, literals) | e.all_nan
+            return out & e.no_null if literals else no
+        case "not-starts-with":
+            return _apart(low, high, x.as_py()) & e.no_null
+        case "<":
+            out = known(pc.less(high, x))
+        case "<=":
+            out = known(pc.less_equal(high, x))
+        case ">":
+            out = known(pc.greater(low, x))
+        case ">=":
+            out = known(pc.greater_equal(low, x))
+        case "=" | "in":
+            out = known(pc.equal(low, high)) & _among(low, literals)
+        case _:
+            out = _starts(low, x.as_py()) & _starts(high, x.as_py())
+    return out & e.no_null & e.no_nan
+
+
+def satisfied(p: Predicate, values: pa.Array) -> Mask | None:
+    """Whether each value itself satisfies the predicate; None where they are not of the predicate's type."""
+    null: Mask = np.asarray(values.is_null())
+    nan: Mask = known(pc.is_nan(values)) if pa.types.is_floating(values.type) else np.zeros(len(values), np.bool_)
+    out: Mask
+    match p.op:
+        case "is-null":
+            return null
+        case "not-null":
+            return ~null
+        case "is-nan":
+            return nan
+        case "not-nan":
+            return ~nan
+    plain = aligned(values, p.type)
+    literals = None if plain is None else _scalars(p, plain.type)
+    if plain is None or literals is None:
+        return None
+    x: Any = literals[0] if literals else None
+    match p.op:
+        case "=" | "in":
+            return _among(plain, literals)
+        case "!=" | "not-in":
+            out = ~_among(plain, literals) & ~null
+            return out
+        case "starts-with":
+            return _starts(plain, x.as_py())
+        case "not-starts-with":
+            out = ~_starts(plain, x.as_py()) & ~null
+            return out
+    compare = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}[p.op]
+    out = known(compare(plain, x)) & ~nan
+    return out
+
+
+def _sides(p: Predicate, e: Evidence) -> tuple[pa.Array, pa.Array, list[pa.Scalar]] | None:
+    low, high = aligned(e.lower, p.type), aligned(e.upper, p.type)
+    literals = None if low is None else _scalars(p, low.type)
+    return None if low is None or high is None or literals is None else (low, high, literals)
+
+
+def _scalars(p: Predicate, kind: pa.DataType) -> list[pa.Scalar] | None:
+    """The literals as values of the type that is compared; None where they do not fit it."""
+    try:
+        return [_scalar(v, kind) for v in p.literals]
+    except _REFUSED:
+        return None
+
+
+def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_int64(kind):
+        value = int(value)  # booleans, too
+    if pa.types.is_decimal(kind):
+        try:
+            return pa.scalar(value, kind)
+        except pa.ArrowInvalid:  # its own scale or precision: the comparison has to find common ones
+            own = pa.scalar(value)
+            pc.equal(pa.scalar(None, kind), own)
+            return own
+    return pa.scalar(value, kind)
+
+
+def _among(values: pa.Array, literals: list[pa.Scalar]) -> Mask:
+    """Which values are one of the literals."""
+    if len(literals) > 8 and all(x.type == values.type for x in literals):
+        wanted = pa.array([x.as_py() for x in literals], values.type)
+        if pa.types.is_floating(values.type):  # is_in tells -0.0 from 0.0, which are equal
+            zero = pa.scalar(0, values.type)
+            values, wanted = pc.add(values, zero), pc.add(wanted, zero)
+        return known(pc.is_in(values, value_set=wanted))
+    out = np.zeros(len(values), np.bool_)
+    for x in literals:
+        out |= known(pc.equal(values, x))
+    return out
+
+
+def _outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
+    """Where no literal is between the bounds."""
+    if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
+        return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))
+    if len(literals) > _LONG_LIST:
+        ordered = sorted(literals, key=lambda x: x.as_py())
+        return known(pc.greater(low, ordered[-1])) | known(pc.less(high, ordered[0]))
+    return _each_outside(low, high, literals)
+
+
+def _none_between(low: pa.Array, high: pa.Array, ordered: Any) -> Mask:
+    """The same of many numbers: the first that is not below the lower bound is above the upper one."""
+    floor = np.asarray(pc.fill_null(low, ordered[0].item()))
+    first = np.searchsorted(ordered, floor)
+    beyond = first == len(ordered)
+    after = pa.array(ordered[np.minimum(first, len(ordered) - 1)])
+    out: Mask = beyond | known(pc.less(high, after))
+    return out
+
+
+def _each_outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
+    """Where each literal is known to be below the lower or above the upper bound."""
+    out = np.ones(len(low), np.bool_)
+    for x in literals:
+        out &= known(pc.greater(low, x)) | known(pc.less(high, x))
+    return out
+
+
+def _starts(values: pa.Array, prefix: Any) -> Mask:
+    return known(pc.starts_with(values, prefix))
+
+
+def _apart(low: pa.Array, high: pa.Array, prefix: Any) -> Mask:
+    """No value between the bounds begins with the prefix."""
+    cut = pc.utf8_slice_codeunits if pa.types.is_string(low.type) else pc.binary_slice
+    x = pa.scalar(prefix, low.type)
+    return known(pc.greater(cut(low, 0, len(prefix)), x)) | known(pc.less(cut(high, 0, len(prefix)), x))

@@ -1,0 +1,102 @@
+"""Which rows an expression selects: Arrow's kernels, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import Expression, Predicate, predicates
+from iceexplore.metadata import arrow_type
+from iceexplore.planning.evaluators._column_metrics import Mask
+from iceexplore.planning.evaluators._metrics_evaluator import satisfied, walk
+
+__all__ = ["evaluate"]
+
+_FIELD_ID = b"PARQUET:field_id"
+_PRESENCE = frozenset(("is-null", "not-null"))
+_NULL_SATISFIES = frozenset(("is-null", "not-nan"))
+
+
+def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
+    """Which rows an expression selects.
+
+    Parameters
+    ----------
+    table
+        Columns are found by field id, ``PARQUET:field_id`` in the metadata of their fields, also inside structs, where
+        a null struct makes a null. A column that is not there is null in every row. Values are of the column's
+        `arrow_type`, or of a type that casts to it without loss (dictionaries, extension types, other widths).
+
+    Returns
+    -------
+    pyarrow.BooleanArray
+        As long as the table, never null: a row for which the expression is unknown is not selected.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
+        A column holds values of another type than the predicate's.
+    """
+    wanted = {p.field_id for p in predicates(expression)}
+    paths = _paths(table.schema, (), wanted)
+    if not paths:
+        return pa.array(_batch(expression, {}, [], table.num_rows))
+    tops = sorted({path[0] for path in paths.values()})
+    used = table.select(tops)
+    paths = {field_id: (tops.index(path[0]), *path[1:]) for field_id, path in paths.items()}
+    masks = [_batch(expression, paths, b.columns, b.num_rows) for b in used.to_batches()]
+    return pa.array(np.concatenate(masks) if masks else np.zeros(0, np.bool_), pa.bool_())
+
+
+def _paths(fields: Iterable[pa.Field], path: tuple[int, ...], wanted: set[int]) -> dict[int, tuple[int, ...]]:
+    """Where the wanted fields stand, by field id."""
+    out: dict[int, tuple[int, ...]] = {}
+    for i, field in enumerate(fields):
+        here = (*path, i)
+        raw = (field.metadata or {}).get(_FIELD_ID, b"")
+        if raw.isdigit() and int(raw) in wanted:
+            out.setdefault(int(raw), here)
+        kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+        if pa.types.is_struct(kind):
+            for field_id, found in _paths(kind.fields, here, wanted).items():
+                out.setdefault(field_id, found)
+    return out
+
+
+def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: list[pa.Array], rows: int) -> Mask:
+    read: dict[tuple[int, bool], pa.Array] = {}
+
+    def leaf(p: Predicate) -> Mask:
+        path = paths.get(p.field_id)
+        if path is None:
+            return np.full(rows, p.op in _NULL_SATISFIES)
+        key = (p.field_id, p.op in _PRESENCE)
+        if key not in read:
+            read[key] = _values(p, columns[path[0]], path[1:])
+        found = satisfied(p, read[key])
+        if found is None:
+            raise pa.ArrowInvalid(f"column {p.name or p.field_id} holds {read[key].type}, the filter is of {p.type}")
+        return found
+
+    return walk(expression, rows, leaf)
+
+
+def _values(p: Predicate, column: pa.Array, path: tuple[int, ...]) -> pa.Array:
+    values = _plain(column)
+    for i in path:
+        values = _plain(pc.struct_field(values, [i]))  # with the nulls of the struct
+    if p.op in _PRESENCE or p.type is None:
+        return values
+    wanted = arrow_type(p.type)
+    # A fixed is any binary here, and comparing takes every width of bytes.
+    return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Without extension types and dictionaries."""
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    return values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values

@@ -1,0 +1,1 @@
+"""The data that a plan consists of."""

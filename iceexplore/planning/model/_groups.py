@@ -1,0 +1,231 @@
+"""Which group each data file is in: by partition, spec, snapshot, age or size. Arrays of a value per file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState, format_ms, human_bytes
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.metadata import TableMetadata, format_spec, human_value
+from iceexplore.planning.evaluators._partition_values import partition_columns
+
+__all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
+
+_DAY = 86_400_000
+#: Up to so many milliseconds before the snapshot shown.
+_AGES = (
+    (3_600_000, "under an hour"), (_DAY, "under a day"), (7 * _DAY, "under a week"), (30 * _DAY, "under 30 days"),
+    (90 * _DAY, "under 90 days"), (365 * _DAY, "under a year"),
+)  # fmt: skip
+_OLDER = "a year and more"
+_UNKNOWN = "snapshot no longer kept"
+#: No file has more bytes or rows: a larger number is damage, and would not add up.
+_MOST = 2**50
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A group per file.
+
+    Attributes
+    ----------
+    codes
+        int64 per file: its group.
+    columns
+        What a group is called, a value per group; the first column is its name for people.
+    """
+
+    codes: npt.NDArray[np.int64]
+    columns: pa.Table
+
+
+def _by_partition(state: TableState, files: EntryBatch) -> Groups:
+    """Spec and tuple. Values become text once per distinct value of a field, not once a file."""
+    keys = _tuples(files)
+    codes, firsts = _distinct(keys)
+    groups = {name: array.take(firsts) for name, array in keys.items()}
+    labels = np.full(len(firsts), "unpartitioned", dtype=object)
+    numbers = pc.fill_null(groups["spec"], -1).to_numpy(zero_copy_only=False)
+    for number in np.unique(numbers).tolist():
+        spec = state.metadata.spec(number) if number >= 0 else None
+        mine = np.flatnonzero(numbers == number)
+        if spec is None:
+            labels[mine] = "spec not known"
+            continue
+        parts = []
+        for column in partition_columns(state.metadata, spec):
+            if column.field.transform == "void" or column.key not in groups:
+                continue
+            kind = column.type if column.source is None else column.source.type
+            texts = _texts(groups[column.key].take(pa.array(mine)), kind, column.field.transform)
+            parts.append(pc.binary_join_element_wise(f"{column.field.name}=", texts, ""))
+        if parts:
+            labels[mine] = pc.binary_join_element_wise(*parts, ", ").to_numpy(zero_copy_only=False)
+    table = pa.table({"partition": pa.array(labels, pa.string()), "spec_id": groups["spec"]})
+    return Groups(codes, table)
+
+
+def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
+    """The number of each file's partition, from 0: the same for the same spec and tuple."""
+    return _distinct(_tuples(files))[0]
+
+
+def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
+    """Bytes or rows of each file. What is not known or below 0 counts as none, and no file as more than 2⁵⁰."""
+    return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
+
+
+def _tuples(files: EntryBatch) -> dict[str, pa.Array]:
+    keys = {"spec": whole(files.entries["partition_spec_id"])}
+    if files.partition is not None:
+        keys |= {f.name: pc.struct_field(files.partition, [i]) for i, f in enumerate(files.partition.type)}
+    return keys
+
+
+def _texts(values: pa.Array, kind: Any, transform: str) -> pa.Array:
+    """Values for people."""
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
+    words = pa.array([human_value(kind, transform, _plain(v)) for v in encoded.dictionary], pa.string())
+    return words.take(encoded.indices)
+
+
+def _plain(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError):  # no calendar reaches there
+        return value.value
+
+
+def _by_spec(state: TableState, files: EntryBatch) -> Groups:
+    specs = whole(files.entries["partition_spec_id"])
+    codes, firsts = _distinct({"spec": specs})
+    numbers = specs.take(firsts)
+    words = [_spec_text(state.metadata, n) for n in numbers.to_pylist()]
+    return Groups(codes, pa.table({"spec": pa.array(words, pa.string()), "spec_id": numbers}))
+
+
+def _spec_text(metadata: TableMetadata, number: int | None) -> str:
+    spec = None if number is None else metadata.spec(number)
+    return "spec not known" if spec is None else f"{number}: {format_spec(spec, metadata)}"
+
+
+def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
+    """The snapshot that added each file, the oldest first; those that are not kept before them."""
+    ids = whole(files.entries["snapshot_id"])
+    codes, firsts = _distinct({"snapshot": ids})
+    numbers = ids.take(firsts).to_pylist()
+    known = {s.snapshot_id: s for s in state.metadata.snapshots}
+    found = [known.get(n) for n in numbers]
+    words = [
+        f"{n}" if s is None else f"{format_ms(s.timestamp_ms).partition('.')[0]} · {s.operation or 'no operation'}"
+        for n, s in zip(numbers, found, strict=True)
+    ]
+    times = [None if s is None else s.timestamp_ms for s in found]
+    table = pa.table(
+        {
+            "snapshot": pa.array([w if s else _UNKNOWN for w, s in zip(words, found, strict=True)], pa.string()),
+            "snapshot_id": pa.array(numbers, pa.int64()),
+            "committed": pa.array(times, pa.int64()).cast(pa.timestamp("ms", "UTC")),
+            "operation": pa.array([None if s is None else s.operation for s in found], pa.string()),
+        }
+    )
+    return _sorted(Groups(codes, table), np.array([-(2**62) if t is None else t for t in times], dtype=np.int64))
+
+
+def _by_age(state: TableState, files: EntryBatch) -> Groups:
+    """How long before the snapshot shown each file was added."""
+    ids = whole(files.entries["snapshot_id"])
+    times = {s.snapshot_id: s.timestamp_ms for s in state.metadata.snapshots}
+    now = state.snapshot.timestamp_ms if state.snapshot is not None else max(times.values(), default=0)
+    encoded = pc.dictionary_encode(ids, null_encoding="encode")
+    limits = np.array([limit for limit, _ in _AGES])
+    words = [word for _, word in _AGES] + [_OLDER, _UNKNOWN]
+    places = [
+        len(words) - 1 if n not in times else int(np.searchsorted(limits, max(0, now - times[n]), side="right"))
+        for n in encoded.dictionary.to_pylist()
+    ]
+    codes = np.array(places, dtype=np.int64)[_indices(encoded)] if places else np.zeros(0, dtype=np.int64)
+    return _used(codes, pa.table({"age": pa.array(words, pa.string())}))
+
+
+def _by_size(state: TableState, files: EntryBatch) -> Groups:
+    """Powers of two from the smallest file's to the largest's; empty ranges between them stay: it is a histogram."""
+    sizes = counted(files, "file_size_in_bytes")
+    powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1].astype(np.int64) - 1
+    low, high = (int(powers.min()), int(powers.max())) if len(powers) else (0, -1)
+    every = range(low, high + 1)
+    table = pa.table(
+        {
+            "size": pa.array([f"{_size(p)} to {_size(p + 1)}" for p in every], pa.string()),
+            "from_bytes": pa.array([2**p for p in every], pa.int64()),
+            "to_bytes": pa.array([2 ** min(p + 1, 62) for p in every], pa.int64()),
+        }
+    )
+    return Groups(powers - low, table)
+
+
+def _size(power: int) -> str:
+    return human_bytes(2**power).replace(".0 ", " ")
+
+
+#: By the word that is asked for.
+GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
+    "age": _by_age,
+    "partition": _by_partition,
+    "size": _by_size,
+    "snapshot": _by_snapshot,
+    "spec": _by_spec,
+}
+
+
+def _distinct(keys: dict[str, pa.Array]) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """A code per row for the combination of its keys, in the keys' order, and each code's first row."""
+    count = len(next(iter(keys.values())))
+    total = np.zeros(count, dtype=np.int64)
+    for array in keys.values():
+        own = _ordered(array)
+        total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
+    firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
+    firsts[total[::-1]] = np.arange(count - 1, -1, -1)  # of several the last write counts: the first row
+    return total, pa.array(firsts)
+
+
+def _ordered(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Codes in the order of the values, null first."""
+    encoded = pc.dictionary_encode(array, null_encoding="encode")
+    order = np.asarray(pc.array_sort_indices(encoded.dictionary, null_placement="at_start")).astype(np.int64)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places[_indices(encoded)]
+
+
+def _indices(encoded: pa.DictionaryArray) -> npt.NDArray[np.int64]:
+    return np.asarray(encoded.indices).astype(np.int64)
+
+
+def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
+    order = np.argsort(by, kind="stable")
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return Groups(places[groups.codes], groups.columns.take(pa.array(order)))
+
+
+def _used(codes: npt.NDArray[np.int64], columns: pa.Table) -> Groups:
+    """Groups without files left out."""
+    there, dense = np.unique(codes, return_inverse=True)
+    return Groups(dense.astype(np.int64), columns.take(pa.array(there)))
+
+
+def partition_texts(state: TableState, files: EntryBatch) -> pa.Array:
+    """Return the partition of each file as text for people."""
+    if not len(files):
+        return pa.array([], pa.string())
+    groups = GROUPINGS["partition"](state, files)
+    return whole(groups.columns["partition"]).take(pa.array(groups.codes))

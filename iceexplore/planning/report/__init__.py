@@ -1,0 +1,1 @@
+"""Show a plan: card, tables, tree, waterfall and comparison."""

@@ -1,0 +1,171 @@
+"""A plan in numbers, and its card."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import human_bytes
+from iceexplore.manifests import whole
+from iceexplore.planning.report._levels import levels_table, pruned_counts
+from iceexplore.planning.report._skipped import skipped_table
+from iceexplore.planning.scan._splits import delete_counts, split_counts
+from iceexplore.render import Card, CardTable
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["plan_card", "plan_totals", "reasons"]
+
+_SHOWN_REASONS = 8
+#: Errors on a card, and as many doubts.
+_MOST_PROBLEMS = 5
+#: Beyond so many pruned files the card gives no reasons: each of them is judged again for that.
+_MOST_JUDGED = 200_000
+
+
+def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
+    """The plan in numbers; None where it is not known."""
+    return plan.once("plan_totals", lambda: _plan_totals(plan))
+
+
+def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
+    tasks = plan.files
+    entries, matched = tasks.files.entries, tasks.matched
+    counts = delete_counts(matched)
+    read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
+    pruned = [c for scan in plan.roots for c in pruned_counts(scan)]
+    known = [c.files for c in pruned if c.files is not None]
+    met = sum(leaf.files for leaf in plan.leaves)
+    vectors = whole(matched.deletes.entries["record_count"]).take(matched.vector)
+    columns: dict[str, int | None] = {
+        "files": len(tasks),
+        "rows": _total(entries["record_count"]),
+        "bytes": _total(entries["file_size_in_bytes"]),
+        "whole_files": tasks.whole.true_count,
+        "splits": int(split_counts(tasks, plan.options.size).sum()),
+        "files_in_table": met + sum(known) if len(known) == len(pruned) else None,
+        "skipped_files": met + sum(known) - len(tasks) if len(known) == len(pruned) else None,
+        "manifests": len(read),
+        "manifests_in_table": sum(len(scan.rows) for scan in plan.roots),
+        "delete_manifests": len(plan.delete_rows),
+        "deletes": len(matched.deletes),
+        "files_with_deletes": int((counts.count > 0).sum()),
+        "delete_bytes": int(counts.bytes.sum()),
+        "rows_deleted_by_vectors": _total(vectors),
+        "bytes_planned": sum(r.length for r in plan.log if not r.cached and r.kind != "list"),
+    }
+    if plan.row_groups is not None:
+        columns["row_groups"] = int(pc.fill_null(whole(plan.row_groups["may"]), True).true_count)
+        columns["row_groups_in_files"] = len(plan.row_groups)
+    return columns
+
+
+def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
+    """What ruled how much out: level, term, what it was judged by, files; the most first."""
+    table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
+    if not len(table):
+        return []
+    grouped = table.group_by(["level", "kind", "term", "by"]).aggregate([("files", "sum"), ([], "count_all")])
+    rows = grouped.to_pylist()
+    rows.sort(key=lambda r: (-(r["files_sum"] or 0), -r["count_all"], str(r["term"])))
+    return list(rows)
+
+
+def plan_card(plan: PlannedScan) -> Card:
+    """What a plan shows of itself."""
+    numbers = plan_totals(plan)
+    total = numbers["files_in_table"]
+    of = "" if total is None else f" of {total:,}"
+    facts = [
+        ("Files read", f"{numbers['files']:,}{of}"),
+        ("Manifests read", f"{numbers['manifests']:,} of {numbers['manifests_in_table']:,}"),
+        ("Rows", f"{numbers['rows']:,}"),
+        ("Bytes", human_bytes(numbers["bytes"] or 0)),
+        ("Deletes", _deletes(numbers)),
+        ("Planned in", f"{plan.seconds * 1000:,.0f} ms, {human_bytes(numbers['bytes_planned'] or 0)} read"),
+    ]
+    if plan.columns is not None:
+        facts.insert(4, ("Columns", ", ".join(plan.columns)))
+    if plan.files.residuals and len(plan.files):
+        facts.append(("Match wholly", f"{numbers['whole_files']:,} files, by metadata"))
+    badges = [f"Iceberg v{plan.state.metadata.format_version}"]
+    if plan.state.travel:
+        badges.append(plan.state.travel)
+    if plan.appends is not None:
+        badges.append(_stretch(plan))
+    bad = [p for p in plan.state.problems if p.severity == "error"]
+    doubts = tuple(("warning", text, "") for text in plan.doubts[:_MOST_PROBLEMS])
+    return Card(
+        title=f"Scan of {plan.state.name}",
+        badges=tuple(badges),
+        subtitle=plan.filter.text,
+        facts=tuple(facts),
+        tables=tuple(t for t in (_waterfall(plan), _reasons(plan)) if t is not None),
+        notes=plan.notes,
+        problems=(*((p.severity, p.text, p.where) for p in bad[:_MOST_PROBLEMS]), *doubts),
+    )
+
+
+def _deletes(numbers: dict[str, int | None]) -> str:
+    if not numbers["deletes"]:
+        return "none"
+    return f"{numbers['deletes']:,} for {numbers['files_with_deletes']:,} files"
+
+
+def _stretch(plan: PlannedScan) -> str:
+    assert plan.appends is not None
+    start = "the first" if plan.appends.after is None else str(plan.appends.after)
+    return f"appends after {start} up to {plan.appends.last.snapshot_id}"
+
+
+def _waterfall(plan: PlannedScan) -> CardTable:
+    rows = levels_table(plan).to_pylist()
+
+    def text(value: int | None) -> str:
+        return "?" if value is None else f"{value:,}"
+
+    lines = tuple(
+        (
+            r["level"],
+            "" if r["manifests"] is None else text(r["manifests"]),
+            text(r["files"]),
+            text(r["rows"]),
+            "?" if r["bytes"] is None else human_bytes(r["bytes"]),
+            "" if r["row_groups"] is None else text(r["row_groups"]),
+        )
+        for r in rows
+    )
+    heads = ("left", "manifests", "files", "rows", "bytes", "row groups")
+    return CardTable("What is left after each level", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
+
+
+def _reasons(plan: PlannedScan) -> CardTable | None:
+    pruned = sum(leaf.files - leaf.kept_files for leaf in plan.leaves)
+    if pruned > _MOST_JUDGED:
+        text = f"{pruned:,} files were pruned in their manifests: plan.skipped says why"
+        return CardTable("Why the rest is not read", ("",), ((text,),))
+    found = reasons(plan)
+    if not found:
+        return None
+    lines = tuple(
+        (
+            f"{r['count_all']:,} {r['kind']}{'s' if r['count_all'] != 1 else ''}",
+            r["level"],
+            r["term"] or "",
+            r["by"] or "",
+        )
+        for r in found[:_SHOWN_REASONS]
+    )
+    left = len(found) - len(lines)
+    return CardTable(
+        "Why the rest is not read", ("skipped", "by the", "term", "judged by"), lines,
+        note=f"{left} more in plan.skipped" if left > 0 else "each in plan.skipped", code=frozenset({2}),
+    )  # fmt: skip
+
+
+def _total(column: pa.ChunkedArray | pa.Array) -> int:
+    return int(np.int64(pc.sum(column).as_py() or 0)) if len(column) else 0

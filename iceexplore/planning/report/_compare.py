@@ -1,0 +1,233 @@
+"""Two plans side by side: what both read, what one of them reads alone, and their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import card_html, card_text, human_bytes, to_frame
+from iceexplore.manifests import whole
+from iceexplore.planning.report._card import plan_totals
+from iceexplore.planning.report._compare_alone import absent_from
+from iceexplore.planning.report._compare_words import asked, snapshot_words, told
+from iceexplore.planning.report._plan_reads import reads_table
+from iceexplore.planning.report._tables import tasks_table
+from iceexplore.render import Card, CardTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["PlanComparison", "compare_plans"]
+
+#: Totals in the order they are shown, and what they are called.
+_WORDS = {
+    "files": "data files read",
+    "rows": "rows in them",
+    "bytes": "bytes in them",
+    "whole_files": "files of which every row matches",
+    "splits": "splits",
+    "skipped_files": "data files skipped",
+    "files_in_table": "data files in all",
+    "manifests": "data manifests read",
+    "manifests_in_table": "data manifests in all",
+    "delete_manifests": "delete manifests read",
+    "deletes": "deletes that apply",
+    "files_with_deletes": "files with deletes",
+    "delete_bytes": "bytes of deletes",
+    "rows_deleted_by_vectors": "rows deleted by vectors",
+    "row_groups": "row groups read",
+    "row_groups_in_files": "row groups in these files",
+    "metadata_files": "files looked at for planning",
+    "metadata_bytes": "bytes of them",
+}
+#: Of a plan's tasks what may differ between two plans that read the same file.
+_ASKED = ("residual", "whole", "deletes", "delete_bytes")
+_SHOWN = 8
+_NAMES = ("read_by", "file_path", "partition", "rows", "bytes")
+_DIFFERENCES = pa.schema([(name, pa.string()) for name in ("what", "a", "b")])
+
+
+@dataclass(frozen=True, eq=False)
+class PlanComparison:
+    """Two plans side by side; shows itself as a card.
+
+    Attributes
+    ----------
+    a, b
+        The plans.
+    """
+
+    a: PlannedScan
+    b: PlannedScan
+
+    @cached_property
+    def files_arrow(self) -> pa.Table:
+        """`files` as Arrow."""
+        mine, other = tasks_table(self.a), tasks_table(self.b)
+        of_b = pc.index_in(whole(mine["file_path"]), value_set=whole(other["file_path"]))
+        alone = np.asarray(pc.invert(pc.is_in(whole(other["file_path"]), value_set=whole(mine["file_path"]))))
+        rest = pa.array(np.flatnonzero(alone), pa.int64())
+        both = pc.if_else(of_b.is_valid(), "both", "a")
+        columns: dict[str, Any] = {"read_by": pa.concat_arrays([both, pa.repeat(pa.scalar("b"), len(rest))])}
+        for name in ("file_path", "spec_id", "partition", "rows", "bytes"):
+            columns[name] = pa.concat_arrays([whole(mine[name]), whole(other[name]).take(rest)])
+        for name in _ASKED:
+            kind = mine.schema.field(name).type
+            columns[f"{name}_a"] = pa.concat_arrays([whole(mine[name]), pa.nulls(len(rest), kind)])
+            here = whole(other[name])
+            columns[f"{name}_b"] = pa.concat_arrays([here.take(of_b), here.take(rest)])
+        return pa.table(columns)
+
+    @cached_property
+    def files(self) -> pd.DataFrame:
+        """A row per data file of either: ``read_by`` ("both", "a", "b"), and what each plan says of it (``whole_a``,
+        ``whole_b``, ``residual_a``, ...; null where it does not read the file)."""
+        return to_frame(self.files_arrow)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """What the plans were asked, where it is not the same: ``what`` (filter, columns, table, snapshot, from
+        snapshot, format version, schema, partition spec, row groups, split size), ``a``, ``b``."""
+        rows = [{"what": what, "a": x, "b": y} for what, x, y in self._asked]
+        return to_frame(pa.Table.from_pylist(rows, schema=_DIFFERENCES))
+
+    @cached_property
+    def alone_arrow(self) -> pa.Table:
+        """`alone` as Arrow."""
+        parts = []
+        for who, other in (("a", self.b), ("b", self.a)):
+            mine = self.files_arrow.filter(pc.equal(self.files_arrow["read_by"], who)).select(_NAMES)
+            reasons = absent_from(other, whole(mine["file_path"]))
+            for name in reasons.column_names:
+                mine = mine.append_column(name, reasons[name])
+            parts.append(mine)
+        return pa.concat_tables(parts)
+
+    @cached_property
+    def alone(self) -> pd.DataFrame:
+        """A row per data file that one of them reads alone, and why the other does not: ``absent`` ("skipped", or "not
+        in its snapshot"), and of what is skipped the term that decided, ``by`` what, its bounds, and ``why``, a
+        sentence. Manifests that the other plan pruned are read."""
+        return to_frame(self.alone_arrow)
+
+    @cached_property
+    def summary(self) -> str:
+        """What differs, in a few sentences."""
+        more = dict(zip(*(self.numbers_arrow[n].to_pylist() for n in ("number", "difference")), strict=True))
+        return told(self._asked, self._counts, more)
+
+    @cached_property
+    def _asked(self) -> list[tuple[str, str, str]]:
+        return asked(self.a, self.b)
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        found = {r["values"]: r["counts"] for r in pc.value_counts(self.files_arrow["read_by"]).to_pylist()}
+        return {who: found.get(who, 0) for who in ("both", "a", "b")}
+
+    @cached_property
+    def numbers_arrow(self) -> pa.Table:
+        """`numbers` as Arrow."""
+        found = [_numbers(plan) for plan in (self.a, self.b)]
+        names = [n for n in _WORDS if any(n in f for f in found)]
+        a, b = ([f.get(n) for n in names] for f in found)
+        more = [None if x is None or y is None else y - x for x, y in zip(a, b, strict=True)]
+        integers = {n: pa.array(v, pa.int64()) for n, v in (("a", a), ("b", b), ("difference", more))}
+        return pa.table({"number": names, "means": [_WORDS[n] for n in names], **integers})
+
+    @cached_property
+    def numbers(self) -> pd.DataFrame:
+        """A row per number of the plans: ``a``, ``b`` and the difference; null where one is not known."""
+        return to_frame(self.numbers_arrow)
+
+    def __repr__(self) -> str:
+        return card_text(_card(self))
+
+    def _repr_html_(self) -> str:
+        return card_html(_card(self))
+
+
+def compare_plans(a: PlannedScan, b: Any) -> PlanComparison:
+    """See `ScanPlan.compare`."""
+    if not isinstance(b, PlannedScan):
+        raise OptionError(f"compare() takes another plan, made by t.plan(...); got {type(b).__name__}")
+    return PlanComparison(a, b)
+
+
+def _numbers(plan: PlannedScan) -> dict[str, int | None]:
+    looked = reads_table(plan)
+    held = pc.sum(looked["bytes"]).as_py() or 0
+    return {**plan_totals(plan), "metadata_files": len(looked), "metadata_bytes": int(held)}
+
+
+def _card(comparison: PlanComparison) -> Card:
+    a, b = comparison.a, comparison.b
+    counts = comparison.files_arrow.group_by("read_by").aggregate(
+        [([], "count_all"), ("rows", "sum"), ("bytes", "sum")]
+    )
+    by = {r["read_by"]: r for r in counts.to_pylist()}
+    lines = tuple(
+        (
+            words,
+            f"{by[key]['count_all']:,}" if key in by else "0",
+            f"{by[key]['rows_sum'] or 0:,}" if key in by else "0",
+            human_bytes(by[key]["bytes_sum"] or 0) if key in by else human_bytes(0),
+        )
+        for key, words in (("both", "both"), ("a", "a alone"), ("b", "b alone"))
+    )
+    numbers = tuple(
+        (r["means"], _text(r["number"], r["a"]), _text(r["number"], r["b"]), _signed(r["number"], r["difference"]))
+        for r in comparison.numbers_arrow.to_pylist()
+        if r["a"] or r["b"] or r["number"] in ("files", "rows", "bytes")
+    )
+    tables = [
+        CardTable("Data files that are read", ("by", "files", "rows", "bytes"), lines, right=frozenset({1, 2, 3})),
+        CardTable("In numbers", ("", "a", "b", "b − a"), numbers, right=frozenset({1, 2, 3})),
+    ]
+    if comparison._asked:
+        shown = tuple((what, x, y) for what, x, y in comparison._asked)
+        tables.insert(0, CardTable("What differs", ("", "a", "b"), shown))
+    alone = comparison.files_arrow.filter(pc.not_equal(comparison.files_arrow["read_by"], "both"))
+    if len(alone):
+        shown = tuple(
+            (r["read_by"], r["file_path"], r["partition"] or "")
+            for r in alone.select(["read_by", "file_path", "partition"]).slice(0, _SHOWN).to_pylist()
+        )
+        left = len(alone) - len(shown)
+        note = f"{left:,} more in .files; why, in .alone" if left > 0 else "why, in .alone"
+        tables.append(
+            CardTable("Read by one alone", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1}))
+        )
+    return Card(
+        title="Two plans",
+        subtitle=comparison.summary,
+        facts=(("a", _label(a)), ("b", _label(b))),
+        tables=tuple(tables),
+        notes=tuple(dict.fromkeys((*a.notes, *b.notes))),
+    )
+
+
+def _label(plan: PlannedScan) -> str:
+    state = plan.state
+    snapshot = state.travel or f"snapshot {snapshot_words(state)}"
+    return f"{plan.filter.text} · {state.name}, v{state.metadata.format_version}, {snapshot}"
+
+
+def _text(name: str, value: int | None) -> str:
+    if value is None:
+        return "?"
+    return human_bytes(value) if name.endswith("bytes") else f"{value:,}"
+
+
+def _signed(name: str, value: int | None) -> str:
+    if not value:
+        return "" if value is None else "="
+    return ("+" if value > 0 else "−") + _text(name, abs(value))

@@ -1,0 +1,142 @@
+"""Values that a table's columns have, and filters made of them: for people who do not know the table yet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import COMPARABLE, Column, Columns, literal_sql, name_sql
+from iceexplore.graph import TableState, live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, Manifest
+from iceexplore.metadata import ListType, MapType, StructType, Type, human_value, type_base
+from iceexplore.planning.evaluators._column_metrics import comparable
+
+__all__ = ["Examples", "examples_of"]
+
+_FILES = 500
+_COLUMNS = 200
+_VALUES = 5
+_LONGEST = 40
+_FILTERS = 4
+_TEMPORAL = frozenset(("date", "time", "timestamp", "timestamp_ns", "timestamptz", "timestamptz_ns"))
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What can be asked of a table.
+
+    Attributes
+    ----------
+    values
+        By field id up to five values as SQL, ascending: bounds of some files. A text may be cut off, as bounds are.
+    filters
+        Up to four filters; none where nothing is known of any column.
+    """
+
+    values: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    filters: tuple[str, ...] = ()
+
+
+def examples_of(state: TableState) -> Examples:
+    """Examples of one manifest's bounds: of the first 500 files in it, and of the first 200 columns that have any."""
+    leaf = _first_leaf(state)
+    if leaf is None:
+        return Examples()
+    by_id = {c.field.field_id: c for c in Columns(state.schema).every()}
+    ids = [i for i in leaf.stat_field_ids() if i in by_id][:_COLUMNS]
+    batch = EntryBatch.of(leaf, ids)
+    data = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(batch.entries["content_type"], 0), False)))[:_FILES]
+    batch = batch.take(data)
+    values: dict[int, tuple[str, ...]] = {}
+    middle: dict[int, str] = {}
+    nulls: list[Column] = []
+    for number, stats in batch.stats.items():
+        column = by_id[number]
+        found = [t for v in _bounds(stats, column.field.type) if (t := _text(v, column.field.type)) is not None]
+        if found:
+            values[number], middle[number] = _some(found), found[len(found) // 2]
+        if pc.any(pc.greater(pc.struct_field(stats, "null_count"), 0)).as_py():
+            nulls.append(column)
+    chosen = [by_id[i] for i in _order(state, list(values))]
+    return Examples(values, tuple(_filters(chosen, middle, nulls)))
+
+
+def _first_leaf(state: TableState) -> Manifest | None:
+    """A manifest that has data files, or those of a V4 root itself."""
+    root = state.root()
+    if root is None:
+        return None
+    direct = state.reader.direct(root)
+    if direct is not None and pc.any(pc.equal(direct.entries["content_type"], 0)).as_py():
+        return direct
+    rows = live_manifests(root, {int(ContentType.DATA_MANIFEST)})
+    return next(iter(state.reader.leaves(root, rows[:1], parts=frozenset({"entries", "stats"}))), None)
+
+
+def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
+    """Distinct bounds as Iceberg stores them, ascending."""
+    if isinstance(kind, StructType | ListType | MapType) or type_base(kind) not in COMPARABLE:
+        return []
+    both = [comparable(pc.struct_field(stats, name)) for name in ("lower", "upper")]
+    found = {v for array in both for v in array.drop_null().to_pylist()}
+    try:
+        return sorted(found)
+    except TypeError:  # bounds of another type than the schema says
+        return []
+
+
+def _text(value: Any, kind: Type) -> str | None:
+    """As SQL, the way people write it; None of what is long or no number."""
+    base = type_base(kind)
+    if isinstance(value, float):
+        return str(np.float32(value) if base == "float" else value) if math.isfinite(value) else None
+    if isinstance(value, int) and base == "boolean":
+        return str(bool(value)).lower()
+    if isinstance(value, int) and base in _TEMPORAL:
+        return f"'{human_value(kind, 'identity', value)}'"
+    text = literal_sql(value, kind, "sql")
+    return text if len(text) <= _LONGEST and text.isprintable() else None
+
+
+def _some(found: Sequence[str]) -> tuple[str, ...]:
+    """A few of them: the first, the last, and between."""
+    if len(found) <= _VALUES:
+        return tuple(found)
+    at = np.linspace(0, len(found) - 1, _VALUES).round().astype(int)
+    return tuple(found[i] for i in at)
+
+
+def _order(state: TableState, ids: list[int]) -> list[int]:
+    """What the table is partitioned by comes first, then identifiers, then the order of the schema."""
+    sources = [i for spec in state.metadata.partition_specs for f in spec.fields for i in f.source_ids]
+    first = [*sources[::-1], *sorted(state.schema.identifier_field_ids)]
+    place = {c.field.field_id: i for i, c in enumerate(Columns(state.schema).every())}
+    return sorted(ids, key=lambda i: (first.index(i) if i in first else len(first), place[i]))
+
+
+def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequence[Column]) -> Iterator[str]:
+    """One per kind of column, two of them together, and one for nulls."""
+    made: list[str] = []
+    kinds: set[str] = set()
+    for column in columns:
+        base = type_base(column.field.type)
+        kind = "time" if base in _TEMPORAL else base
+        if kind in kinds or base in ("binary", "fixed") or len(made) == _FILTERS - 1:
+            continue
+        kinds.add(kind)
+        sign = "=" if base in ("int", "long", "string", "boolean", "uuid") else ">="
+        value = middle[column.field.field_id]
+        if base.startswith("timestamp") and value[5:6] == "-":
+            value = f"{value[:11]}'"  # the day says enough
+        made.append(f"{name_sql(column.name)} {sign} {value}")
+    yield from made
+    if len(made) > 1:
+        yield f"{made[0]} and {made[1]}"
+    elif nulls:
+        yield f"{name_sql(nulls[0].name)} is null"

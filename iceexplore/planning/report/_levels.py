@@ -1,0 +1,184 @@
+"""What is left after each level of a plan: manifests, files, bytes and rows, with what is not known left open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import ROOT_DIALECTS, Removals
+from iceexplore.manifests import whole
+from iceexplore.planning.scan._files import count_leaf, leaves_of
+from iceexplore.planning.scan._manifests import RootScan
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
+
+#: ``known``: where the numbers of files, rows and bytes come from, and which of them are not known, and why.
+LEVELS_SCHEMA = pa.schema(
+    [
+        ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
+        ("bytes", pa.int64()), ("row_groups", pa.int64()), ("known", pa.string()),
+    ]
+)  # fmt: skip
+
+
+_UNITS = ("files", "rows", "bytes")
+LEAF_LEVEL = "after the leaf manifests"
+#: Of ``known``: bytes of data files alone are fewer.
+WITH_DELETES = "with those of delete files"
+
+
+class Counts(NamedTuple):
+    """Of some data files; None where it is not known."""
+
+    files: int | None
+    rows: int | None
+    bytes: int | None
+
+
+def root_level(plan: PlannedScan) -> str:
+    """What the first level is called: a manifest list, or a root manifest."""
+    return "root manifest" if any(s.root.dialect in ROOT_DIALECTS for s in plan.roots) else "manifest list"
+
+
+def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
+    """A row per level, of `LEVELS_SCHEMA`: what is left after it.
+
+    Parameters
+    ----------
+    exact
+        Read the manifests that were pruned, too, for what the root does not say of them.
+    """
+    name = root_level(plan)
+    read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
+    own = [leaf for leaf in plan.leaves if leaf.root_row is None]
+    rows: list[dict[str, Any]] = [_whole_table(plan, exact)]
+    left = [
+        sum(getattr(leaf, unit) for leaf in read) + sum(getattr(leaf, f"kept_{unit}") for leaf in own)
+        for unit in _UNITS
+    ]
+    rows.append(_row(f"after the {name}", len(read), Counts(*left), f"counted in the manifests{_damaged(plan)}"))
+    entries = plan.files.files.entries
+    rows.append(
+        _row(
+            LEAF_LEVEL,
+            # One that could not be read is not pruned: its files are not known.
+            sum(1 for leaf in read if leaf.kept_files or not leaf.readable),
+            Counts(len(entries), _total(entries["record_count"]), _total(entries["file_size_in_bytes"])),
+            f"counted in the manifests{_damaged(plan)}",
+        )
+    )
+    if plan.row_groups is not None:
+        rows[-1]["row_groups"] = len(plan.row_groups)
+        rows.append(_row_group_level(plan))
+    return pa.Table.from_pylist(rows, schema=LEVELS_SCHEMA)
+
+
+def pruned_counts(scan: RootScan) -> list[Counts]:
+    """What the root says of each manifest that is not read: live files and rows; bytes it never says.
+
+    A count that is null is unknown. Where a manifest DV removes entries the files are known and their rows are not.
+    """
+    rows = scan.pruned
+    if not len(rows):
+        return []
+    if scan.added_by is not None:  # counts of a manifest do not tell whose files it has
+        return [Counts(None, None, None)] * len(rows)
+    removals = Removals(scan.root)
+    picked = scan.root.entries.select(["location", "manifest_stats"]).take(pa.array(rows))
+    out = []
+    for record in picked.to_pylist():
+        gone = removals.of(record["location"])
+        files, held = (_live(record["manifest_stats"], unit) for unit in ("files", "rows"))
+        if gone.rows:
+            files = None if files is None or gone.entries is None else max(0, files - gone.entries)
+            held = 0 if files == 0 else None
+        out.append(Counts(files, held, 0 if files == 0 else None))
+    return out
+
+
+def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
+    """Every live file of the snapshot (of an incremental plan, every file that the appends added)."""
+    manifests = sum(len(scan.rows) for scan in plan.roots)
+    seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
+    start = "appended" if plan.appends is not None else "the table"
+    known = "counted in the manifests" + _damaged(plan)
+    if exact:
+        for scan in plan.roots:
+            for leaf in leaves_of(plan.state, scan, frozenset({"entries"}), scan.pruned.tolist()):
+                if leaf.root_row is not None:
+                    seen = [a + b for a, b in zip(seen, count_leaf(scan, leaf), strict=True)]
+        return _row(start, manifests, Counts(*seen), known)
+    pruned = [c for scan in plan.roots for c in pruned_counts(scan)]
+    if not pruned:
+        return _row(start, manifests, Counts(*seen), known)
+    files, held, size = (_sum([total, *values]) for total, values in zip(seen, zip(*pruned, strict=True), strict=True))
+    source = "files and rows by the root's counts" if None not in (files, held) else "not counted by the root"
+    said = [source]
+    if size is None:
+        size, text = _summary_bytes(plan)
+        said.append(text)
+    missing = [n for n, v in (("files", files), ("rows", held), ("bytes", size)) if v is None]
+    if missing:
+        said.append(f"{' and '.join(missing)} of the pruned manifests are not known: levels(exact=True) reads them")
+    return _row(start, manifests, Counts(files, held, size), "; ".join(said) + _damaged(plan))
+
+
+def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
+    """All bytes, as the snapshot's summary claims; it counts delete files with them."""
+    summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
+    total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
+    if plan.appends is not None or total is None:
+        return None, "no bytes in the root"
+    if deletes != 0:
+        return total, f"bytes by the snapshot's summary, {WITH_DELETES}"
+    return total, "bytes by the snapshot's summary"
+
+
+def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
+    """Bytes are the file's, by the share of its row groups that is left: footers count before compression."""
+    table = plan.row_groups
+    assert table is not None
+    may = np.asarray(pc.fill_null(whole(table["may"]), True))
+    file = np.asarray(whole(table["file"])).astype(np.int64)
+    sizes = np.asarray(pc.fill_null(whole(plan.files.files.entries["file_size_in_bytes"]), 0)).astype(np.float64)
+    rows, weight = (np.asarray(pc.fill_null(whole(table[n]), 0)).astype(np.float64) for n in ("rows", "bytes"))
+    every = np.bincount(file, weight, minlength=len(sizes))
+    left = np.bincount(file[may], weight[may], minlength=len(sizes))
+    touched = np.bincount(file[may], minlength=len(sizes)) > 0
+    share = np.where(every > 0, left / np.maximum(every, 1), touched)
+    counts = Counts(int(touched.sum()), int(rows[may].sum()), int(np.round(sizes * share).sum()))
+    note = "counted in the footers; bytes by each file's share of row groups"
+    return _row("after the row groups", None, counts, note) | {"row_groups": int(may.sum())}
+
+
+def _row(level: str, manifests: int | None, counts: Counts, known: str) -> dict[str, Any]:
+    return {"level": level, "manifests": manifests, **counts._asdict(), "row_groups": None, "known": known}
+
+
+def _damaged(plan: PlannedScan) -> str:
+    count = sum(1 for leaf in plan.leaves if not leaf.readable)
+    return f"; {count} that could not be read in full lack{'s' if count == 1 else ''} files" if count else ""
+
+
+def _live(stats: dict[str, int | None] | None, unit: str) -> int | None:
+    added, existing = ((stats or {}).get(f"{n}_{unit}_count") for n in ("added", "existing"))
+    return None if added is None or existing is None else added + existing
+
+
+def _sum(values: list[int | None]) -> int | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _total(column: pa.ChunkedArray | pa.Array) -> int:
+    return int(pc.sum(column).as_py() or 0)
+
+
+def _number(text: Any) -> int | None:
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 19 else None

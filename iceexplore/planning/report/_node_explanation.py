@@ -1,0 +1,223 @@
+"""Why one manifest or file of a plan is read, or is not: each term of the filter beside what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import predicates
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.metadata import type_base
+from iceexplore.planning.evaluators._explain import explain_files, explain_manifests
+from iceexplore.planning.evaluators._explain_text import term_text
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, Witness, Witnesses
+from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
+from iceexplore.planning.evaluators._value_text import human_texts, shown
+from iceexplore.planning.report._nodes import PlanNodes
+from iceexplore.planning.report._plan_records import task_records
+from iceexplore.planning.report._tree_labels import amount
+from iceexplore.planning.scan._manifests import candidates
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._manifests import RootScan
+
+__all__ = ["DeleteOf", "NodeEvidence", "Term", "node_evidence"]
+
+Verdict: TypeAlias = Literal["no row", "some rows may", "every row"]
+_NOTHING = "nothing is known of it"
+_SHOWN_DELETES = 50
+#: A filter can have thousands of terms: each is judged by itself.
+_SHOWN_TERMS = 60
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of the filter, what is known, and what that proves.
+
+    Attributes
+    ----------
+    term
+        As it was written.
+    by
+        ``partition``, ``statistics``, or empty where nothing is known.
+    known
+        ``id is 10 to 20; 3 nulls``.
+    verdict
+        Whether rows can match this term: ``no row``, ``some rows may``, ``every row``.
+    """
+
+    term: str
+    by: str
+    known: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class DeleteOf:
+    """A delete that applies to a data file: ``vector``, ``position`` or ``equality``."""
+
+    kind: str
+    location: str
+    rows: int | None
+
+
+@dataclass(frozen=True)
+class NodeEvidence:
+    """Why a manifest or a file is read, or is not.
+
+    Attributes
+    ----------
+    read
+        Whether the plan reads it.
+    why
+        A sentence or two.
+    terms
+        Every term of the filter (the first sixty), the tuple's evidence before the statistics'.
+    residual
+        Of a file that is read what must be asked of its rows, as SQL; None where every row matches, or of a manifest.
+    deletes, delete_count
+        Those that apply to the file, the first fifty; and how many.
+    """
+
+    read: bool
+    why: str
+    terms: tuple[Term, ...] = ()
+    residual: str | None = None
+    deletes: tuple[DeleteOf, ...] = ()
+    delete_count: int = 0
+
+
+def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
+    """Why a node of a plan is read, or is not; None of a node that is no manifest or data file of the plan.
+
+    A manifest is read for a file of it, pruned or not.
+    """
+    plan = nodes.plan
+    kind, _, rest = node_id.partition(":")
+    snapshot, *numbers = rest.split(":")  # whose id may be negative
+    if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
+        return None
+    if not all(n.isascii() and n.isdecimal() for n in numbers):
+        return None
+    scan, rows = plan.roots[0], [int(n) for n in numbers]
+    if kind == "manifest":
+        return _of_manifest(nodes, scan, rows[0]) if len(rows) == 1 else None
+    if kind != "file" or len(rows) not in (1, 2):
+        return None
+    return _of_file(nodes, scan, rows[0] if len(rows) == 2 else None, rows[-1])
+
+
+def _of_manifest(nodes: PlanNodes, scan: RootScan, row: int) -> NodeEvidence | None:
+    if row not in set(scan.rows.tolist()):
+        return None
+    plan = nodes.plan
+    rows = np.array([row])
+    terms = _terms(nodes, ManifestWitnesses(plan.state, scan.root, rows))
+    leaf = nodes.leaf_scan(row)
+    if leaf is None:
+        if not scan.filled[scan.rows == row].all():
+            return NodeEvidence(False, "It has no live file.", terms)
+        why = explain_manifests(plan.state, scan.root, rows, plan.filter)["why"][0].as_py()
+        return NodeEvidence(False, _because("It is not opened", why), terms)
+    said = f"It was read: what the root says of it admits matching rows. {leaf.kept_files:,} of its "
+    said += f"{amount(leaf.files, 'data file')} {'is' if leaf.kept_files == 1 else 'are'} read."
+    return NodeEvidence(True, said, terms)
+
+
+def _of_file(nodes: PlanNodes, scan: RootScan, row: int | None, at: int) -> NodeEvidence | None:
+    plan = nodes.plan
+    if row is not None and row not in set(scan.rows.tolist()):
+        return None
+    manifest = nodes.manifest(row)
+    if manifest is None:
+        return None
+    batch = EntryBatch.of(manifest, plan.filter.field_ids)
+    live = np.asarray(candidates(scan, manifest))
+    mine = live & np.asarray(pc.equal(whole(batch.entries["ordinal"]), nodes.ordinal(row, at)))
+    places = np.flatnonzero(mine)
+    if not len(places):
+        return None
+    one = batch.take(places[:1])
+    terms = _terms(nodes, FileWitnesses(one, plan.state.metadata))
+    task = nodes.task(row, one.entries["ordinal"][0].as_py())
+    if task is None:
+        return NodeEvidence(False, _not_read(nodes, scan, row, one), terms)
+    record = task_records(plan, [task])[0]
+    if record["whole"]:
+        why = "Metadata proves that every row matches." if plan.filter.field_ids else "There is no condition."
+    else:
+        why = "Nothing that metadata says of it rules out a matching row, so that it must be read."
+    groups = record.get("row_groups")
+    if groups:
+        why += f" {record['row_groups_read']:,} of {amount(groups, 'row group')} may hold one."
+    deletes, count = _deletes(nodes, task)
+    residual = None if record["whole"] else record["residual"]
+    return NodeEvidence(True, why, terms, residual, deletes, count)
+
+
+def _not_read(nodes: PlanNodes, scan: RootScan, row: int | None, one: EntryBatch) -> str:
+    plan = nodes.plan
+    if row is not None and nodes.leaf_scan(row) is None:
+        found = explain_manifests(plan.state, scan.root, np.array([row]), plan.filter)["why"][0].as_py()
+        return _because("Its manifest is not opened", found)
+    found = explain_files(plan.filter, one, plan.state.metadata, [0])["why"][0].as_py()
+    return _because("It is not read", found)
+
+
+def _terms(nodes: PlanNodes, witnesses: Witnesses) -> tuple[Term, ...]:
+    out = []
+    for p in list(dict.fromkeys(predicates(nodes.plan.filter.expression)))[:_SHOWN_TERMS]:
+        said = [w for w in witnesses(p) if w.where is None or bool(w.where[0])]
+        told = [Term(term_text(p), w.by, _known(w), _verdict(w)) for w in said]
+        out += [t for t in told if t.known != _NOTHING] or [Term(term_text(p), "", _NOTHING, "some rows may")]
+    return tuple(out)
+
+
+def _verdict(w: Witness) -> Verdict:
+    return "no row" if not w.may()[0] else "every row" if w.must()[0] else "some rows may"
+
+
+def _known(w: Witness) -> str:
+    """What one source says of the first row."""
+    e = w.evidence.take([0])
+    quoted = w.type is not None and type_base(w.type) == "string" and w.transform == "identity"
+    low, high = (shown(human_texts(b, w.type, w.transform), quoted)[0].as_py() for b in (e.lower, e.upper))
+    if bool(e.all_null[0]):
+        return f"{w.name} is {'null' if e.exact else 'always null'}"
+    if low is None and high is None:
+        said = f"{w.name} is NaN" if bool(e.all_nan[0]) else ""
+    elif low is None or high is None:
+        said = f"{w.name} is at most {high}" if low is None else f"{w.name} is at least {low}"
+    else:
+        said = f"{w.name} is {low}" if low == high else f"{w.name} is {low} to {high}"
+    nulls = None if e.null_count is None else e.null_count[0].as_py()
+    if nulls is not None:
+        said += f"{'; ' if said else w.name + ' has '}{amount(nulls, 'null') if nulls else 'no nulls'}"
+    return said or _NOTHING
+
+
+def _deletes(nodes: PlanNodes, task: int) -> tuple[tuple[DeleteOf, ...], int]:
+    matched = nodes.plan.files.matched
+    one = matched.take(pa.array([task], pa.int64()))
+    found: list[tuple[str, Sequence[int]]] = [
+        ("vector", one.vector.drop_null().to_pylist()),
+        ("position", one.positions.flatten().to_pylist()),
+        ("equality", one.equality.flatten().to_pylist()),
+    ]
+    pairs = [(kind, number) for kind, numbers in found for number in numbers]
+    names = matched.deletes.entries.select(["location", "record_count"])
+    records = names.take(pa.array([n for _, n in pairs[:_SHOWN_DELETES]], pa.int64())).to_pylist()
+    out = tuple(
+        DeleteOf(kind, r["location"] or "", r["record_count"])
+        for (kind, _), r in zip(pairs[:_SHOWN_DELETES], records, strict=True)
+    )
+    return out, len(pairs)
+
+
+def _because(said: str, why: Any) -> str:
+    return f"{said}: {why}." if why else f"{said}."

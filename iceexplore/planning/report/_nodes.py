@@ -1,0 +1,258 @@
+"""A plan's manifests and files, a few at a time: those that are read, and those that are skipped with what decided.
+
+For views that unfold. A picture of the whole plan is `iceexplore.planning.PlanTree`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import ROOT_DIALECTS
+from iceexplore.manifests import Manifest, whole
+from iceexplore.planning.evaluators._explain import explain_files
+from iceexplore.planning.report._plan_records import task_records
+from iceexplore.planning.report._skipped import skipped_manifests
+from iceexplore.planning.report._tree_folds import evidence
+from iceexplore.planning.report._tree_labels import basename, file_lines, held, leaf_lines, root_lines
+from iceexplore.planning.scan._files import LeafScan, leaves_of, parts_of, pruned_of
+from iceexplore.render import Mark, SceneNode
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["Group", "PlanNodes"]
+
+#: Files that stand in a root itself, or in a manifest; manifests. Each read or skipped.
+GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
+_DRAFT = "v4-draft"
+
+
+@dataclass(frozen=True)
+class Group:
+    """What of one kind stands below a node.
+
+    Attributes
+    ----------
+    name
+        ``read`` and ``skipped``: data files; ``manifests`` and ``skipped-manifests``.
+    count
+        How many there are.
+    """
+
+    name: GroupName
+    count: int
+
+
+class PlanNodes:
+    """The nodes of a plan by id: those of `iceexplore.graph.Tree`, of the plan's snapshot.
+
+    ``root:<snapshot>`` has manifests, and in V4 files of its own; a manifest has files. What is skipped has the mark
+    ``pruned``, and what decided is its first line. A manifest that was read is judged again for it; it is in the cache.
+
+    Parameters
+    ----------
+    plan
+        Of one snapshot, not an incremental one.
+
+    Raises
+    ------
+    OptionError
+        The plan is of several snapshots.
+    """
+
+    def __init__(self, plan: PlannedScan) -> None:
+        if plan.appends is not None:
+            raise OptionError("an incremental plan has several roots: plan one snapshot, or draw it with .tree()")
+        self.plan = plan
+        self._scan = plan.roots[0] if plan.roots else None
+        ends = np.cumsum([0, *(leaf.kept_files for leaf in plan.leaves)])
+        self._starts = {leaf.root_row: int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
+        self._leaves = {leaf.root_row: leaf for leaf in plan.leaves}
+        named = [leaf for leaf in plan.leaves if leaf.root_row is not None]
+        #: Those of which a file is read come first, else in the order of the root.
+        self._read = sorted(named, key=lambda leaf: leaf.kept_files == 0)
+
+    @property
+    def root(self) -> SceneNode | None:
+        """The topmost node; None where the table has no snapshot."""
+        if self._scan is None:
+            return None
+        scan = self._scan
+        kind = "root-manifest" if scan.root.dialect in ROOT_DIALECTS else "manifest-list"
+        node_id, place = f"root:{scan.snapshot.snapshot_id}", scan.root.location
+        own = self._leaves.get(None)
+        return SceneNode(node_id, kind, basename(place), root_lines(scan, own, False), level=0, tooltip=place)
+
+    def groups(self, node_id: str) -> tuple[Group, ...]:
+        """What stands below a node, in the order in which it is shown; nothing below a file."""
+        if self._scan is None or node_id.startswith("file:"):
+            return ()
+        row = self._row(node_id)
+        leaf = self._leaves.get(row)
+        found = []
+        if leaf is not None:
+            found.append(Group("read", leaf.kept_files))
+        if row is None:
+            found += [Group("manifests", len(self._read)), Group("skipped-manifests", len(self._scan.pruned))]
+        if leaf is not None:
+            found.append(Group("skipped", leaf.files - leaf.kept_files))
+        return tuple(g for g in found if g.count)
+
+    def nodes(self, node_id: str, group: GroupName, start: int, count: int) -> list[SceneNode]:
+        """Some of a group below a node, in order.
+
+        Raises
+        ------
+        OptionError
+            The plan has no such node.
+        """
+        row = self._row(node_id)
+        if group == "manifests":
+            return [self._manifest(leaf) for leaf in self._read[start : start + count]]
+        if group == "skipped-manifests":
+            return self._skipped_manifests(start, count)
+        leaf = self._leaves.get(row)
+        if leaf is None:
+            return []
+        return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
+
+    def manifest(self, row: int | None) -> Manifest | None:
+        """The manifest in a row of the root, or (None) the root's own files as one; read if it is not in the cache."""
+        assert self._scan is not None
+        rows = [] if row is None else [row]
+        found = leaves_of(self.plan.state, self._scan, parts_of(self.plan.filter.field_ids), rows)
+        return next((leaf for leaf in found if leaf.root_row == row), None)
+
+    def manifest_id(self, row: int) -> str:
+        """The node of the manifest in a row of the root."""
+        assert self._scan is not None
+        return f"manifest:{self._scan.snapshot.snapshot_id}:{row}"
+
+    def file_id(self, row: int | None, ordinal: int) -> str:
+        """The node of a data file, by its manifest's row in the root (None: the root itself) and its ordinal there."""
+        return self._file_ids(row, [ordinal])[0]
+
+    def leaf_scan(self, row: int | None) -> LeafScan | None:
+        """What the plan met in a manifest; None of one that it did not read."""
+        return self._leaves.get(row)
+
+    def ordinal(self, row: int | None, at: int) -> int:
+        """The ordinal of the data file in a row of its manifest, or of the root: the way back from `file_rows`."""
+        assert self._scan is not None
+        if self._scan.root.dialect != _DRAFT:
+            return at
+        manifest = self._scan.root if row is None else self.manifest(row)
+        if manifest is None or at >= len(manifest.entries):
+            return -1
+        return int(manifest.entries["ordinal"][at].as_py())
+
+    def file_rows(self, row: int | None, ordinals: Any) -> list[int]:
+        """The rows, in its manifest or in the root, of data files by their ordinals: what their ids are made of.
+
+        In the V4 draft a row of the file is two entries, a data file and its vector, of one ordinal.
+        """
+        numbers = [int(n) for n in ordinals]
+        assert self._scan is not None
+        if self._scan.root.dialect != _DRAFT:
+            return numbers
+        manifest = self._scan.root if row is None else self.manifest(row)
+        if manifest is None:
+            return numbers
+        data = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(manifest.entries["content_type"], 0), False)))
+        known = dict(zip(np.asarray(manifest.entries["ordinal"])[data].tolist(), data.tolist(), strict=True))
+        return [known.get(n, n) for n in numbers]
+
+    def _row(self, node_id: str) -> int | None:
+        """The row in the root of a manifest by id; None of the root itself."""
+        kind, _, rest = node_id.partition(":")
+        snapshot, *rows = rest.split(":")  # whose id may be negative
+        scan = self._scan
+        if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
+            raise OptionError(f"node {node_id[:80]!r} is none of this plan's")
+        if kind == "manifest" and len(rows) == 1:
+            return int(rows[0])
+        if kind == "root" and not rows:
+            return None
+        raise OptionError(f"node {node_id[:80]!r} is neither a manifest nor the root of this plan")
+
+    def _manifest(self, leaf: LeafScan) -> SceneNode:
+        assert self._scan is not None
+        marks: Any = frozenset() if leaf.readable else frozenset({"problem"})
+        assert leaf.root_row is not None
+        node_id, place, lines = self.manifest_id(leaf.root_row), leaf.location, leaf_lines(leaf)
+        return SceneNode(node_id, "data-manifest", basename(place), lines, None, marks, level=1, tooltip=place)
+
+    @cached_property
+    def _pruned(self) -> pa.Table:
+        assert self._scan is not None
+        return skipped_manifests(self.plan, self._scan)
+
+    def _skipped_manifests(self, start: int, count: int) -> list[SceneNode]:
+        assert self._scan is not None
+        if not len(self._scan.pruned):
+            return []
+        records = self._pruned.slice(start, count).to_pylist()
+        return [_cut(self.manifest_id(r["root_row"]), "data-manifest", r, "manifest") for r in records]
+
+    def _file_ids(self, row: int | None, ordinals: Any) -> list[str]:
+        assert self._scan is not None
+        at = [str(self._scan.snapshot.snapshot_id), *([] if row is None else [str(row)])]
+        return [":".join(("file", *at, str(n))) for n in self.file_rows(row, ordinals)]
+
+    def _files(self, leaf: LeafScan, start: int, count: int) -> list[SceneNode]:
+        first = self._starts[leaf.root_row]
+        tasks = np.arange(first + start, first + min(start + count, leaf.kept_files))
+        records = task_records(self.plan, tasks)
+        ids = self._file_ids(leaf.root_row, (r["ordinal"] for r in records))
+        out = []
+        for node_id, record in zip(ids, records, strict=True):
+            path = record["file_path"]
+            badge = "all match" if record["whole"] and self.plan.filter.field_ids else None
+            why = record["why"]  # of its row groups
+            marks: Any = frozenset({"pruned"} if why is not None and not record["row_groups_read"] else ())
+            lines = (*file_lines(record), *([evidence(why)] if why is not None else []))
+            out.append(SceneNode(node_id, "data-file", basename(path), lines, badge, marks, level=2, tooltip=path))
+        return out
+
+    def task(self, row: int | None, ordinal: int) -> int | None:
+        """Which task a data file is; None if it is not read."""
+        leaf = self._leaves.get(row)
+        if leaf is None or not leaf.kept_files:
+            return None
+        first = self._starts[row]
+        mine = whole(self.plan.files.files.entries["ordinal"]).slice(first, leaf.kept_files)
+        at = pc.index(mine, ordinal).as_py()
+        return None if at < 0 else first + int(at)
+
+    def _skipped(self, leaf: LeafScan, start: int, count: int) -> list[SceneNode]:
+        manifest = self.manifest(leaf.root_row)
+        if manifest is None or self._scan is None:
+            return []
+        plan = self.plan
+        batch, rows = pruned_of(plan.state, self._scan, manifest, plan.filter)
+        picked = rows.slice(start, count)
+        why = explain_files(plan.filter, batch, plan.state.metadata, picked).to_pylist()
+        entries = batch.entries.select(["ordinal", "location", "record_count", "file_size_in_bytes"]).take(picked)
+        ids = self._file_ids(leaf.root_row, entries["ordinal"].to_pylist())
+        out = []
+        for node_id, entry, record in zip(ids, entries.to_pylist(), why, strict=True):
+            said = {"name": entry["location"], "rows": entry["record_count"], "bytes": entry["file_size_in_bytes"]}
+            out.append(_cut(node_id, "data-file", {**record, **said, "files": 1}, "file"))
+        return out
+
+
+def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNode:
+    """Something that is skipped: what decided, and its size as far as it is known."""
+    size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
+    lines = tuple(line for line in (evidence(record), size) if line)
+    tooltip = "\n".join(filter(None, (record["name"], record["why"])))
+    level = 1 if what == "manifest" else 2
+    marks: frozenset[Mark] = frozenset({"pruned"})
+    return SceneNode(node_id, kind, basename(record["name"]), lines, None, marks, level=level, tooltip=tooltip)

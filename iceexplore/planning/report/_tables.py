@@ -1,0 +1,129 @@
+"""A plan's tasks and deletes as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.expressions import expression_sql
+from iceexplore.manifests import ContentType, whole
+from iceexplore.planning.delete_index._list_views import Stretches
+from iceexplore.planning.model._groups import partition_texts
+from iceexplore.planning.model._tasks import MatchedDeletes
+from iceexplore.planning.scan._columns import column_bytes
+from iceexplore.planning.scan._splits import content_sizes, delete_counts, split_counts
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["deletes_table", "tasks_table"]
+
+#: Names of delete files in all of a plan's tasks together; each file names fewer of its deletes where there are more.
+_MOST_NAMES = 10_000_000
+
+
+def tasks_table(plan: PlannedScan) -> pa.Table:
+    """A row per data file that is read, in the order of the plan."""
+    return plan.once("tasks", lambda: _tasks_table(plan))
+
+
+def _tasks_table(plan: PlannedScan) -> pa.Table:
+    tasks = plan.files
+    entries, matched = tasks.files.entries, tasks.matched
+    counts = delete_counts(matched)
+    names = whole(matched.deletes.entries["location"])
+    of_vector = matched.vector
+    columns: dict[str, Any] = {
+        "file_path": entries["location"],
+        "file_format": entries["file_format"],
+        "spec_id": entries["partition_spec_id"],
+        "partition": partition_texts(plan.state, tasks.files),
+        "rows": entries["record_count"],
+        "bytes": entries["file_size_in_bytes"],
+        "splits": split_counts(tasks, plan.options.size),
+        "residual": pa.array([expression_sql(r) for r in tasks.residuals], pa.string()).take(tasks.residual),
+        "whole": tasks.whole,
+        "deletes": counts.count,
+        "delete_bytes": counts.bytes,
+        "deletion_vector": names.take(of_vector),
+        "deleted_rows": whole(matched.deletes.entries["record_count"]).take(of_vector),
+        "position_deletes": Stretches.of(matched.positions).names(names, _MOST_NAMES),
+        "equality_deletes": Stretches.of(matched.equality).names(names, _MOST_NAMES),
+        "sequence_number": entries["sequence_number"],
+        "first_row_id": entries["first_row_id"],
+        "snapshot_id": entries["snapshot_id"],
+    }
+    if plan.columns is not None:
+        columns = _placed(columns, "bytes", "column_bytes", column_bytes(plan))
+    if plan.row_groups is not None:
+        columns |= _row_groups(plan.row_groups, len(tasks))
+    return pa.table(columns)
+
+
+def deletes_table(plan: PlannedScan) -> pa.Table:
+    """A row per delete file or deletion vector that applies to a data file of the plan."""
+    return plan.once("deletes", lambda: _deletes_table(plan))
+
+
+def _deletes_table(plan: PlannedScan) -> pa.Table:
+    matched = plan.files.matched
+    deletes = matched.deletes
+    entries = deletes.entries
+    return pa.table(
+        {
+            "file_path": entries["location"],
+            "kind": _kinds(matched),
+            "file_format": entries["file_format"],
+            "spec_id": entries["partition_spec_id"],
+            "partition": partition_texts(plan.state, deletes),
+            "tasks": _uses(matched),
+            "rows": entries["record_count"],
+            "bytes": content_sizes(deletes),
+            "offset": pc.struct_field(whole(entries["deletion_vector"]), "offset"),
+            "referenced_file": entries["referenced_file"],
+            "equality_ids": entries["equality_ids"],
+            "sequence_number": entries["sequence_number"],
+            "snapshot_id": entries["snapshot_id"],
+        }
+    )
+
+
+def _row_groups(table: pa.Table, count: int) -> dict[str, Any]:
+    """Row groups of each file, and how many are left; null where a file's are not known."""
+    file = np.asarray(whole(table["file"])).astype(np.int64)
+    known = np.asarray(whole(table["row_group"]).is_valid())
+    may = np.asarray(pc.fill_null(whole(table["may"]), True))
+    every = np.bincount(file[known], minlength=count)
+    return {
+        "row_groups": pa.array(every, pa.int64(), mask=every == 0),
+        "row_groups_read": pa.array(np.bincount(file[known & may], minlength=count), pa.int64(), mask=every == 0),
+    }
+
+
+def _kinds(matched: MatchedDeletes) -> pa.Array:
+    kinds = np.full(len(matched.deletes), "position", dtype=object)
+    vectors = np.asarray(pc.drop_null(matched.vector)).astype(np.int64)
+    kinds[vectors] = "vector"
+    content = np.asarray(pc.fill_null(whole(matched.deletes.entries["content_type"]), -1))
+    kinds[content == ContentType.EQUALITY_DELETE] = "equality"
+    return pa.array(kinds, pa.string())
+
+
+def _uses(matched: MatchedDeletes) -> npt.NDArray[np.int64]:
+    """How many data files each delete applies to."""
+    count = len(matched.deletes)
+    out = np.bincount(np.asarray(pc.drop_null(matched.vector)).astype(np.int64), minlength=count).astype(np.int64)
+    return out + sum(Stretches.of(lists).uses(count) for lists in (matched.positions, matched.equality))
+
+
+def _placed(columns: dict[str, Any], after: str, name: str, values: Any) -> dict[str, Any]:
+    out = {}
+    for key, value in columns.items():
+        out[key] = value
+        if key == after:
+            out[name] = values
+    return out

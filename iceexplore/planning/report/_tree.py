@@ -1,0 +1,84 @@
+"""The plan as a tree: what is read, what is skipped and why, and which deletes apply to which file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.errors import OptionError
+from iceexplore.planning.report._tree_scene import plan_scene
+from iceexplore.render import (
+    Mermaid,
+    Scene,
+    Svg,
+    Theme,
+    details,
+    graphviz,
+    html_lines,
+    mermaid,
+    svg,
+    svg_image,
+    text,
+)
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["PlanTree"]
+
+
+@dataclass(frozen=True, repr=False)
+class PlanTree:
+    """A plan drawn: the table, its root, manifests, data files and their deletes.
+
+    What is skipped is grey, with a sign, the term of the filter that decided and the values that did. What is many is
+    folded into nodes that say how many they hold.
+
+    Attributes
+    ----------
+    plan
+        What is drawn.
+    max_nodes
+        About so many nodes; the rest is folded.
+    """
+
+    plan: PlannedScan
+    max_nodes: int = 60
+
+    def __post_init__(self) -> None:
+        if type(self.max_nodes) is not int or self.max_nodes < 8:
+            raise OptionError(f"max_nodes={self.max_nodes!r}: give a whole number from 8")
+
+    @cached_property
+    def _scene(self) -> Scene:
+        return plan_scene(self.plan, self.max_nodes)
+
+    def scene(self) -> Scene:
+        """The nodes and edges as renderers take them."""
+        return self._scene
+
+    def to_text(self) -> str:
+        """The tree as lines; what is skipped has the sign ⊘."""
+        return text(self._scene)
+
+    def to_svg(self, theme: Theme = "auto") -> Svg:
+        """The tree as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        return svg(self._scene, theme=theme)
+
+    def to_mermaid(self, max_nodes: int = 150) -> Mermaid:
+        """The tree as a Mermaid flowchart, within Mermaid's limits."""
+        return mermaid(self._scene, max_nodes=max_nodes)
+
+    def to_graphviz(self) -> Any:
+        """The tree as a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program dot."""
+        return graphviz(self._scene)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        plain = self.to_text()
+        image = svg_image(self.to_svg(), f"{self._scene.title}: {self._scene.description}")
+        pre = html_lines(plain)
+        return {"text/plain": plain, "text/html": image + details("The plan as text", pre)}

@@ -1,0 +1,153 @@
+"""The deletes of a drawn plan: those that apply to files that are shown, and what of the rest is skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import human_bytes, live_manifests
+from iceexplore.manifests import ContentType, Manifest, bool_array, whole
+from iceexplore.planning.delete_index._delete_files import live_deletes
+from iceexplore.planning.delete_index._delete_manifests import concerned
+from iceexplore.planning.delete_index._unmatched import applied_of
+from iceexplore.planning.model._tasks import MatchedDeletes
+from iceexplore.planning.report._tables import deletes_table
+from iceexplore.planning.report._tree_labels import amount, basename
+from iceexplore.render import Mark, SceneEdge, SceneNode
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["draw_deletes"]
+
+_KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality": "equality-delete"}
+#: More edges hide what they show: a delete says to how many files it applies.
+_MOST_EDGES = 80
+_MOST_OF_A_FILE = 200
+_FOLDED: frozenset[Mark] = frozenset({"folded"})
+_SKIPPED: frozenset[Mark] = frozenset({"pruned"})
+
+
+def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneNode], room: int) -> list[SceneEdge]:
+    """Append the nodes of deletes, and give the edges to the files that are shown.
+
+    Parameters
+    ----------
+    shown
+        Nodes of data files by their place in the plan.
+    nodes
+        The drawing so far.
+    room
+        Deletes that may be shown; the rest is folded.
+    """
+    root = plan.roots[0].root
+    matched = plan.files.matched
+    manifests = live_manifests(root, {int(ContentType.DELETE_MANIFEST)})
+    read = concerned(plan.state, root, list(plan.delete_rows), plan.files.files)
+    parent, level = "root:0", 2
+    if read:
+        parent, level = "deletes", 3
+        nodes.append(_manifests(root, read, len(matched.deletes)))
+    pairs: dict[int, list[str]] = {}
+    for task, node in shown.items():
+        for delete in _deletes_of(matched, task):
+            pairs.setdefault(delete, []).append(node)
+    picked = sorted(pairs)[:room]
+    edges: list[SceneEdge] = []
+    for delete, record in zip(picked, _records(plan, picked), strict=True):
+        name = f"delete:{delete}"
+        label, path = basename(record["file_path"]), record["file_path"]
+        nodes.append(SceneNode(name, record["node"], label, record["lines"], None, frozenset(), parent, level, path))
+        edges += [SceneEdge(name, node, "applies-to") for node in pairs[delete]]
+    applied = len(matched.deletes)
+    rest = applied - len(picked)
+    if rest:
+        words = "more deletes apply" if picked else "deletes apply"
+        nodes.append(SceneNode("deletes:more", "more", f"{rest:,} {words}", (), None, _FOLDED, parent, level))
+    idle = _idle(plan) if len(plan) else 0
+    if idle:
+        verb = "applies" if idle == 1 else "apply"
+        lines = (f"{verb} to no data file that is read", "unmatched_deletes of the plan says why")
+        label = amount(idle, "other delete" if applied else "delete")
+        marks: frozenset[Mark] = _SKIPPED | _FOLDED if idle > 1 else _SKIPPED
+        nodes.append(SceneNode("deletes:idle", "more", label, lines, None, marks, parent, level))
+    for number, (reason, rows) in enumerate(_skipped(plan, manifests, set(read)).items()):
+        place = root.entries["location"][rows[0]].as_py()
+        label = basename(place) if len(rows) == 1 else f"{len(rows):,} delete manifests skipped"
+        marks = _SKIPPED | _FOLDED if len(rows) > 1 else _SKIPPED
+        name = f"deletes:skipped:{number}"
+        nodes.append(SceneNode(name, "delete-manifest", label, (reason,), None, marks, "root:0", 2, place))
+    return edges[:_MOST_EDGES]
+
+
+def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
+    """The manifests of deletes that were read."""
+    place = root.entries["location"][read[0]].as_py()
+    label = basename(place) if len(read) == 1 else amount(len(read), "delete manifest")
+    line = "1 delete applies" if applied == 1 else f"{applied:,} deletes apply"
+    marks = _FOLDED if len(read) > 1 else frozenset()
+    return SceneNode("deletes", "delete-manifest", label, (line,), None, marks, "root:0", 2, place)
+
+
+def _idle(plan: PlannedScan) -> int:
+    """How many deletes of the manifests that were read apply to no file of the plan."""
+    found = live_deletes(plan.state, manifests=plan.delete_rows, files=plan.files.files)
+    return len(found) - int(applied_of(found, plan.files.matched).sum())
+
+
+def _skipped(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
+    """Manifests of deletes that are not read, by the reason."""
+    root = plan.roots[0].root
+    rows = [row for row in manifests if row not in read]
+    if not rows:
+        return {}
+    if not len(plan):
+        return {"no data file is read": rows}
+    at = pa.array(rows, pa.int64())
+    owned = bool_array(whole(root.entries["referenced_file"]).take(at).is_valid())
+    stats = whole(root.entries["manifest_stats"]).take(at)
+    held = pc.add(pc.struct_field(stats, "added_files_count"), pc.struct_field(stats, "existing_files_count"))
+    empty = bool_array(pc.equal(held, 0))
+    wanted = set(plan.delete_rows)
+    out: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row in wanted:
+            reason = "no data file that is read is of its partitions, and older"
+        elif empty[i]:
+            reason = "it has no live delete"
+        elif owned[i]:
+            reason = "its deletes are of a data manifest with no file that is read"
+        else:
+            reason = "its partitions do not match the filter"
+        out.setdefault(reason, []).append(row)
+    return out
+
+
+def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
+    """The deletes of one file, the first of them where they are very many."""
+    vector = matched.vector[task].as_py()
+    found = [] if vector is None else [vector]
+    for lists in (matched.positions, matched.equality):
+        found += lists[task].values.slice(0, _MOST_OF_A_FILE).to_pylist()
+    return found
+
+
+def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
+    """Kind, place and words of some deletes."""
+    if not picked:
+        return []
+    records: list[dict[str, Any]] = (
+        deletes_table(plan).select(["file_path", "kind", "tasks", "rows", "bytes"])
+        .take(pa.array(picked, pa.int64()))
+        .to_pylist()
+    )
+    for record in records:
+        rows = "by equal values" if record["kind"] == "equality" else f"{amount(record['rows'] or 0, 'row')} named"
+        lines = [f"{rows} · {human_bytes(record['bytes'] or 0)}"]
+        if record["tasks"] > 1:
+            lines.append(f"applies to {record['tasks']:,} files")
+        record |= {"node": _KINDS[record["kind"]], "lines": tuple(lines)}
+    return records

@@ -1,0 +1,116 @@
+"""What a plan skips, as it is drawn: a few things by themselves, many as one per term, each with what decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.planning.report._tree_labels import amount, basename, held
+
+__all__ = ["Cut", "cuts", "evidence"]
+
+_BY = {"partition": "partition", "bounds": "bounds", "row-group bounds": "row group"}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Something that is skipped: a manifest, a file, or a fold of many.
+
+    Attributes
+    ----------
+    label, lines, tooltip
+        Its name or number; the term that decided and the values that did; the long form.
+    count
+        How many things it stands for.
+    """
+
+    label: str
+    lines: tuple[str, ...]
+    tooltip: str
+    count: int = 1
+
+
+def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
+    """Draw what is skipped.
+
+    Parameters
+    ----------
+    why
+        Of `SKIPPED_SCHEMA`.
+    what
+        ``file`` or ``manifest``.
+    single
+        Up to so many stand for themselves.
+    most
+        More are folded into so many groups of one term at most, and one of all other terms.
+    """
+    if len(why) <= single:
+        return [_one(record, what) for record in why.to_pylist()]
+    groups = _groups(why)
+    out = [_fold(group, why, what) for group in groups[:most]]
+    rest = groups[most:]
+    if len(rest) == 1:
+        out.append(_fold(rest[0], why, what))
+    elif rest:
+        count = sum(g["row_count"] for g in rest)
+        terms = [str(g["term"]) for g in rest if g["term"]]
+        lines = (f"by {amount(len(rest), 'other reason')}", ", ".join(terms[:2]) + (", …" if len(terms) > 2 else ""))
+        out.append(Cut(f"{amount(count, what)} skipped", lines, _example(why, rest[0]["row_min"]), count))
+    return out
+
+
+def evidence(record: Mapping[str, Any]) -> str:
+    """What decided: ``partition: region is b``, ``bounds: id is 0 to 9``; else the whole sentence."""
+    low, high, by = record["lower"], record["upper"], record["by"]
+    if record["column"] is None or by not in _BY or (low is None and high is None):
+        return str(record["why"] or "").removesuffix(f": no row has {record['term']}")
+    if low is None or high is None:
+        said = f"at most {high}" if low is None else f"at least {low}"
+    else:
+        said = low if low == high else f"{low} to {high}"
+    return f"{_BY[by]}: {record['column']} is {said}"
+
+
+def _one(record: Mapping[str, Any], what: str) -> Cut:
+    size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
+    lines = tuple(line for line in (record["term"], evidence(record), size) if line)
+    return Cut(basename(record["name"]), lines, f"{record['name']}\n{record['why'] or ''}")
+
+
+def _groups(why: pa.Table) -> list[dict[str, Any]]:
+    """Per term, and what it was judged by: how many, the first of them, their sums, and how many ranges decided."""
+    table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
+    table = table.append_column("row", pa.array(np.arange(len(why))))
+    sums: list[tuple[Any, str]] = [("row", "min"), ("row", "count")]
+    for name in ("files", "rows", "bytes"):
+        sums += [(name, "sum"), (name, "count")]
+    found = table.group_by(["term", "by"]).aggregate(sums).to_pylist()
+    ranges = table.group_by(["term", "by", "column", "lower", "upper"]).aggregate([]).group_by(["term", "by"])
+    different = {(r["term"], r["by"]): r["count_all"] for r in ranges.aggregate([([], "count_all")]).to_pylist()}
+    for group in found:
+        group["ranges"] = different[group["term"], group["by"]]
+    return sorted(found, key=lambda g: (-g["row_count"], g["row_min"]))
+
+
+def _fold(group: Mapping[str, Any], why: pa.Table, what: str) -> Cut:
+    count = group["row_count"]
+    first = why.slice(group["row_min"], 1).to_pylist()[0]
+    if count == 1:
+        return _one(first, what)
+    said, more = evidence(first), group["ranges"] - 1
+    if more:
+        said += f" in the first; {amount(more, 'other range')}"
+    files, rows, size = (
+        group[f"{name}_sum"] if group[f"{name}_count"] == count else None for name in ("files", "rows", "bytes")
+    )
+    amounts = held(rows, size, files if what == "manifest" else None)
+    lines = tuple(line for line in (group["term"], said, amounts) if line)
+    return Cut(f"{amount(count, what)} skipped", lines, _example(why, group["row_min"]), count)
+
+
+def _example(why: pa.Table, row: int) -> str:
+    return f"the first: {why['name'][row].as_py() or ''}\n{why['why'][row].as_py() or ''}"

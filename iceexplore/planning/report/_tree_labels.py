@@ -1,0 +1,89 @@
+"""The words on the nodes of a drawn plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.graph import human_bytes
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._files import LeafScan
+    from iceexplore.planning.scan._manifests import RootScan
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["amount", "basename", "damage", "file_lines", "held", "leaf_lines", "root_lines", "share_of"]
+
+
+def amount(count: int, one: str) -> str:
+    """``1 file``, ``2,000 files``."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def share_of(part: float, whole: float) -> str:
+    """``33%``; neither nothing nor all is said of what is not: ``<1%``, ``>99%``."""
+    if 0 < part < 0.005 * whole:
+        return "<1%"
+    if 0.995 * whole < part < whole:
+        return ">99%"
+    return f"{part / whole:.0%}"
+
+
+def basename(location: str | None) -> str:
+    """The last part of a location."""
+    if not location:
+        return "(no location)"
+    return location.rstrip("/").rpartition("/")[2] or location
+
+
+def held(rows: int | None, size: int | None, files: int | None = None) -> str:
+    """``12 files · 60 rows · 2.4 KiB``; what is not known is left out."""
+    parts = [
+        None if files is None else amount(files, "file"),
+        None if rows is None else amount(rows, "row"),
+        None if size is None else human_bytes(size),
+    ]
+    return " · ".join(p for p in parts if p)
+
+
+def damage(plan: PlannedScan) -> str:
+    """That a plan lacks files or deletes because of damage; its notes say which."""
+    known = 0 if plan.appends is None else len(plan.appends.notes)
+    if len(plan.notes) <= known:
+        return "; incomplete, as counts contradict each other" if plan.doubts else ""
+    read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
+    lost = sum(1 for leaf in read if not leaf.readable)
+    if lost:
+        return f"; incomplete, as {lost:,} of {amount(len(read), 'manifest')} cannot be read"
+    return "; incomplete, as not all of the metadata could be read"
+
+
+def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:
+    """How many manifests of a root, and of its own files, are read; and whose it is, where there are several."""
+    lines = [f"snapshot {scan.snapshot.snapshot_id}"] if snapshot else []
+    if len(scan.rows):
+        lines.append(f"{len(scan.kept):,} of {amount(len(scan.rows), 'manifest')} read")
+    if own is not None and own.files:
+        lines.append(f"{own.kept_files:,} of its own {amount(own.files, 'file')} read")
+    if any(p.severity == "error" for p in scan.root.problems):
+        lines.append("not all of it could be read")
+    return tuple(lines) if lines else ("no data files",)
+
+
+def leaf_lines(leaf: LeafScan) -> tuple[str, ...]:
+    """How many files of a manifest are read, and its bytes."""
+    lines = [f"{leaf.kept_files:,} of {amount(leaf.files, 'file')} read", human_bytes(leaf.length)]
+    return tuple(lines) if leaf.readable else (*lines, "not all of it could be read")
+
+
+def file_lines(task: Mapping[str, Any]) -> tuple[str, ...]:
+    """Partition, rows and bytes, deletes, row groups; and what is left of the filter, where that is not all of it."""
+    lines = [] if task["partition"] in (None, "unpartitioned") else [task["partition"]]
+    lines.append(held(task["rows"] or 0, task["bytes"] or 0))
+    if task["deletes"]:
+        lines.append("1 delete applies" if task["deletes"] == 1 else f"{task['deletes']:,} deletes apply")
+    if task.get("row_groups"):
+        lines.append(f"{task['row_groups_read']:,} of {amount(task['row_groups'], 'row group')} read")
+    if task["left"]:
+        lines.append(f"to check: {task['left']}")
+    return tuple(lines)

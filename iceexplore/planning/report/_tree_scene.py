@@ -1,0 +1,251 @@
+"""The nodes and edges of a drawn plan. Only what is shown becomes objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import ROOT_DIALECTS, human_bytes
+from iceexplore.planning.report._plan_records import task_records
+from iceexplore.planning.report._skipped import skipped_files, skipped_manifests
+from iceexplore.planning.report._tree_deletes import draw_deletes
+from iceexplore.planning.report._tree_folds import Cut, cuts, evidence
+from iceexplore.planning.report._tree_labels import amount, basename, damage, file_lines, leaf_lines, root_lines
+from iceexplore.planning.scan._files import LeafScan, leaves_of, parts_of
+from iceexplore.render import Mark, Scene, SceneNode, share
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["plan_scene"]
+
+#: So many skipped things stand for themselves where there is room; more are folded into one node per term.
+_SINGLE = 2
+_TERMS = 4
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A manifest that is shown, or the root's own files: the node that its files hang on, and what is skipped."""
+
+    leaf: LeafScan
+    node: SceneNode | None
+    parent: str
+    level: int
+    cuts: list[Cut]
+
+
+@dataclass(frozen=True)
+class _Root:
+    """A root that is shown."""
+
+    node: SceneNode
+    leaves: list[_Leaf]
+    folded: list[LeafScan]
+    cuts: list[Cut]
+
+    @property
+    def count(self) -> int:
+        """Nodes without those of files that are read."""
+        return 1 + len(self.cuts) + bool(self.folded) + sum(bool(f.node) + len(f.cuts) for f in self.leaves)
+
+
+def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
+    """Draw a plan.
+
+    Parameters
+    ----------
+    max_nodes
+        About so many nodes; the rest is folded. A manifest that is shown has a node at least for what is read of it
+        and for what is not, so that there may be somewhat more.
+    """
+    return _Drawing(plan, max_nodes).scene()
+
+
+class _Drawing:
+    def __init__(self, plan: PlannedScan, budget: int) -> None:
+        self.plan = plan
+        self.budget = budget
+        self.nodes: list[SceneNode] = []
+        ends = np.cumsum([0, *(leaf.kept_files for leaf in plan.leaves)])
+        self.starts = {id(leaf): int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
+        self.shown: dict[int, str] = {}  # task: node
+        self.read = [0] * len(plan.roots)
+        for leaf in plan.leaves:
+            self.read[leaf.scan] += leaf.kept_files
+
+    def scene(self) -> Scene:
+        """Everything."""
+        plan = self.plan
+        self.nodes.append(self.table())
+        shown, folded = self.chosen()
+        roots = [self.root(index, len(shown)) for index in shown]
+        groups = [leaf for root in roots for leaf in root.leaves]
+        applied = len(plan.files.matched.deletes)
+        reserved = len(self.nodes) + sum(root.count for root in roots) + min(applied + 2 * bool(applied), self.room(5))
+        counts = share([g.leaf.kept_files for g in groups], max(0, self.budget - reserved))
+        files = iter(counts)
+        for root in roots:
+            self.nodes.append(root.node)
+            for group in root.leaves:
+                self.leaf(group, next(files))
+            self.rest(root)
+        if folded:
+            self.other_roots(folded)
+        edges = draw_deletes(plan, self.shown, self.nodes, self.room(4)) if plan.appends is None and plan.roots else []
+        return Scene(f"{plan.state.name}: {plan.filter.text}", self.said(), tuple(self.nodes), tuple(edges), wrap=3)
+
+    def room(self, part: int) -> int:
+        """A part of the nodes that there may be."""
+        return max(2, self.budget // part)
+
+    def said(self) -> str:
+        """The plan in a sentence."""
+        plan = self.plan
+        if not plan.roots and plan.appends is None:
+            return "the table has no snapshot: there is nothing to read"
+        size = pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
+        met = sum(leaf.files for leaf in plan.leaves)
+        opened, rows = sum(len(s.kept) for s in plan.roots), sum(len(s.rows) for s in plan.roots)
+        of = f"{len(plan):,} of {amount(met, 'data file')}" if met else "no data file"
+        within = f" in {amount(opened, 'manifest')}" if opened else ""
+        said = f"reads {of}{within}, {human_bytes(size)}"
+        rest = f"; {amount(rows - opened, 'manifest')} not opened" if rows > opened else ""
+        return said + rest + damage(plan)
+
+    def table(self) -> SceneNode:
+        """The table, and which snapshots are planned."""
+        plan = self.plan
+        snapshot, appends = plan.state.snapshot, plan.appends
+        if appends is not None:
+            start = "the first" if appends.after is None else str(appends.after)
+            lines = [f"appends after {start}", f"up to {appends.last.snapshot_id}"]
+        else:
+            lines = ["no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"]
+        version = f"v{plan.state.metadata.format_version}"
+        return SceneNode("table", "table", plan.state.name, tuple(lines), version)
+
+    def chosen(self) -> tuple[list[int], list[int]]:
+        """The roots that are shown, those of which a file is read first, and the others."""
+        every = list(range(len(self.plan.roots)))
+        room = self.room(8)
+        if len(every) <= room:
+            return every, []
+        picked = set(sorted(every, key=lambda i: self.read[i] == 0)[: room - 1])
+        return [i for i in every if i in picked], [i for i in every if i not in picked]
+
+    def root(self, index: int, roots: int) -> _Root:
+        """A root, and which of its manifests are shown: first those with files that are read."""
+        plan, scan = self.plan, self.plan.roots[index]
+        mine = [leaf for leaf in plan.leaves if leaf.scan == index]
+        own = next((leaf for leaf in mine if leaf.root_row is None), None)
+        rest = sorted((leaf for leaf in mine if leaf.root_row is not None), key=lambda f: f.kept_files == 0)
+        room = max(1, self.room(4) // roots)
+        shown, folded = (rest, []) if len(rest) <= room else (rest[: max(1, room - 1)], rest[max(1, room - 1) :])
+        kind = "root-manifest" if scan.root.dialect in ROOT_DIALECTS else "manifest-list"
+        marks: frozenset[Mark] = frozenset()
+        if any(p.severity == "error" for p in scan.root.problems):
+            marks = frozenset({"problem"})
+        lines, place = root_lines(scan, own, plan.appends is not None), scan.root.location
+        node = SceneNode(f"root:{index}", kind, basename(place), lines, None, marks, "table", 1, place)
+        few = max(1, _TERMS // roots) if len(shown) > 3 else _TERMS
+        single = _SINGLE if roots * (len(shown) + 1) * 3 <= self.budget else 1
+        reasons = self.reasons(index, [*([own] if own is not None else []), *shown])
+        leaves = []
+        for leaf in [own, *shown]:
+            if leaf is None:
+                continue
+            why = reasons.get(leaf.root_row)
+            gone = [] if why is None else cuts(why, "file", single=single, most=few)
+            if leaf.root_row is None:
+                leaves.append(_Leaf(leaf, None, node.id, 2, gone))
+            else:
+                leaves.append(_Leaf(leaf, _manifest(leaf, index), f"manifest:{index}:{leaf.root_row}", 3, gone))
+        gone = cuts(skipped_manifests(plan, scan), "manifest", single=_SINGLE, most=few) if len(scan.pruned) else []
+        return _Root(node, leaves, folded, gone)
+
+    def reasons(self, index: int, leaves: Sequence[LeafScan]) -> dict[int | None, pa.Table]:
+        """What is skipped in each of some manifests of a root, which are in the cache."""
+        plan, scan = self.plan, self.plan.roots[index]
+        wanted = {leaf.root_row for leaf in leaves if leaf.kept_files < leaf.files}
+        if not wanted:
+            return {}
+        rows = [row for row in wanted if row is not None]
+        found = leaves_of(plan.state, scan, parts_of(plan.filter.field_ids), rows)
+        return {leaf.root_row: skipped_files(plan, scan, leaf) for leaf in found if leaf.root_row in wanted}
+
+    def leaf(self, group: _Leaf, count: int) -> None:
+        """A manifest, the files that are read, and what is skipped."""
+        if group.node is not None:
+            self.nodes.append(group.node)
+        start = self.starts[id(group.leaf)]
+        tasks = np.arange(start, start + count)
+        for task, record in zip(tasks.tolist(), task_records(self.plan, tasks), strict=True):
+            self.file(task, record, group)
+        rest = group.leaf.kept_files - count
+        if rest > 0:
+            self.more(group.parent, group.level, f"{amount(rest, 'file')} read" if not count else f"{rest:,} more read")
+        for cut in group.cuts:
+            self.cut(group.parent, group.level, "data-file", cut)
+
+    def rest(self, root: _Root) -> None:
+        """What a root has besides the manifests that are shown."""
+        if root.folded:
+            kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
+            lines = [f"{kept:,} of {amount(files, 'file')} read"]
+            if kept < files:
+                lines.append("the plan's skipped says why not all")
+            self.more(root.node.id, 2, f"{len(root.folded):,} more manifests read", *lines)
+        for cut in root.cuts:
+            self.cut(root.node.id, 2, "data-manifest", cut)
+
+    def other_roots(self, folded: Sequence[int]) -> None:
+        """Appends that are not shown."""
+        scans = [self.plan.roots[i] for i in folded]
+        opened, rows = sum(len(s.kept) for s in scans), sum(len(s.rows) for s in scans)
+        within = set(folded)
+        files = sum(leaf.files for leaf in self.plan.leaves if leaf.scan in within)
+        lines = [f"{opened:,} of {amount(rows, 'manifest')} read"]
+        lines.append(f"{sum(self.read[i] for i in folded):,} of {amount(files, 'file')} in them read")
+        self.more("table", 1, f"{len(folded):,} more appends", *lines)
+
+    def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:
+        """A data file that is read; grey if none of its row groups is."""
+        name = f"file:{task}"
+        self.shown[task] = name
+        badge = "all match" if record["whole"] and self.plan.filter.field_ids else None
+        lines = list(file_lines(record))
+        marks: frozenset[Mark] = frozenset()
+        why = record["why"]
+        if why is not None:
+            gone = record["row_groups"] - record["row_groups_read"]
+            lines += [f"{gone:,} skipped by {why['term']}" if why["term"] else f"{gone:,} skipped", evidence(why)]
+            marks = frozenset({"pruned"}) if not record["row_groups_read"] else marks
+        path = record["file_path"]
+        self.nodes.append(
+            SceneNode(name, "data-file", basename(path), tuple(lines), badge, marks, group.parent, group.level, path)
+        )
+
+    def cut(self, parent: str, level: int, kind: str, cut: Cut) -> None:
+        """A node for what is skipped."""
+        marks: set[Mark] = {"pruned"} if cut.count == 1 else {"pruned", "folded"}
+        name = f"skipped:{len(self.nodes)}"
+        self.nodes.append(
+            SceneNode(name, kind, cut.label, cut.lines, None, frozenset(marks), parent, level, cut.tooltip)
+        )
+
+    def more(self, parent: str, level: int, label: str, *lines: str) -> None:
+        """A fold of what is read."""
+        marks: frozenset[Mark] = frozenset({"folded"})
+        self.nodes.append(SceneNode(f"more:{len(self.nodes)}", "more", label, lines, None, marks, parent, level))
+
+
+def _manifest(leaf: LeafScan, index: int) -> SceneNode:
+    marks: frozenset[Mark] = frozenset() if leaf.readable else frozenset({"problem"})
+    name, place = f"manifest:{index}:{leaf.root_row}", leaf.location
+    return SceneNode(name, "data-manifest", basename(place), leaf_lines(leaf), None, marks, f"root:{index}", 2, place)

@@ -1,0 +1,180 @@
+"""What is left after each level of a plan, as bars: manifests, files, bytes and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import human_bytes
+from iceexplore.planning.distribution._layout_deletes import deleted_rows
+from iceexplore.planning.report._levels import LEAF_LEVEL, WITH_DELETES, levels_table
+from iceexplore.planning.report._skipped import skipped_table
+from iceexplore.planning.report._tree_labels import amount, damage, share_of
+from iceexplore.render import Bar, BarChart, BarPicture, BarRow
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["Waterfall", "waterfall_of"]
+
+#: Where more was skipped, the terms that did it are not counted: each explanation judges again.
+_EXPLAINED = 100_000
+_TERMS = 2
+_AT_MOST = "at most so many rows"
+_KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
+_UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
+_OPTIONAL = ("manifests", "row_groups")
+#: What is left, and whether it is an upper limit.
+_Measure: TypeAlias = tuple[int | None, bool]
+
+
+@dataclass(frozen=True, repr=False)
+class Waterfall(BarPicture):
+    """What is left after each level. Shows itself as bars.
+
+    Attributes
+    ----------
+    title, description
+        What was planned, and what it comes to.
+    levels
+        A row per level: ``level``, ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups`` (null where it is not
+        known), ``known`` (where the numbers come from), ``note`` (what decided).
+    """
+
+    title: str
+    description: str
+    levels: pa.Table
+
+    def chart(self) -> BarChart:
+        """A row per level, a column per measure; pale is what the level took away.
+
+        A measure that there is none of has no column, and where nothing stands in manifests their level has no row.
+        """
+        records = self.levels.to_pylist()
+        units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]
+        if not any(r["manifests"] for r in records):
+            records = [r for r in records if r["level"] != LEAF_LEVEL]
+        if not any(r["files"] for r in records) and all(r["files"] is not None for r in records):
+            records = records[:1]
+        before: dict[str, _Measure] = dict.fromkeys(units, (None, False))
+        rows = []
+        for record in records:
+            known = record["known"]
+            most = {"bytes": WITH_DELETES in known, "rows": _AT_MOST in known}
+            bars = tuple(_bar(unit, record[unit], before[unit], most.get(unit, False)) for unit in units)
+            tooltip = "\n".join(filter(None, (record["level"], record["note"], known)))
+            rows.append(BarRow(record["level"], record["note"] or "", bars, tooltip))
+            before = {u: before[u] if record[u] is None else (record[u], most.get(u, False)) for u in units}
+        heads = tuple(u.replace("_", " ") for u in units)
+        return BarChart(self.title, self.description, heads, tuple(rows), "left", "gone at this level")
+
+
+def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
+    """A bar and its text. ``most``: at most so many, for data files; nothing is a share of such a number."""
+    if value is None:
+        return None if unit in _OPTIONAL else Bar(0.0, "not known")
+    said = human_bytes(value) if unit == "bytes" else f"{value:,}"
+    there, at_most = before
+    gone = max(0, there - value) if there is not None else 0
+    share = f" ({share_of(value, there)})" if there and gone and not at_most else ""
+    return Bar(float(value), ("up to " if most and value else "") + said + share, float(gone))
+
+
+def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
+    """The levels of a plan, deletes as the last.
+
+    Parameters
+    ----------
+    exact
+        Read the manifests that were pruned, too, for what the root does not say of them.
+    """
+    table = levels_table(plan, exact=exact)
+    notes = _notes(plan, table)
+    levels = table.append_column("note", pa.array(notes, pa.string()))
+    applied = _deletes(plan, levels)
+    if applied:
+        last = dict.fromkeys(levels.column_names) | applied
+        levels = pa.concat_tables([levels, pa.Table.from_pylist([last], schema=levels.schema)])
+    return Waterfall(f"{plan.state.name}: {plan.filter.text}", _said(plan, table.to_pylist()[0]), levels)
+
+
+def _said(plan: PlannedScan, first: Mapping[str, Any]) -> str:
+    """The plan in a sentence."""
+    if not plan.roots and plan.appends is None:
+        return "the table has no snapshot: there is nothing to read"
+    count, size = len(plan), pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
+    files = (
+        amount(count, "data file") if first["files"] is None else f"{count:,} of {amount(first['files'], 'data file')}"
+    )
+    whole = first["bytes"] is not None and WITH_DELETES not in first["known"]
+    return (
+        f"reads {files}, {human_bytes(size)}" + (f" of {human_bytes(first['bytes'])}" if whole else "") + damage(plan)
+    )
+
+
+def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
+    """Per level which terms skipped most, and how many; of very many that they are not counted. And what is lost."""
+    notes = _skipped(plan, levels)
+    lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
+    names = levels["level"].to_pylist()
+    if lost and names:
+        at = names.index(LEAF_LEVEL) if LEAF_LEVEL in names else len(names) - 1
+        notes[at] = "; ".join(n for n in (f"{amount(lost, 'manifest')} cannot be read in full", notes[at]) if n)
+    return notes
+
+
+def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
+    notes = [""] * levels.num_rows
+    names = levels["level"].to_pylist()
+    skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)
+    if skipped > _EXPLAINED:
+        return ["" if i == 0 else "the plan's skipped says which terms" for i in range(len(names))]
+    if not skipped and plan.row_groups is None:
+        return notes
+    table = skipped_table(plan).select(["level", "kind", "term", "by"])
+    counts = table.group_by(["level", "kind", "term", "by"]).aggregate([([], "count_all")]).to_pylist()
+    counts.sort(key=lambda r: -r["count_all"])
+    for i, name in enumerate(names):
+        mine = [r for r in counts if name == f"after the {r['level']}" or name == f"after the {r['level']}s"]
+        parts = [_note(r) for r in mine[:_TERMS]]
+        rest = sum(r["count_all"] for r in mine[_TERMS:])
+        notes[i] = "; ".join([*parts, *([f"{rest:,} for other reasons"] if rest else [])])
+    return notes
+
+
+def _note(record: Mapping[str, Any]) -> str:
+    skipped = f"{amount(record['count_all'], _KINDS[record['kind']])} skipped"
+    return f"{skipped} by {record['term']}" if record["term"] else f"{skipped}: empty"
+
+
+def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
+    """The rows that deletes leave, of the files that are read; empty where there are none."""
+    entries = plan.files.matched.deletes.entries
+    if not len(entries):
+        return {}
+    kinds = np.asarray(pc.fill_null(entries["content_type"], -1))
+    vectors = len(pc.unique(plan.files.matched.vector.drop_null()))
+    equality = int((kinds == 2).sum())
+    parts = [
+        (vectors, "deletion vector"),
+        (len(entries) - vectors - equality, "position delete file"),
+        (equality, "equality delete file"),
+    ]
+    note = ", ".join(amount(n, word) for n, word in parts if n)
+    last = levels.slice(levels.num_rows - 1).to_pylist()[0]
+    gone, touched = deleted_rows(plan.files)
+    rows, known = last["rows"] - round(float(gone.sum())), "rows by the counts of vectors and position deletes"
+    if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
+        rows, known = None, "how many of the deleted rows are in row groups that are skipped is not known"
+    elif equality:
+        known += f"; what equality deletes remove is not counted: {_AT_MOST}"
+    return {
+        "level": "after deletes", "files": last["files"], "bytes": last["bytes"],
+        "rows": None if rows is None else max(0, rows), "known": known,
+        "note": f"{note}, for {amount(int(touched.sum()), 'file')}",
+    }  # fmt: skip

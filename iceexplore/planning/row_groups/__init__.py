@@ -1,0 +1,1 @@
+"""Prune row groups by footers and Bloom filters."""

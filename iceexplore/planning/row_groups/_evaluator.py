@@ -1,0 +1,229 @@
+"""Row groups judged by their columns' bounds, null counts and Bloom filters, with the reason for each that is out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.errors import IceexploreError
+from iceexplore.expressions import Always, And, Expression, Or, Predicate
+from iceexplore.formats import ChunkBounds, ParquetLeaf, RowGroups
+from iceexplore.graph import TableState
+from iceexplore.metadata import NestedField, arrow_type, human_value
+from iceexplore.planning.evaluators._column_metrics import Evidence
+from iceexplore.planning.evaluators._metrics_evaluator import may_match
+from iceexplore.planning.row_groups._bloom_filter import read_bloom_filter
+from iceexplore.planning.row_groups._stored_values import bound_array, bound_reader, hash_inputs
+
+__all__ = ["Column", "Judged", "Reason", "judge_groups", "lacking_column", "stored_column"]
+
+_Mask: TypeAlias = np.ndarray[Any, Any]
+#: More literals than this are not looked up one by one: each costs a hash for each row group.
+_MAX_LOOKUPS = 1_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the filter in one file: evidence, a value per row group; the leaf and chunks where it is stored."""
+
+    field: NestedField
+    evidence: Evidence
+    leaf: ParquetLeaf | None = None
+    chunks: tuple[ChunkBounds, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a row group holds no matching row."""
+
+    term: str
+    by: str
+    column: str | None
+    lower: str | None
+    upper: str | None
+    null_count: int | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Of each row group whether it may hold a matching row, and if not, why."""
+
+    may: _Mask
+    reasons: list[Reason | None]
+
+
+def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
+    """Evidence of a column that the file has, as far as the stored type stands for the column's."""
+    leaf = groups.leaves[at]
+    chunks = tuple(g.chunks[at] for g in groups.groups)
+    read = bound_reader(leaf, field.type)
+    lower, upper = ([_read(read, raw, up) for raw in values] for up, values in (
+        (False, [c.lower for c in chunks]), (True, [c.upper for c in chunks])
+    ))  # fmt: skip
+    evidence = Evidence.of_counts(
+        bound_array(lower, field.type),
+        bound_array(upper, field.type),
+        pa.array([c.values for c in chunks], pa.int64()),
+        pa.array([c.nulls for c in chunks], pa.int64()),
+        pa.nulls(len(chunks), pa.int64()),
+    )
+    return Column(field, evidence, leaf, chunks)
+
+
+def _read(read: Any, raw: Any, up: bool) -> Any:
+    return None if read is None or raw is None else read(raw, up)
+
+
+def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, pa.Scalar]) -> Column | None:
+    """Evidence of a column that the file lacks: the tuple's identity value, the initial default, or null.
+
+    Inside a struct a default stands only where the struct is not null, and a null in the tuple is read as null by this
+    package and Java, as the default by others. Neither says how many nulls there are.
+    """
+    field = path[-1]
+    rows = pa.array([g.rows for g in groups.groups], pa.int64())
+    n = len(rows)
+    unknown = pa.nulls(n, pa.int64())
+    constant = constants.get(field.field_id)
+    if constant is not None and constant.is_valid:
+        values = pa.repeat(constant, n)
+        return Column(field, Evidence.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
+    if len(path) == 1 and constant is None and field.initial_default is not None:
+        values = pa.repeat(pa.scalar(field.initial_default, arrow_type(field.type)), n)
+        return Column(field, Evidence.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
+    if any(f.initial_default is not None for f in path):
+        return None
+    nothing = pa.nulls(n, arrow_type(field.type))
+    return Column(field, Evidence.of_counts(nothing, nothing, rows, rows, unknown))
+
+
+def judge_groups(
+    expression: Expression,
+    groups: RowGroups,
+    columns: Mapping[int, Column | None],
+    bloom: tuple[TableState, str] | None = None,
+) -> Judged:
+    """Judge every row group of a file.
+
+    Parameters
+    ----------
+    columns
+        By field id; None where nothing is known.
+    bloom
+        The table and the file whose Bloom filters may be read; None to read none.
+    """
+    n = len(groups.groups)
+    found = _walk(expression, n, columns, bloom)
+    for i, group in enumerate(groups.groups):
+        if group.rows == 0:
+            found.may[i], found.reasons[i] = False, Reason("", "row-count", None, None, None, None, "it has no rows")
+    return found
+
+
+def _walk(expression: Expression, n: int, columns: Mapping[int, Column | None], bloom: Any) -> Judged:
+    match expression:
+        case Always(value):
+            never = Reason("false", "filter", None, None, None, None, "the filter is false of every row")
+            return Judged(np.full(n, value), [None if value else never] * n)
+        case And(children):
+            out = Judged(np.full(n, True), [None] * n)
+            for child in children:
+                found = _walk(child, n, columns, bloom)
+                reasons = [a if a is not None else b for a, b in zip(out.reasons, found.reasons, strict=True)]
+                out = Judged(out.may & found.may, reasons)
+            return out
+        case Or(children):
+            parts = [_walk(child, n, columns, bloom) for child in children]
+            may = np.logical_or.reduce([p.may for p in parts])
+            return Judged(may, [None if m else _all_of([p.reasons[i] for p in parts]) for i, m in enumerate(may)])
+    return _predicate(expression, n, columns.get(expression.field_id), bloom)
+
+
+def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
+    """Of an ``or``: every term is out, each for its reason."""
+    given = [r for r in reasons if r is not None]
+    if not given:
+        return None
+    first = given[0]
+    same = {r.column for r in given} == {first.column}
+    joined = replace(
+        first,
+        term=" or ".join(r.term for r in given),
+        by=", ".join(dict.fromkeys(r.by for r in given)),
+        why="; ".join(dict.fromkeys(r.why for r in given)),
+    )
+    return joined if same else replace(joined, column=None, lower=None, upper=None, null_count=None)
+
+
+def _predicate(p: Predicate, n: int, column: Column | None, bloom: Any) -> Judged:
+    if column is None or pa.types.is_null(column.evidence.lower.type):
+        return Judged(np.full(n, True), [None] * n)
+    may = may_match(p, column.evidence)
+    reasons: list[Reason | None] = [None if m else _bounds_reason(p, column, i) for i, m in enumerate(may)]
+    if bloom is not None and p.op in ("=", "in"):
+        for i in np.flatnonzero(may).tolist():
+            if not _perhaps(p, column, i, bloom):
+                may[i], reasons[i] = False, _reason(p, column, i, "bloom filter", _not_hashed(p, column))
+    return Judged(may, reasons)
+
+
+def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]) -> bool:
+    """What the Bloom filter says; what is not there, or cannot be read, says perhaps."""
+    if column.leaf is None or column.chunks[i].bloom_offset is None or len(p.literals) > _MAX_LOOKUPS:
+        return True
+    inputs: list[bytes] = []
+    for literal in p.literals:
+        encoded = hash_inputs(column.leaf, column.field.type, literal)
+        if encoded is None:
+            return True
+        inputs += encoded
+    state, location = bloom
+    try:
+        offset, length = column.chunks[i].bloom_offset, column.chunks[i].bloom_length
+        found = read_bloom_filter(state.storage, location, int(offset or 0), length)
+    except IceexploreError as error:
+        state.problems.add_error(error, location)
+        return True
+    return any(found.may_contain(x) for x in inputs)
+
+
+def _not_hashed(p: Predicate, column: Column) -> str:
+    shown = ", ".join(human_value(column.field.type, "identity", x) for x in p.literals[:5])
+    more = f" and {len(p.literals) - 5:,} more" if len(p.literals) > 5 else ""
+    return f"the Bloom filter of {p.name or column.field.name} knows no {shown}{more}"
+
+
+def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
+    name = p.name or column.field.name
+    if column.evidence.all_null[i]:
+        said = f"{name} is null in every row"
+    elif p.op == "is-null":
+        said = f"{name} is null in no row"
+    else:
+        low, high = _shown(column, i)
+        said = f"{name} is {low if low is not None else '?'} to {high if high is not None else '?'} in its rows"
+    if column.leaf is None:
+        said += ", as the file has no such column"
+    return _reason(p, column, i, "row-group bounds", said)
+
+
+def _reason(p: Predicate, column: Column, i: int, by: str, why: str) -> Reason:
+    low, high = _shown(column, i)
+    name = p.name or column.field.name
+    return Reason(p.text or f"{name} {p.op}", by, name, low, high, _null_count(column, i), why)
+
+
+def _shown(column: Column, i: int) -> tuple[str | None, str | None]:
+    bounds = (column.evidence.lower[i], column.evidence.upper[i])
+    low, high = (None if not b.is_valid else human_value(column.field.type, "identity", b.as_py()) for b in bounds)
+    return low, high
+
+
+def _null_count(column: Column, i: int) -> int | None:
+    counted = column.evidence.null_count
+    return None if counted is None else counted[i].as_py()

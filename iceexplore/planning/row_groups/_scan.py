@@ -1,0 +1,170 @@
+"""Row groups of a plan's Parquet files, and which of them may hold a matching row, by their footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.errors import IceexploreError
+from iceexplore.expressions import Expression, Predicate, predicates
+from iceexplore.formats import RowGroups, read_parquet_row_groups
+from iceexplore.graph import TableState
+from iceexplore.metadata import name_mapping
+from iceexplore.planning.model._tasks import FileTasks
+from iceexplore.planning.row_groups._evaluator import Column, Judged, judge_groups, lacking_column, stored_column
+from iceexplore.planning.row_groups._file_columns import leaf_of, struct_path
+from iceexplore.storage import in_order, progress
+
+__all__ = ["ROW_GROUP_SCHEMA", "row_groups_of"]
+
+ROW_GROUP_SCHEMA = pa.schema(
+    [
+        pa.field("file", pa.int64()),
+        pa.field("row_group", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("rows", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("may", pa.bool_()),
+        pa.field("term", pa.string()),
+        pa.field("by", pa.string()),
+        pa.field("column", pa.string()),
+        pa.field("lower", pa.string()),
+        pa.field("upper", pa.string()),
+        pa.field("null_count", pa.int64()),
+        pa.field("why", pa.string()),
+    ]
+)
+_LEAST = 8
+
+
+class _File(NamedTuple):
+    """What the plan says of one data file."""
+
+    at: int
+    location: str
+    format: str
+    rows: int | None
+    size: int | None
+    residual: Expression
+    constants: dict[int, Any]
+
+
+def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -> pa.Table:
+    """The row groups of the data files of a plan: where they are, and whether a row of theirs may match.
+
+    Of each file the Parquet footer is read, and no page: dictionaries and page indexes are not looked at. A row group
+    is ruled out by the bounds and null counts of its columns under each task's residual filter. Footers say nothing of
+    NaN, and their bounds may be cut, so that a row group is never said to match wholly. What cannot be read or is not
+    judged (ORC and Avro files, types that Parquet leaves without an order, damaged footers) is kept, with a sentence
+    that says so; damage goes to ``state.problems``, too.
+
+    Parameters
+    ----------
+    tasks
+        The files; ask for as few as you can: each costs at least one request.
+    bloom
+        Read Bloom filters where ``=`` or ``in`` would be decided by one; a request for each row group and column.
+
+    Returns
+    -------
+    pyarrow.Table
+        `ROW_GROUP_SCHEMA`, in the order of the files. ``file`` is the row of ``tasks``; ``bytes`` are those of the
+        columns before compression; ``row_group``, ``offset`` are null for a file as a whole. ``may`` is false where
+        surely no row matches: ``term`` of the filter, ``by`` ("row-group bounds", "bloom filter", "row-count") and
+        ``why`` say what decided; ``lower``, ``upper`` and ``null_count`` are that row group's.
+    """
+    files = list(_files(state, tasks))
+    found: list[pa.Table] = []
+
+    def one(file: _File) -> pa.Table:
+        return _table(file, *_judged(state, file, bloom))
+
+    made = in_order(one, files, width=max(_LEAST, state.storage.readers), name="iceexplore-footers")
+    try:
+        with progress(len(files), "footers") as step:
+            for table in made:
+                found.append(table)
+                step()
+    finally:
+        made.close()
+    return pa.concat_tables([ROW_GROUP_SCHEMA.empty_table(), *found]).combine_chunks()
+
+
+def _files(state: TableState, tasks: FileTasks) -> Iterator[_File]:
+    entries = tasks.files.entries
+    names = ("location", "file_format", "record_count", "file_size_in_bytes", "partition_spec_id")
+    columns = [entries[name].to_pylist() for name in names]
+    for at, (location, kind, rows, size, spec_id) in enumerate(zip(*columns, strict=True)):
+        residual = tasks.residuals[tasks.residual[at].as_py()]
+        constants = _constants(state, tasks, at, spec_id)
+        yield _File(at, location, kind or "parquet", rows, size, residual, constants)
+
+
+def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None) -> dict[int, Any]:
+    """The tuple's identity values by source column, which stand for columns that a file lacks; None is null."""
+    spec = None if spec_id is None else state.metadata.spec(spec_id)
+    partition = tasks.files.partition
+    if spec is None or partition is None:
+        return {}
+    out = {}
+    for f in spec.fields:
+        child = partition.type.get_field_index(str(f.field_id))
+        if f.transform == "identity" and child >= 0 and f.source_id is not None:
+            out[f.source_id] = partition.field(child)[at]
+    return out
+
+
+def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | None, Judged | str]:
+    """The row groups of a file and what is known of each, or a sentence that says why nothing is."""
+    if file.format != "parquet":
+        return None, f"{file.format.upper()} files are not judged by their parts"
+    asked = {p.field_id: p for p in predicates(file.residual)}
+    mapping = name_mapping(state.metadata)
+    places: dict[int, int] = {}
+
+    def choose(leaves: Any) -> list[int]:
+        for number in asked:
+            path = struct_path(state.schema, number)
+            places[number] = leaf_of(leaves, path, mapping) if path else -2
+        return sorted({at for at in places.values() if at >= 0})
+
+    try:
+        groups = read_parquet_row_groups(state.storage, file.location, choose, size=file.size)
+    except IceexploreError as error:
+        state.problems.add_error(error, file.location)
+        return None, f"the footer cannot be read: {error}"
+    columns = {number: _column(state, file, groups, number, p, places[number]) for number, p in asked.items()}
+    filters = (state, file.location) if bloom else None
+    return groups, judge_groups(file.residual, groups, columns, filters)
+
+
+def _column(
+    state: TableState, file: _File, groups: RowGroups, number: int, predicate: Predicate, at: int
+) -> Column | None:
+    path = struct_path(state.schema, number)
+    if not path:
+        return None
+    if at >= 0:
+        return stored_column(groups, at, path[-1])
+    return lacking_column(groups, path, file.constants) if at == -1 else None
+
+
+def _table(file: _File, groups: RowGroups | None, judged: Judged | str) -> pa.Table:
+    if groups is None or isinstance(judged, str):
+        row = {"file": file.at, "rows": file.rows, "bytes": file.size, "may": True, "why": judged}
+        return pa.Table.from_pylist([row], schema=ROW_GROUP_SCHEMA)
+    n = len(groups.groups)
+    columns: dict[str, Any] = {
+        "file": np.full(n, file.at),
+        "row_group": np.arange(n, dtype=np.int32),
+        "offset": [g.offset for g in groups.groups],
+        "rows": [g.rows for g in groups.groups],
+        "bytes": [g.bytes for g in groups.groups],
+        "may": judged.may,
+    }
+    for name in ROW_GROUP_SCHEMA.names[len(columns) :]:
+        columns[name] = [None if r is None else getattr(r, name) for r in judged.reasons]
+    return pa.table(columns, schema=ROW_GROUP_SCHEMA)

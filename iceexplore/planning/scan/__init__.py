@@ -1,0 +1,1 @@
+"""Plan a scan: manifests, files, deletes and splits."""

@@ -1,0 +1,101 @@
+"""The columns that a scan is to read: their names checked, and what their bytes are where metadata says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError, nearest
+from iceexplore.expressions import METADATA_COLUMNS
+from iceexplore.manifests import Manifest, bool_array, whole
+from iceexplore.metadata import NestedField, Schema
+from iceexplore.planning.scan._files import leaves_of
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["checked_columns", "column_bytes", "leaf_ids"]
+
+
+def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Names of columns, each once; None for all.
+
+    Parameters
+    ----------
+    columns
+        Names, dotted inside structs; metadata columns (``_file``, ``_pos``, ...) too.
+
+    Raises
+    ------
+    OptionError
+        One name instead of several, none, or one that is no column; the nearest are listed.
+    """
+    if columns is None:
+        return None
+    if not isinstance(columns, Iterable):
+        raise OptionError(f"columns={columns!r}: give names of columns")
+    given = [columns] if isinstance(columns, str) else list(columns)
+    if not given:
+        raise OptionError("columns=[]: name at least one column, or leave columns out for all of them")
+    known = [name for name, _ in schema.walk()]
+    for name in given:
+        if not isinstance(name, str):
+            raise OptionError(f"columns: {name!r} is no name of a column")
+        if name not in known and name not in METADATA_COLUMNS:
+            raise OptionError(f"no column {name!r}; {nearest(name, [*known, *METADATA_COLUMNS])}")
+    return tuple(dict.fromkeys(given))
+
+
+def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
+    """The ids of the columns that are stored when these are read: those named, and everything inside them."""
+
+    def wanted(name: str, field: NestedField) -> bool:
+        return any(name == c or name.startswith(f"{c}.") for c in columns)
+
+    return [f.field_id for name, f in schema.walk() if wanted(name, f)]
+
+
+def column_bytes(plan: PlannedScan) -> pa.Int64Array:
+    """Bytes of the plan's columns in each of its data files; null where a file does not say (V4 has no sizes).
+
+    Reads the manifests of the plan again, from the cache, for ``column_sizes``.
+    """
+    tasks = plan.files
+    ids = leaf_ids(plan.state.schema, plan.columns or ())
+    out = np.zeros(len(tasks), dtype=np.int64)
+    known = np.zeros(len(tasks), dtype=np.bool_)
+    at = 0
+    for index, scan in enumerate(plan.roots):
+        counts = {leaf.root_row: leaf.kept_files for leaf in plan.leaves if leaf.scan == index and leaf.kept_files}
+        rows = [row for row in counts if row is not None]
+        for leaf in leaves_of(plan.state, scan, frozenset({"entries", "stats"}), rows):
+            count = counts.get(leaf.root_row, 0)
+            ordinals = whole(tasks.files.entries["ordinal"]).slice(at, count)
+            sizes = _sizes(leaf, ids)
+            places = pc.index_in(ordinals, value_set=_data_ordinals(leaf))
+            mine = sizes.take(pc.fill_null(places, 0)) if len(sizes) else pa.nulls(count, pa.int64())
+            out[at : at + count] = np.asarray(pc.fill_null(mine, 0))
+            known[at : at + count] = np.asarray(mine.is_valid())
+            at += count
+    return pa.array(out, mask=~known)
+
+
+def _data_ordinals(leaf: Manifest) -> pa.Array:
+    """The ordinals of a leaf's data files; what has another type has none (the draft's vectors share their file's)."""
+    is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
+    return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))
+
+
+def _sizes(leaf: Manifest, ids: list[int]) -> pa.Array:
+    """Bytes of these columns together; null where none of them has a size."""
+    total: pa.Array = pa.nulls(len(leaf), pa.int64())
+    for field_id in ids:
+        size = leaf.stats(field_id).column_size
+        both = pc.add(pc.fill_null(total, 0), pc.fill_null(size, 0))
+        there = pa.array(bool_array(pc.or_(total.is_valid(), size.is_valid())))
+        total = pc.if_else(there, both, pa.scalar(None, pa.int64()))
+    return total

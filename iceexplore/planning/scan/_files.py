@@ -1,0 +1,138 @@
+"""The second level of a plan: the data files of the manifests that are left, judged one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState
+from iceexplore.manifests import EntryBatch, Manifest, concat_batches, whole
+from iceexplore.planning.evaluators._filter import Filter
+from iceexplore.planning.scan._manifests import RootScan, candidates
+
+__all__ = ["LeafScan", "Picked", "count_leaf", "leaves_of", "parts_of", "pick", "pruned_of", "united"]
+
+
+@dataclass(frozen=True)
+class LeafScan:
+    """What a plan met in one manifest, or among the files that stand in a V4 root itself.
+
+    Attributes
+    ----------
+    scan
+        Its root: an index into the plan's roots.
+    root_row
+        Its row in the root; None for the root's own files.
+    location
+        The manifest, or the root.
+    length
+        Bytes of the manifest as read; 0 where it could not be read.
+    files, rows, bytes
+        Live data files in it, their rows and bytes. A count that a damaged entry lacks counts as 0.
+    kept_files, kept_rows, kept_bytes
+        What of them the plan reads.
+    readable
+        Whether all of its entries could be read.
+    """
+
+    scan: int
+    root_row: int | None
+    location: str
+    length: int
+    files: int
+    rows: int
+    bytes: int
+    kept_files: int
+    kept_rows: int
+    kept_bytes: int
+    readable: bool
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The files of one manifest that a plan reads; `batch` keeps the entries' ordinals in their manifest."""
+
+    leaf: LeafScan
+    batch: EntryBatch
+    whole: pa.BooleanArray
+
+
+def parts_of(columns: Collection[int]) -> frozenset[str]:
+    """What of a manifest is decoded when statistics of these columns are wanted."""
+    return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
+
+
+def leaves_of(state: TableState, scan: RootScan, parts: frozenset[str], rows: Iterable[int]) -> Iterator[Manifest]:
+    """The root's own files first, as a leaf, then the manifests in these rows, read ahead in threads."""
+    direct = state.reader.direct(scan.root)
+    if direct is not None:
+        yield direct
+    order = list(rows)
+    if order:
+        yield from state.reader.leaves(scan.root, order, parts=parts)
+
+
+def pick(
+    state: TableState, scan: RootScan, index: int, leaf: Manifest, wanted: Filter, columns: Iterable[int]
+) -> Picked:
+    """Judge the files of one manifest.
+
+    Parameters
+    ----------
+    index
+        Of the root among the plan's roots.
+    columns
+        Whose statistics the files keep: the filter's, and others.
+    """
+    batch = _filtered(EntryBatch.of(leaf, sorted(set(columns))), candidates(scan, leaf))
+    may, must = wanted.judge(batch, state.metadata)
+    kept = _filtered(batch, may)
+    sure = must if len(kept) == len(batch) else must.filter(may)
+    readable = not any(p.severity == "error" for p in leaf.problems)
+    seen = LeafScan(
+        index, leaf.root_row, leaf.location, leaf.length, *_counts(batch.entries), *_counts(kept.entries), readable
+    )
+    return Picked(seen, kept, sure)
+
+
+def count_leaf(scan: RootScan, leaf: Manifest) -> tuple[int, int, int]:
+    """Files, rows and bytes of a manifest that a plan without a filter reads."""
+    return _counts(leaf.entries.filter(candidates(scan, leaf)))
+
+
+def _counts(entries: pa.Table) -> tuple[int, int, int]:
+    rows, size = (int(pc.sum(entries[n]).as_py() or 0) for n in ("record_count", "file_size_in_bytes"))
+    return entries.num_rows, rows, size
+
+
+def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, pa.Int64Array]:
+    """The candidates of a manifest, and the rows of those that were pruned: judged again, for an explanation."""
+    batch = _filtered(EntryBatch.of(leaf, wanted.field_ids), candidates(scan, leaf))
+    may, _ = wanted.judge(batch, state.metadata)
+    return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
+
+
+def united(picked: list[Picked]) -> tuple[EntryBatch, pa.Int64Array, pa.BooleanArray]:
+    """All files in order, the root row of the leaf of each, and which match wholly."""
+    filled = [p for p in picked if len(p.batch)]
+    ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
+    batch = concat_batches(p.batch for p in filled)
+    if len(filled) > 1:  # one batch is renumbered too
+        batch = batch.with_columns(ordinal=pa.concat_arrays(ordinals))
+    elif filled:
+        batch = batch.with_columns(ordinal=ordinals[0])
+    counts = [len(p.batch) for p in filled]
+    rows = np.repeat(
+        np.array([-1 if p.leaf.root_row is None else p.leaf.root_row for p in filled], dtype=np.int64), counts
+    )
+    sure = pa.concat_arrays([p.whole for p in filled]) if filled else pa.array([], pa.bool_())
+    return batch, pa.array(rows, mask=rows < 0), sure
+
+
+def _filtered(batch: EntryBatch, mask: pa.BooleanArray) -> EntryBatch:
+    """Without a copy where nothing is left out."""
+    return batch if mask.true_count == len(batch) else batch.filter(mask)

@@ -1,0 +1,163 @@
+"""The first level of a plan: which manifests of a root are read, by their counts and by what the root says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import Removals, TableState, live_manifests
+from iceexplore.manifests import VECTORS_BY_FILE, ContentType, Manifest, bool_array, live, whole
+from iceexplore.metadata import Snapshot
+from iceexplore.planning.evaluators._filter import Filter
+from iceexplore.planning.evaluators._manifest_evaluator import may_hold
+from iceexplore.storage import canonical
+
+__all__ = ["RootScan", "candidates", "scan_root"]
+
+_DATA = {int(ContentType.DATA_MANIFEST)}
+_DELETES = {int(ContentType.DELETE_MANIFEST)}
+
+
+@dataclass(frozen=True, eq=False)
+class RootScan:
+    """The manifests of one root that a plan looks at.
+
+    Attributes
+    ----------
+    snapshot, root
+        The snapshot, and its manifest list or root manifest.
+    rows
+        Rows of the root: live manifests of data files.
+    filled
+        bool, one per row: its counts admit a live file.
+    may
+        bool, one per row: what the root says of it admits a matching file.
+    added_by
+        Of an incremental plan the snapshots whose files are wanted; None for all live files.
+    """
+
+    snapshot: Snapshot
+    root: Manifest
+    rows: npt.NDArray[np.int64]
+    filled: npt.NDArray[np.bool_]
+    may: npt.NDArray[np.bool_]
+    added_by: frozenset[int] | None = None
+
+    @cached_property
+    def kept(self) -> npt.NDArray[np.int64]:
+        """The rows whose manifests are read."""
+        return self.rows[self.filled & self.may]
+
+    @cached_property
+    def pruned(self) -> npt.NDArray[np.int64]:
+        """The rows whose manifests are not read."""
+        return self.rows[~(self.filled & self.may)]
+
+    def only(self, rows: Collection[int]) -> RootScan:
+        """Of these manifests of data files alone."""
+        mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
+        return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
+
+    def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
+        """The manifests of deletes that may hold one for the files of some manifests of data files.
+
+        One that is affiliated to a data manifest (V4: ``referenced_file``) has deletes of that manifest's files alone.
+
+        Parameters
+        ----------
+        wanted
+            What it says of partitions prunes: a delete with a scope has the partition of its data files.
+        read
+            The data manifests, rows of the root, that hold a file of the plan.
+        """
+        rows = np.array(live_manifests(self.root, _DELETES), dtype=np.int64)
+        if not len(rows):
+            return []
+        keep = _filled(self.root, rows) & np.asarray(may_hold(state, self.root, rows, wanted, files="deletes"))
+        owner = whole(self.root.entries["referenced_file"])
+        if owner.null_count < len(owner):
+            names = whole(self.root.entries["location"])
+            held = {canonical(n) for n in names.take(pa.array(read)).to_pylist() if n}
+            known = {
+                canonical(n)
+                for n in names.take(pa.array(live_manifests(self.root, _DATA), pa.int64())).to_pylist()
+                if n
+            }
+            for i, name in enumerate(owner.take(pa.array(rows)).to_pylist()):
+                place = canonical(name) if name else None
+                if place in known and place not in held:
+                    keep[i] = False
+        return [int(r) for r in rows[keep]]
+
+
+def scan_root(
+    state: TableState,
+    snapshot: Snapshot,
+    root: Manifest,
+    wanted: Filter,
+    added_by: frozenset[int] | None = None,
+    seen: set[str] | None = None,
+) -> RootScan:
+    """Judge the manifests of a root; nothing but the root is read.
+
+    Parameters
+    ----------
+    added_by, seen
+        Only manifests that one of these snapshots added (or nobody knows who), and each location once.
+    """
+    rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
+    if added_by is not None and seen is not None and len(rows):
+        by = whole(root.entries["snapshot_id"]).take(pa.array(rows))
+        rows = rows[bool_array(pc.or_(pc.is_in(by, pa.array(sorted(added_by), pa.int64())), by.is_null()))]
+        names = [canonical(n or "") for n in root.entries["location"].take(pa.array(rows)).to_pylist()]
+        rows = rows[np.array([n not in seen for n in names], dtype=np.bool_)]
+        seen.update(names)
+    may = np.asarray(may_hold(state, root, rows, wanted)) if len(rows) else np.zeros(0, dtype=np.bool_)
+    return RootScan(snapshot, root, rows, _filled(root, rows), may, added_by)
+
+
+def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
+    """Which entries of a leaf, or of the root's own files, are data files that the plan would read without a filter."""
+    mask = pc.and_(live(leaf.entries), whole(pc.fill_null(pc.equal(leaf.entries["content_type"], 0), False)))
+    if scan.added_by is not None:
+        ids = pa.array(sorted(scan.added_by), pa.int64())
+        added = pc.and_(whole(pc.equal(leaf.entries["status"], 1)), whole(pc.is_in(leaf.entries["snapshot_id"], ids)))
+        mask = pc.and_(mask, pc.fill_null(added, False))
+    return mask
+
+
+def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether the counts admit a live file; a count that is null is not zero (spec, "Manifest Lists": 504-506).
+
+    Counts of a root that contradicts its snapshot's summary are not believed, nor are those of a manifest without
+    files that has rows, nor a count of 0 files in the V4 draft (Delta Lake 4.4 writes 0 for leaves of a full rewrite):
+    leaving the manifest out would change the rows, and reading it costs one read.
+    """
+    if not len(rows):
+        return np.zeros(0, dtype=np.bool_)
+    if any(p.code == "totals-differ" for p in root.problems):
+        return np.ones(len(rows), dtype=np.bool_)
+    stats = whole(root.entries["manifest_stats"]).take(pa.array(rows))
+    counts: dict[str, Any] = {
+        name: pc.struct_field(stats, f"{name}_files_count") for name in ("added", "existing", "deleted")
+    }
+    held = pc.add(counts["added"], counts["existing"])
+    empty = bool_array(pc.equal(held, 0)) & (root.dialect not in VECTORS_BY_FILE)
+    for unit in ("added", "existing"):
+        empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
+    removals = Removals(root)
+    if removals:  # a manifest DV counts stored entries, DELETED ones too: only one that removes all of them is plain
+        stored = pc.add(held, counts["deleted"]).to_pylist()
+        names = whole(root.entries["location"]).take(pa.array(rows)).to_pylist()
+        counted = bool_array(pc.greater(held, 0)) | (root.dialect not in VECTORS_BY_FILE)
+        for i, (name, all_of_it) in enumerate(zip(names, stored, strict=True)):
+            gone = removals.of(name).entries
+            empty[i] |= counted[i] and gone is not None and all_of_it is not None and gone >= all_of_it
+    return ~empty

@@ -1,0 +1,249 @@
+"""Splits, and the tasks that they are combined into, as Iceberg's ``TableScanUtil`` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.planning.delete_index._list_views import Stretches
+from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
+
+__all__ = ["DeleteCounts", "SplitOptions", "combined_table", "content_sizes", "delete_counts", "split_counts",
+           "split_table"]  # fmt: skip
+
+_Longs = npt.NDArray[np.int64]
+#: ``FileFormat.isSplittable``.
+_SPLITTABLE = pa.array(["avro", "orc", "parquet"])
+#: A plan of more splits is refused: a file's claimed size decides how many there are.
+_MOST_SPLITS = 50_000_000
+#: What a file may claim to have: sums with it must not overflow.
+_MOST_BYTES = 2**60
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """How splits are made: bytes of a split, bins that are open at once, and what opening a file costs in bytes."""
+
+    size: int = 128 * 1024 * 1024
+    lookback: int = 10
+    open_file_cost: int = 4 * 1024 * 1024
+
+    @classmethod
+    def of(cls, properties: Any, **given: int | None) -> SplitOptions:
+        """Given ones first, then the table's ``read.split.*``, then Iceberg's defaults.
+
+        Raises
+        ------
+        OptionError
+            A size or lookback below 1, or a cost below 0.
+        """
+        names = {"size": "target-size", "lookback": "planning-lookback", "open_file_cost": "open-file-cost"}
+        made = {}
+        for name, key in names.items():
+            value = given.get(name)
+            text = properties.get(f"read.split.{key}", "")
+            if value is None and text.isascii() and text.isdecimal() and len(text) < 19:
+                value = int(text) or None
+            if value is not None:
+                made[name] = value
+        out = cls(**made)
+        for name, least in (("size", 1), ("lookback", 1), ("open_file_cost", 0)):
+            value = getattr(out, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
+                raise OptionError(f"{name}={value!r}: give a whole number of at least {least}")
+        return out
+
+
+@dataclass(frozen=True)
+class DeleteCounts:
+    """Per data file: how many deletes apply to it, and their bytes (of a deletion vector those of the vector)."""
+
+    count: _Longs
+    bytes: _Longs
+
+
+def content_sizes(deletes: EntryBatch) -> _Longs:
+    """Bytes that are read of each delete: the file's, of a deletion vector its own (``ScanTaskUtil``)."""
+    sizes = pc.coalesce(
+        pc.struct_field(whole(deletes.entries["deletion_vector"]), "size_in_bytes"),
+        whole(deletes.entries["file_size_in_bytes"]),
+    )
+    return _longs(sizes)
+
+
+def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
+    """Count and bytes of the deletes of each data file."""
+    sizes = content_sizes(matched.deletes)
+    vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
+    has = vector >= 0
+    count = has.astype(np.int64)
+    total = np.zeros(len(matched), dtype=np.int64)
+    total[has] = sizes[vector[has]]
+    for lists in (matched.positions, matched.equality):
+        stretches = Stretches.of(lists)
+        total += stretches.totals(sizes)
+        count += stretches.size
+    return DeleteCounts(count, total)
+
+
+def split_counts(tasks: FileTasks, size: int) -> _Longs:
+    """How many splits each data file has."""
+    return _Cut.of(tasks, size).counts
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How each file is cut: at its offsets, every so many bytes, or not at all."""
+
+    lengths: _Longs
+    offsets: _Longs  # of all files
+    starts: _Longs  # where a file's offsets begin among them
+    by_offset: npt.NDArray[np.bool_]
+    counts: _Longs
+
+    @classmethod
+    def of(cls, tasks: FileTasks, size: int) -> _Cut:
+        entries = tasks.files.entries
+        lengths = np.clip(_longs(entries["file_size_in_bytes"]), 0, _MOST_BYTES)
+        lists = whole(entries["split_offsets"])
+        held = _longs(pc.list_value_length(lists))
+        flat = np.asarray(pc.fill_null(pc.list_flatten(lists), -1)).astype(np.int64)
+        ends = np.cumsum(held)
+        starts = ends - held
+        rising = np.concatenate([np.ones(min(1, len(flat)), dtype=np.bool_), flat[1:] > flat[:-1]])
+        rising[starts[held > 0]] = True
+        rising &= flat >= 0
+        bad = np.concatenate([[0], np.cumsum(~rising)])
+        last = np.full(len(held), -1, dtype=np.int64)
+        last[held > 0] = flat[ends[held > 0] - 1]
+        # "Well defined" offsets end inside the file; others are taken for damaged (BaseFile.hasWellDefinedOffsets).
+        good = (held > 0) & (bad[ends] == bad[starts]) & (last < lengths)
+        formats = pc.utf8_lower(whole(entries["file_format"]))
+        cuttable = np.asarray(pc.fill_null(pc.is_in(formats, _SPLITTABLE), False))
+        by_offset = good & cuttable
+        counts = np.where(by_offset, held, np.where(cuttable, -(-lengths // size), 1))
+        return cls(lengths, flat, starts, by_offset, counts.astype(np.int64))
+
+
+def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
+    """A row per split: ``task`` (row of the tasks), ``start``, ``length``, ``rows`` (an estimate by bytes),
+    ``deletes``, ``delete_bytes``, ``weight``, and ``combined``: which combined task it is read by.
+
+    A file that says where its row groups begin is cut there, any other every ``size`` bytes. What is small is then put
+    together again: bins of ``size`` bytes, where a split weighs its bytes and those of its deletes, and at least what
+    opening these files costs. Spark also adjusts the size to its parallelism (``read.split.adaptive-size.enabled``).
+
+    Raises
+    ------
+    OptionError
+        There would be more than 50 million splits.
+    """
+    cut = _Cut.of(tasks, options.size)
+    # As floats first: sizes that a damaged manifest claims may overflow.
+    if float(np.sum(cut.counts.astype(np.float64))) > _MOST_SPLITS:
+        raise OptionError(f"splits of {options.size} bytes would be more than {_MOST_SPLITS}: give a larger size")
+    total = int(cut.counts.sum())
+    task = np.repeat(np.arange(len(tasks), dtype=np.int64), cut.counts)
+    firsts = np.cumsum(cut.counts) - cut.counts
+    nth = np.arange(total, dtype=np.int64) - firsts[task]
+    by_offset = cut.by_offset[task]
+    is_last = nth == cut.counts[task] - 1
+    start = nth * options.size
+    place = (cut.starts[task] + nth)[by_offset]
+    start[by_offset] = cut.offsets[place]
+    end = np.minimum(start + options.size, cut.lengths[task])
+    following = np.minimum(place + 1, max(0, len(cut.offsets) - 1))
+    end[by_offset] = cut.offsets[following] if len(cut.offsets) else 0
+    end[is_last] = cut.lengths[task][is_last]
+    length = end - start
+    deletes = delete_counts(tasks.matched)
+    weight = np.maximum(length + deletes.bytes[task], (1 + deletes.count[task]) * options.open_file_cost)
+    records = _longs(tasks.files.entries["record_count"])
+    first_offset = np.zeros(len(tasks), dtype=np.int64)
+    first_offset[cut.by_offset] = cut.offsets[cut.starts[cut.by_offset]]
+    readable = np.maximum(cut.lengths - first_offset, 1)
+    rows = length / readable[task] * records[task]  # BaseContentScanTask.estimateRowsCount
+    return pa.table(
+        {
+            "task": task,
+            "start": start,
+            "length": length,
+            "rows": rows.astype(np.int64),
+            "deletes": deletes.count[task],
+            "delete_bytes": deletes.bytes[task],
+            "weight": weight,
+            "combined": _packed(weight.tolist(), options),
+        }
+    )
+
+
+def combined_table(splits: pa.Table) -> pa.Table:
+    """A row per combined task: ``combined``, ``splits`` (neighbours in a file count as one), ``files``, ``bytes``,
+    ``rows``, ``delete_bytes`` (once a file) and ``weight``, which Iceberg packed by."""
+    group = np.asarray(splits["combined"])
+    order = np.argsort(group, kind="stable")
+    task, start, length = (np.asarray(splits[n])[order] for n in ("task", "start", "length"))
+    ordered = group[order]
+    same = (task[1:] == task[:-1]) & (ordered[1:] == ordered[:-1])
+    merged = np.concatenate([np.ones(min(1, len(task)), bool), ~(same & (start[1:] == start[:-1] + length[:-1]))])
+    new_file = np.concatenate([np.ones(min(1, len(task)), bool), ~same])
+    count = int(group.max(initial=-1)) + 1
+
+    def total(values: npt.NDArray[Any]) -> _Longs:
+        out = np.zeros(count, dtype=np.int64)
+        np.add.at(out, ordered, values.astype(np.int64))
+        return out
+
+    delete_bytes = np.asarray(splits["delete_bytes"])[order]
+    return pa.table(
+        {
+            "combined": np.arange(count),
+            "splits": total(merged),
+            "files": total(new_file),
+            "bytes": total(length),
+            "rows": total(np.asarray(splits["rows"])[order]),
+            "delete_bytes": total(np.where(new_file, delete_bytes, 0)),
+            "weight": total(np.asarray(splits["weight"])[order]),
+        }
+    )
+
+
+def _packed(weights: list[int], options: SplitOptions) -> _Longs:
+    """Which bin each weight is in, bins numbered as they are handed out (``BinPacking``, the largest bin first)."""
+    numbers = np.zeros(len(weights), dtype=np.int64)  # of bins in the order they were opened
+    open_bins: list[int] = []
+    fill: list[int] = []  # of the open bins
+    handed_out: list[int] = []
+    opened = 0
+    for i, weight in enumerate(weights):
+        room = options.size - weight
+        for at, held in enumerate(fill):
+            if held <= room:
+                fill[at] = held + weight
+                numbers[i] = open_bins[at]
+                break
+        else:
+            open_bins.append(opened)
+            fill.append(weight)
+            numbers[i] = opened
+            opened += 1
+            if len(fill) > options.lookback:
+                largest = fill.index(max(fill))
+                handed_out.append(open_bins.pop(largest))
+                fill.pop(largest)
+    handed_out += open_bins
+    places = np.zeros(opened, dtype=np.int64)
+    places[np.array(handed_out, dtype=np.int64)] = np.arange(opened)
+    return places[numbers] if opened else numbers
+
+
+def _longs(values: Any) -> _Longs:
+    array = whole(values) if isinstance(values, pa.ChunkedArray) else values
+    return np.asarray(pc.fill_null(array, 0)).astype(np.int64)

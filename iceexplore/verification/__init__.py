@@ -1,0 +1,32 @@
+"""Open data and delete files, and compare them with the metadata that describes them."""
+
+from iceexplore.verification._cross_file import beside, judged, suspects
+from iceexplore.verification._deletes import Puffins, check_equality, check_positions, check_vector
+from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place
+from iceexplore.verification._footers import Footer, check_columns, check_footer, quiet
+from iceexplore.verification._row_lineage import LiveIds
+from iceexplore.verification._values import check_values
+from iceexplore.verification._verify_entries import check_entry
+from iceexplore.verification._verify_row_ids import claim_row_ids
+
+__all__ = [
+    "CHECKED_SCHEMA",
+    "Checked",
+    "FINDING_SCHEMA",
+    "Footer",
+    "LiveIds",
+    "Place",
+    "Puffins",
+    "beside",
+    "check_columns",
+    "check_entry",
+    "check_equality",
+    "check_footer",
+    "check_positions",
+    "check_values",
+    "check_vector",
+    "claim_row_ids",
+    "judged",
+    "quiet",
+    "suspects",
+]

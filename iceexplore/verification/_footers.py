@@ -1,0 +1,176 @@
+"""What the end of a file says: that it is there, whole, of the format and rows that its entry says, and its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from iceexplore.errors import FormatError, IceexploreError, Problems
+from iceexplore.formats import (
+    HEAD_BYTES,
+    ParquetLeaf,
+    index_blocks,
+    read_header,
+    read_orc_footer,
+    read_parquet_row_groups,
+    sniff,
+)
+from iceexplore.graph import TableState
+from iceexplore.manifests import ManifestReader
+from iceexplore.metadata import name_mapping
+from iceexplore.reading import is_made_up
+from iceexplore.storage import RangeFile
+from iceexplore.verification._findings import Checked, Place
+from iceexplore.verification._verify_types import check_types
+
+__all__ = ["Footer", "check_columns", "check_footer", "quiet"]
+
+#: Field ids from here up are reserved (spec, "Reserved Field IDs").
+_RESERVED = 2147483447
+_AVRO_IDS = frozenset(("field-id", "element-id", "key-id", "value-id"))
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a data or delete file says.
+
+    Attributes
+    ----------
+    format
+        By its content.
+    rows
+        How many it has.
+    offsets
+        Where its row groups begin; None where the format's footer does not say so here.
+    ids
+        Field ids at every depth.
+    columns
+        Whether there are columns at all.
+    leaves
+        Of Parquet: the columns, with the types in which they are stored.
+    """
+
+    format: str
+    rows: int
+    offsets: frozenset[int] | None
+    ids: frozenset[int]
+    columns: bool = True
+    leaves: tuple[ParquetLeaf, ...] = ()
+
+
+def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> Footer | None:
+    """Open a file and hold what it is against its entry; None where it cannot be opened, which is a finding then."""
+    location = place.location
+    try:
+        # The store is asked for the size: the one that the entry states is to be held against it.
+        opened = state.storage.open(location, kind="data-footer")
+    except IceexploreError as error:
+        out.fail(place, error)
+        if is_made_up(location):
+            out.rows[-1]["text"] = "The file is made up by a simulation (append(files=...)): nothing stands there."
+        return None
+    size, said = opened.size, entry["file_size_in_bytes"]
+    try:
+        with opened:
+            found = _read(state, location, opened)
+    except IceexploreError as error:
+        if said is not None and size < said:
+            text = f"The file has {size:,} bytes, its entry says {said:,}; it cannot be opened: {error}"
+            out.say(place, "file-truncated", text, field="file_size_in_bytes", found=size, expected=said)
+        else:
+            out.fail(place, error)
+        return None
+    if said is not None and size != said:
+        text = "The file has another size than its entry says: readers that trust it look for the footer elsewhere."
+        out.say(place, "count-mismatch", text, field="file_size_in_bytes", found=size, expected=said)
+    named = entry["file_format"]
+    if named is not None and named != found.format:
+        text = f"The file is {found.format}, its entry says {named}: readers go by the entry."
+        out.say(place, "file-corrupt", text, field="file_format", found=found.format, expected=named)
+    rows = entry["record_count"]
+    # Versions before 0.9 imported Hive's files with a count of -1: not known.
+    if rows is not None and rows >= 0 and rows != found.rows:
+        text = "The file has another number of rows than its entry says: counts from metadata are wrong."
+        out.say(place, "count-mismatch", text, field="record_count", found=found.rows, expected=rows)
+    _check_offsets(place, entry["split_offsets"], found, size, out)
+    return found
+
+
+def _read(state: TableState, location: str, opened: RangeFile) -> Footer:
+    head = opened.read(HEAD_BYTES)
+    if not head:
+        raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
+    found = sniff(head)
+    if found == "avro":
+        opened.seek(0)
+        data = opened.read()
+        header = read_header(data, location)
+        index = index_blocks(data, header, location)
+        if index.faults:
+            raise index.faults[0]
+        return Footer("avro", index.rows, None, frozenset(_avro_ids(header.schema)), bool(header.schema))
+    if found == "orc":
+        orc = read_orc_footer(state.storage, location, file=opened)
+        ids = frozenset(c.field_id for c in orc.columns if c.field_id is not None)
+        return Footer("orc", orc.rows, None, ids, bool(orc.columns))
+    if found in ("parquet", "parquet-encrypted"):
+        parquet = read_parquet_row_groups(state.storage, location, lambda _leaves: (), file=opened)
+        ids = frozenset(i for leaf in parquet.leaves for i in leaf.ids if i is not None)
+        offsets = frozenset(g.offset for g in parquet.groups if g.offset is not None)
+        known = len(offsets) == len(parquet.groups)
+        return Footer("parquet", parquet.rows, offsets if known else None, ids, bool(parquet.leaves), parquet.leaves)
+    raise FormatError(f"not Parquet, ORC or Avro, but {found or 'unknown content'}", location=location, offset=0)
+
+
+def _avro_ids(schema: Any) -> Iterator[int]:
+    waiting = [schema]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            yield from (v for k, v in item.items() if k in _AVRO_IDS and isinstance(v, int))
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+
+
+def _check_offsets(place: Place, offsets: Any, found: Footer, size: int | None, out: Checked) -> None:
+    """132 ``split_offsets``: ascending, in the file; of Parquet each where a row group begins."""
+    if not offsets:
+        return
+    wrong = None
+    if any(o is None for o in offsets) or any(b <= a for a, b in pairwise(offsets)):
+        wrong = "They are not in ascending order."
+    elif offsets[0] < 0 or (size is not None and offsets[-1] >= size):
+        wrong = f"They point outside the file's {size:,} bytes."
+    elif found.offsets is not None and not found.offsets.issuperset(offsets):
+        wrong = "No row group begins there."
+    if wrong is not None:
+        real = None if found.offsets is None else sorted(found.offsets)
+        text = f"The entry's split offsets are wrong. {wrong} Readers that split by them lose rows or fail."
+        out.say(place, "split-offsets-invalid", text, field="split_offsets", found=offsets, expected=real)
+
+
+def check_columns(state: TableState, place: Place, found: Footer, out: Checked) -> None:
+    """Field ids: there, or a name mapping instead; none that the table never gave out; each stored in its type."""
+    if not found.ids:
+        if found.columns and not name_mapping(state.metadata):
+            text = "The file has no field ids, and the table no name mapping: readers go by order or name, or fail."
+            out.say(place, "data-no-field-ids", text, field="schema.name-mapping.default")
+        return
+    last = state.metadata.last_column_id
+    # Some writers put columns of the partition into the file, under the partition field's id.
+    partition = {f.field_id for spec in state.metadata.partition_specs for f in spec.fields}
+    unknown = sorted(i for i in found.ids - partition if last is not None and last < i < _RESERVED)
+    if unknown:
+        text = "The file has columns with field ids above the table's last-column-id: another table's, or lost changes."
+        out.say(place, "field-id-unknown", text, field="last-column-id", found=unknown, expected=f"at most {last}")
+    check_types(state, place, found.leaves, out)
+
+
+def quiet(state: TableState) -> TableState:
+    """The same state, whose problems go nowhere and never raise: they are findings already."""
+    problems = Problems()
+    reader = ManifestReader(state.storage, state.metadata, problems)
+    return replace(state, problems=problems, reader=reader)

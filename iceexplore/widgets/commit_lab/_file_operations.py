@@ -1,0 +1,309 @@
+"""The operations of the commit lab: what each asks for, and the calls of a simulation that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState
+from iceexplore.widgets.commit_lab._commit_kinds import Calls, Operation, Values, branch_field, given, live_data
+from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
+from iceexplore.widgets.commit_lab._metadata_operations import EVOLUTIONS
+
+__all__ = ["OPERATIONS", "RIVALS", "calls_of", "operation", "rival_calls"]
+
+_MOST_NAMED = 1000  # files that a call names one by one
+_FIELDS_NAMED, _LONG_NAME = 6, 60  # partition fields in a hint, and characters of each
+
+
+def _made_up(files: int, label: str = "Data files to add") -> tuple[Field, ...]:
+    text = "Made-up files: plausible statistics, no data behind them."
+    return (
+        Field("files", label, "int", files, text, least=0 if label != "Data files" else 1, most=1_000_000),
+        Field("rows", "Rows in each", "int", 1000, least=1, most=1_000_000_000),
+    )
+
+
+def _partitions(state: TableState) -> tuple[Field, ...]:
+    spec = state.metadata.spec()
+    if spec is None or not spec.fields:
+        return ()
+    named = [f'"{f.name if len(f.name) <= _LONG_NAME else f.name[:_LONG_NAME] + "…"}": …' for f in spec.fields]
+    left = [f"and {len(named) - _FIELDS_NAMED} more"] if len(named) > _FIELDS_NAMED else []
+    names = ", ".join([*named[:_FIELDS_NAMED], *left])  # all of them would push what applies it out of sight
+    text = f"JSON, a dictionary or a list of them: {{{names}}}. Empty: the table's newest partitions in turn."
+    return (Field("partitions", "Partitions", "json", "", text),)
+
+
+def _add_fields(state: TableState) -> tuple[Field, ...]:
+    real = Field("materialize", "Write real data", "flag", False, "Random rows as Parquet in the simulation's folder.")
+    return (*_made_up(3, "Data files"), *_partitions(state), real, *branch_field(state))
+
+
+def _append(state: TableState, values: Values) -> Calls:
+    how = given(values, partitions=None) if "partitions" in values else {}
+    if isinstance(how.get("partitions"), Mapping):
+        how["partitions"] = [how["partitions"]]
+    how |= given(values, materialize=False)
+    return (Call("append", (values["files"],), {"rows": values["rows"], **how, **_branch(values)}),)
+
+
+def _branch(values: Values) -> dict[str, Any]:
+    return given(values, ref="main") if "ref" in values else {}
+
+
+_WHERE = "A filter, as of a scan: fare > 10. Files that may have such rows; empty: any."
+
+
+def _delta_fields(state: TableState) -> tuple[Field, ...]:
+    ways = (("positions", "by position"), ("values", "by value (equality delete)"))
+    by = ("by", ("positions",))
+    return (
+        Field("by", "Rows are named", "choice", "positions", choices=ways),
+        Field("of", "In data files", "int", 2, "The first live ones.", least=1, most=_MOST_NAMED, when=by),
+        Field("where", "Only files that may match", "text", "", _WHERE, when=by),
+        Field("positions", "Positions", "text", "0", "Of rows in each file, from 0: 0, 5, 10-19.", when=by),
+        Field("values", "Values", "json", "", 'JSON by column: {"id": [1, 2]}.', when=("by", ("values",))),
+        *_made_up(0, "Data files to add (an update)"),
+        *branch_field(state),
+    )
+
+
+def _delta(state: TableState, values: Values) -> Calls:
+    how: dict[str, Any] = {}
+    if values["by"] == "positions":
+        rows = _positions(values["positions"])
+        how["deletes"] = dict.fromkeys(live_data(state, values["of"], values["where"]), rows)
+    else:
+        if not isinstance(values["values"], Mapping):
+            raise OptionError('values: give a dictionary by column: {"id": [1, 2]}')
+        how["equality"] = dict(values["values"])
+    return (Call("row_delta", *_added(values, how)),)
+
+
+def _added(values: Values, how: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call that may add files."""
+    if values["files"]:
+        return (values["files"],), {**how, "rows": values["rows"], **_branch(values)}
+    return (), {**how, **_branch(values)}
+
+
+def _positions(text: str) -> list[int]:
+    """``0, 5, 10-12`` as numbers.
+
+    Raises
+    ------
+    OptionError
+        It is something else, or more than 10,000 positions.
+    """
+    out: list[int] = []
+    for part in text.replace(",", " ").split():
+        low, _, high = part.partition("-")
+        ends = [low, high or low]
+        if not all(e.isascii() and e.isdecimal() and len(e) < 16 for e in ends):
+            raise OptionError(f"positions={text[:80]!r}: give rows from 0, like 0, 5, 10-19")
+        first, last = map(int, ends)
+        if last < first or last - first + len(out) >= 10_000:
+            raise OptionError(f"positions={text[:80]!r}: at most 10,000, each range upwards")
+        out += range(first, last + 1)
+    if not out:
+        raise OptionError("positions: give at least one, like 0, 5, 10-19")
+    return out
+
+
+def _gone_fields(state: TableState, *, by: str) -> tuple[Field, ...]:
+    ways = (("filter", "by a filter"), ("files", "the first ones"))
+    text = "All rows of each file must surely match; metadata alone decides. true: everything."
+    return (
+        Field("by", "Files that go", "choice", by, choices=ways),
+        Field("where", "Filter", "text", "", text, when=("by", ("filter",))),
+        Field(
+            "of",
+            "How many",
+            "int",
+            1,
+            "They are named in the call.",
+            least=1,
+            most=_MOST_NAMED,
+            when=("by", ("files",)),
+        ),
+    )
+
+
+def _delete(state: TableState, values: Values) -> Calls:
+    if values["by"] == "files":
+        return (Call("delete_files", (live_data(state, values["of"]),), _branch(values)),)
+    if not values["where"]:
+        raise OptionError("where: give a filter, like region = 'eu'; true removes everything")
+    return (Call("delete_where", (values["where"],), _branch(values)),)
+
+
+def _overwrite_fields(state: TableState) -> tuple[Field, ...]:
+    levels = (("serializable", "serializable"), ("snapshot", "snapshot"))
+    text = "serializable: data that another writer adds meanwhile is a conflict; snapshot: it is not."
+    isolation = Field("isolation", "Isolation", "choice", "serializable", text, levels)
+    more = (*_made_up(1), *_partitions(state), isolation, *branch_field(state))
+    return (*_gone_fields(state, by="files"), *more)
+
+
+def _overwrite(state: TableState, values: Values) -> Calls:
+    how: dict[str, Any] = {}
+    if values["by"] == "files":
+        how["delete"] = live_data(state, values["of"])
+    else:
+        how["where"] = values["where"] or "true"
+    if values["files"] and values.get("partitions"):
+        chosen = values["partitions"]
+        how["partitions"] = [chosen] if isinstance(chosen, Mapping) else chosen
+    return (Call("overwrite", *_added(values, how | given(values, isolation="serializable"))),)
+
+
+def _compact_fields(state: TableState) -> tuple[Field, ...]:
+    return (
+        Field("where", "Only files that may match", "text", "", _WHERE),
+        Field("small_than", "Only files below", "int", None, "Bytes; empty: of any size.", least=1),
+        Field("files", "Files a partition gets", "int", 1, least=1, most=100_000),
+        *branch_field(state),
+    )
+
+
+def _compact(state: TableState, values: Values) -> Calls:
+    return (Call("compact", (), given(values, where="", small_than=None, files=1) | _branch(values)),)
+
+
+def _manifest_fields(state: TableState) -> tuple[Field, ...]:
+    text = "For this commit the root may hold no data files and deletes: what stands there goes to leaves (V4)."
+    return (Field("flush", "Flush the root, too", "flag", False, text), *branch_field(state))
+
+
+def _manifests(state: TableState, values: Values) -> Calls:
+    call = Call("rewrite_manifests", (), _branch(values))
+    if not values["flush"]:
+        return (call,)
+    return (Call("relayout", (), {"flush_data_files": 0, "flush_delete_files": 0}), call)
+
+
+def _vector_fields(state: TableState) -> tuple[Field, ...] | None:
+    return branch_field(state) if state.metadata.format_version >= 2 else None
+
+
+#: Every operation, by name, in the order in which they are offered.
+OPERATIONS: dict[str, Operation] = {
+    o.name: o
+    for o in (
+        Operation(
+            "append", "Append data files",
+            "V4 writes them into the root itself, until there are more than flush_data_files: one file a commit. "
+            "Below V4 each append writes a manifest and a manifest list.",
+            _add_fields, _append,
+        ),
+        Operation(
+            "row_delta", "Delete rows",
+            "The data files stay. Positions become position delete files in version 2, deletion vectors from 3 on, "
+            "each merged with the one before it. Adding files in the same commit makes it an update.",
+            _delta_fields, _delta,
+        ),
+        Operation(
+            "overwrite", "Overwrite data files",
+            "Some files go and others come in one commit. In V4 a file in a leaf goes by a manifest DV, "
+            "and the leaf is not written anew.",
+            _overwrite_fields, _overwrite,
+        ),
+        Operation(
+            "delete", "Delete data files",
+            "Whole files, by metadata alone. In V4 one row of the root says so, or a manifest DV for its leaf.",
+            lambda state: (*_gone_fields(state, by="files"), *branch_field(state)), _delete,
+        ),
+        Operation(
+            "compact", "Compact data files",
+            "Files of a partition are written anew as fewer, deleted rows left out. Made-up ones become made-up ones.",
+            _compact_fields, _compact,
+        ),
+        Operation(
+            "rewrite_manifests", "Rewrite manifests",
+            "Leaves that are small, old or have a manifest DV are written anew; the data is not touched. "
+            "In V4 any commit may do this on its way.",
+            _manifest_fields, _manifests,
+        ),
+        Operation(
+            "rewrite_position_deletes", "Turn position deletes into vectors",
+            "Position delete files of version 2 are read and become deletion vectors (from version 3 on).",
+            _vector_fields, lambda state, values: (Call("rewrite_position_deletes", (), _branch(values)),),
+        ),
+        *EVOLUTIONS,
+    )
+}  # fmt: skip
+
+
+def operation(name: str) -> Operation:
+    """An operation by name.
+
+    Raises
+    ------
+    OptionError
+        There is none of this name.
+    """
+    found = OPERATIONS.get(name)
+    if found is None:
+        raise OptionError(f"no operation {str(name)[:60]!r}; there are {', '.join(OPERATIONS)}")
+    return found
+
+
+def calls_of(name: str, state: TableState, values: Mapping[str, Any]) -> Calls:
+    """The calls that an operation with these values is on this state.
+
+    Raises
+    ------
+    IceexploreError
+        It makes no sense there.
+    """
+    chosen = operation(name)
+    fields = chosen.fields(state)
+    if fields is None:
+        raise OptionError(f"{chosen.title}: that cannot be done to the table as it is now")
+    return chosen.calls(state, checked_values(fields, values))
+
+
+# A second writer ------------------------------------------------------------------------------------------------------
+
+#: What another writer may commit meanwhile, from the same state.
+RIVALS: tuple[tuple[str, str], ...] = (
+    ("", "no other writer"),
+    ("append", "another writer appends a file first"),
+    ("rows", "another writer deletes rows of the same files first"),
+    ("delete", "another writer deletes the same files first"),
+    ("compact", "another writer compacts first"),
+    ("schema", "another writer adds a column first"),
+)
+
+
+def rival_calls(rival: str, state: TableState, calls: Calls) -> Calls:
+    """What the other writer commits: concerning the files that these calls name, or the table's first ones.
+
+    Raises
+    ------
+    OptionError
+        An unknown rival, or a table without data files.
+    """
+    if rival not in dict(RIVALS):
+        raise OptionError(f"rival={rival[:60]!r}: one of {', '.join(repr(name) for name, _ in RIVALS)}")
+    if rival == "append":
+        return (Call("append", (1,), {"rows": 1000}),)
+    if rival == "compact":
+        return (Call("compact"),)
+    if rival == "schema":
+        taken = {f.name for f in state.schema.fields}
+        name = next(n for n in (f"added_meanwhile{i or ''}" for i in range(len(taken) + 1)) if n not in taken)
+        return (Call("evolve_schema", (), {"add": {name: "string"}}),)
+    paths = [path for call in calls for path in _named(call)] or live_data(state, 1)
+    if rival == "rows":
+        return (Call("row_delta", (), {"deletes": {path: [1] for path in paths}}),)
+    return (Call("delete_files", (paths,)),)
+
+
+def _named(call: Call) -> list[str]:
+    """The data files that a call names."""
+    if call.method == "delete_files":
+        return list(call.args[0])
+    return list(call.kwargs.get("delete") or call.kwargs.get("deletes") or ())

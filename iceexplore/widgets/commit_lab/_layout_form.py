@@ -1,0 +1,110 @@
+"""The layout's form of the commit lab, and the calls that bring a simulation to what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields as fields_of
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.graph import TableState
+from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
+
+if TYPE_CHECKING:
+    from iceexplore.commits import LayoutOptions
+
+__all__ = ["layout_calls", "layout_fields", "start_of"]
+
+_LABELS = {
+    "dialect": "Dialect",
+    "manifest_format": "Manifests are",
+    "dv_encoding": "Changes of manifest DVs",
+    "dv_attached": "Manifest DVs on the manifest's entry",
+    "partition_storage": "Partition values",
+    "flush_data_files": "Data files in the root",
+    "flush_delete_files": "Deletes in the root",
+    "leaf_entries": "Entries of a leaf",
+    "affinity": "Affinity of delete manifests",
+    "unaffiliated_manifests": "Unaffiliated manifests",
+    "inline_dv_bytes": "Inline manifest DVs up to (bytes)",
+    "compact_leaves": "Merge small leaves from",
+    "rewrite_leaf_at": "Rewrite a leaf at (share removed)",
+}
+#: Where nothing is chosen, the table or the dialect decides.
+_OPEN = {"dialect": "as the table", "manifest_format": "as the dialect"}
+
+
+def layout_fields(state: TableState) -> tuple[Field, ...]:
+    """The format version, and each option of a V4 layout with its own documentation."""
+    from iceexplore.commits import option_docs
+
+    version = state.metadata.format_version
+    versions = [("", f"{version}, as it is")] + [(str(v), f"{v}, upgraded") for v in range(version + 1, 5)]
+    text = "A higher one upgrades with the first commit. The options count in version 4."
+    out = [Field("format_version", "Format version", "choice", "", text, tuple(versions))]
+    v4 = ("4", *([""] if version == 4 else []))
+    for option in option_docs(4):
+        name, default, text = option.name, option.default, option.text
+        label, when = _LABELS.get(name, name), ("format_version", v4)
+        if option.choices:
+            free = [("", _OPEN[name])] if name in _OPEN else []
+            choices = tuple(free + [(c, c) for c in option.choices])
+            out.append(Field(name, label, "choice", "" if free else default, text, choices, when=when))
+        elif isinstance(default, bool):
+            out.append(Field(name, label, "flag", default, text, when=when))
+        else:
+            kind = "int" if isinstance(default, int) else "number"
+            limits = {"least": option.least, "most": option.most}
+            out.append(Field(name, label, kind, default, text, when=when, **limits))  # type: ignore[arg-type]
+    return tuple(out)
+
+
+def start_of(state: TableState, layout: Mapping[str, Any]) -> tuple[int | None, dict[str, Any]]:
+    """What a simulation is begun with: the format version (None: the table's), and the options that are not default.
+
+    Raises
+    ------
+    OptionError
+        A field makes no sense.
+    """
+    from iceexplore.commits import LayoutOptions
+
+    form = layout_fields(state)
+    values = checked_values(form, layout)
+    version = int(values.pop("format_version")) if values["format_version"] else None
+    options = {f.name: values[f.name] for f in form[1:] if values[f.name] != f.default}
+    LayoutOptions.of(version or state.metadata.format_version, **options)
+    return version, options
+
+
+def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The calls that bring a simulation, which is there already, to this layout; none where it has it.
+
+    Parameters
+    ----------
+    state
+        Of the table with which the form began.
+    options
+        What the simulation has.
+
+    Raises
+    ------
+    OptionError
+        A field makes no sense, or the version is below the simulation's.
+    """
+    from iceexplore.commits import LayoutOptions
+
+    version, given = start_of(state, layout)
+    version = max(options.format_version, version or 0)
+    if version < 4:
+        if version == options.format_version:
+            return ()
+        return (Call("upgrade", (version,)),)
+    if options.format_version < 4:
+        return (Call("upgrade", (version,), given),)
+    same = {"dialect": given.get("dialect", options.dialect)}
+    if same["dialect"] == options.dialect:
+        same["manifest_format"] = options.manifest_format
+    wanted = LayoutOptions.of(version, **{**same, **given})
+    names = [f.name for f in fields_of(LayoutOptions) if f.name != "relaxed"]
+    changed = {n: getattr(wanted, n) for n in names if getattr(wanted, n) != getattr(options, n)}
+    return (Call("relayout", (), changed),) if changed else ()

@@ -1,0 +1,184 @@
+"""Operations of the commit lab that change metadata alone: schema, spec, properties, refs, history, version."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, format_ms
+from iceexplore.metadata import ancestry
+from iceexplore.widgets.commit_lab._commit_kinds import Calls, Operation, Values
+from iceexplore.widgets.commit_lab._form import Call, Field
+
+__all__ = ["EVOLUTIONS"]
+
+_ANY_AGE = "9999-12-31"
+
+
+def _choices(names: list[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, name) for name in names)
+
+
+def _when(*changes: str) -> tuple[str, tuple[str, ...]]:
+    return "change", changes
+
+
+def _one_of(name: str, label: str, names: list[str], *changes: str) -> Field:
+    return Field(name, label, "choice", names[0] if names else "", choices=_choices(names), when=_when(*changes))
+
+
+def _schema_fields(state: TableState) -> tuple[Field, ...]:
+    ways = {"add": "add a column", "rename": "rename a column", "drop": "drop a column", "update": "promote a type"}
+    kinds = "long, double, decimal(10,2), string, list<int>, struct<a: int>, …"
+    return (
+        Field("change", "Change", "choice", "add", choices=tuple(ways.items())),
+        Field("name", "New column", "text", "note", when=_when("add")),
+        _one_of("column", "Column", [name for name, _ in state.schema.walk()], "rename", "drop", "update"),
+        Field("type", "Type", "text", "string", kinds, when=_when("add", "update")),
+        Field("to", "New name", "text", "", when=_when("rename")),
+    )
+
+
+def _schema(state: TableState, values: Values) -> Calls:
+    column = values["name"] if values["change"] == "add" else values["column"]
+    if not column:
+        raise OptionError("name: give the column's name")
+    changes: dict[str, dict[str, Any]] = {
+        "add": {"add": {column: values["type"]}},
+        "rename": {"rename": {column: values["to"]}},
+        "drop": {"drop": [column]},
+        "update": {"update": {column: values["type"]}},
+    }
+    return (Call("evolve_schema", (), changes[values["change"]]),)
+
+
+def _spec_fields(state: TableState) -> tuple[Field, ...]:
+    spec = state.metadata.spec()
+    names = [f.name for f in spec.fields] if spec else []
+    ways = [("add", "add a partition field")]
+    if names:
+        ways += [("remove", "remove a partition field"), ("rename", "rename a partition field")]
+    text = "A column, or a transform of one: day(ts), bucket(16, id), truncate(4, name)."
+    return (
+        Field("change", "Change", "choice", "add", choices=tuple(ways)),
+        Field("term", "Field", "text", "", text, when=_when("add")),
+        _one_of("field", "Field", names, "remove", "rename"),
+        Field("to", "New name", "text", "", when=_when("rename")),
+    )
+
+
+def _spec(state: TableState, values: Values) -> Calls:
+    if values["change"] == "add" and not values["term"]:
+        raise OptionError("term: give a column or a transform of one, like day(ts)")
+    changes: dict[str, dict[str, Any]] = {
+        "add": {"add": [values["term"]]},
+        "remove": {"remove": [values["field"]]},
+        "rename": {"rename": {values["field"]: values["to"]}},
+    }
+    return (Call("evolve_spec", (), changes[values["change"]]),)
+
+
+def _property_fields(state: TableState) -> tuple[Field, ...]:
+    return (
+        Field("name", "Property", "text", "commit.retry.num-retries"),
+        Field("remove", "Remove it", "flag", False),
+        Field("value", "Value", "text", "4"),
+    )
+
+
+def _property(state: TableState, values: Values) -> Calls:
+    if not values["name"]:
+        raise OptionError("name: give the property's name")
+    if values["remove"]:
+        return (Call("set_properties", (), {"remove": [values["name"]]}),)
+    return (Call("set_properties", ({values["name"]: values["value"]},)),)
+
+
+def _ref_fields(state: TableState) -> tuple[Field, ...]:
+    names = sorted(state.metadata.refs, key=lambda name: name == "main")
+    ways = [("branch", "make or move a branch"), ("tag", "make or move a tag")]
+    if names:
+        ways.append(("remove_ref", "remove a branch or tag"))
+    return (
+        Field("change", "Change", "choice", "branch", choices=tuple(ways)),
+        Field("name", "Name", "text", "audit", "At the snapshot shown.", when=_when("branch", "tag")),
+        _one_of("ref", "Branch or tag", names, "remove_ref"),
+    )
+
+
+def _ref(state: TableState, values: Values) -> Calls:
+    name = values["ref"] if values["change"] == "remove_ref" else values["name"]
+    if not name:
+        raise OptionError("name: give the branch's or tag's name")
+    return (Call(values["change"], (name,)),)
+
+
+def _expire_fields(state: TableState) -> tuple[Field, ...]:
+    text = "A date or time, ISO; empty: of any age. Snapshots of tags and branches stay."
+    return (
+        Field("retain_last", "Newest that stay", "int", 1, "Of each branch.", least=1, most=1_000_000),
+        Field("older_than", "Only older than", "text", "", text),
+    )
+
+
+def _expire(state: TableState, values: Values) -> Calls:
+    how = {"older_than": values["older_than"] or _ANY_AGE, "retain_last": values["retain_last"]}
+    return (Call("expire_snapshots", (), how),)
+
+
+def _ancestors(state: TableState) -> list[tuple[str, str]]:
+    """The snapshots before the one shown, newest first."""
+    out: list[tuple[str, str]] = []
+    for at in islice(ancestry(state.metadata, state.snapshot), 1, 51):
+        words = f"{format_ms(at.timestamp_ms)} {at.operation or ''}".replace(".000 UTC", " UTC")
+        out.append((str(at.snapshot_id), words))
+    return out
+
+
+def _rollback_fields(state: TableState) -> tuple[Field, ...] | None:
+    found = _ancestors(state)
+    return (Field("to", "Back to", "choice", found[0][0], choices=tuple(found)),) if found else None
+
+
+def _upgrade_fields(state: TableState) -> tuple[Field, ...] | None:
+    version = state.metadata.format_version
+    higher = tuple((str(v), f"version {v}") for v in range(version + 1, 5))
+    return (Field("to", "To", "choice", higher[-1][0], choices=higher),) if higher else None
+
+
+EVOLUTIONS: tuple[Operation, ...] = (
+    Operation(
+        "expire_snapshots", "Expire snapshots",
+        "Snapshots go from the metadata; no file is removed. A root that no snapshot names is needed no more.",
+        _expire_fields, _expire,
+    ),
+    Operation(
+        "evolve_schema", "Change the schema",
+        "Columns are known by id: a rename writes no data anew. What the spec forbids is refused by its rule.",
+        _schema_fields, _schema,
+    ),
+    Operation(
+        "evolve_spec", "Change the partitioning",
+        "A new spec for files to come; older files keep theirs. In V4 a new field is an expression of the table.",
+        _spec_fields, _spec,
+    ),
+    Operation(
+        "set_properties", "Set a property",
+        "A property of the table, in the metadata file.", _property_fields, _property,
+    ),
+    Operation(
+        "ref", "Branch or tag",
+        "A name for a snapshot. Commits can go to a branch; main stays where it is.", _ref_fields, _ref,
+    ),
+    Operation(
+        "rollback", "Roll back",
+        "An earlier snapshot becomes the current one again; the later ones stay until they expire.",
+        _rollback_fields, lambda state, values: (Call("rollback", (int(values["to"]),)),),
+    ),
+    Operation(
+        "upgrade", "Upgrade the table",
+        "In a metadata file of its own. Manifests stay as they are; the next commit to V4 writes the first root.",
+        _upgrade_fields, lambda state, values: (Call("upgrade", (int(values["to"]),)),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,266 @@
+"""The commit lab: operations tried on a simulation of the table, the tree before and after, rules, costs, as Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import traitlets
+
+from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.graph import json_safe
+from iceexplore.render import escape
+from iceexplore.widgets.commit_lab._file_operations import OPERATIONS
+from iceexplore.widgets.commit_lab._messages import form_of, line_of, refusal_of
+from iceexplore.widgets.commit_lab._session import RefusedError, Session, Simulation
+from iceexplore.widgets.commit_lab._views import CommitShown
+from iceexplore.widgets.core._blocks import Block
+from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._table_widget import shown
+
+__all__ = ["CommitLab", "CommitPart"]
+
+#: Of the simulations: what is tried can be repeated, to the last id.
+_SEED = 1
+_NEEDS_TABLE = "The commit lab needs a table, not a table's state: ix.widgets.CommitLab(ix.open(...))."
+
+
+class CommitPart(CommitShown):
+    """A lab in which commits are tried. The table is never written: each step is made on a copy of a simulation.
+
+    Attributes
+    ----------
+    commit_form
+        What there is to choose: ``choose`` (the fields ``operation`` and ``rival``), ``layout`` (fields),
+        ``operations`` (name, title, help, fields); ``needs`` in their place: why there is nothing. See
+        `iceexplore.widgets.commit_lab._form.Field`.
+    commit_draft
+        What is chosen in the browser and not applied yet: ``operation``, ``rival``, ``layout``, and by the name of each
+        operation the values of its fields; the ``tab`` shown; the nodes selected ``before`` and ``after``.
+    commit_asked
+        The browser asks: ``n`` (counted up) and ``do``: ``show``; ``apply`` with ``operation``, ``values``, ``layout``
+        and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save`` with
+        ``path``. ``earlier`` are those asked before it, which may never have come alone.
+    commit_line
+        ``lines`` (their names), ``ends`` (how many steps of each are done), ``current``, ``steps`` of that line (id,
+        title), how many of these are done (``at``), and ``code``: those as Python.
+    commit_refused
+        Why the last request was refused: ``text``, ``rule``, and in ``blocks`` what there is to know, also what the
+        rule says and its source; empty where it was not.
+    commit_saved
+        Where the table was saved, ``path`` and ``code``, or why not, ``error``; and that as ``blocks``.
+    """
+
+    commit_form = traitlets.Dict().tag(sync=True)
+    commit_draft = traitlets.Dict().tag(sync=True)
+    commit_asked = traitlets.Dict().tag(sync=True)
+    commit_line = traitlets.Dict().tag(sync=True)
+    commit_refused = traitlets.Dict().tag(sync=True)
+    commit_saved = traitlets.Dict().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._session = Session(self._table, _SEED) if hasattr(self._table, "simulate") else None
+        self._given: dict[str, Simulation] = {}
+
+    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        first = super()._first(selection)
+        if self._session is None:
+            return first | {"commit_form": {"needs": _NEEDS_TABLE}}
+        if getattr(self, "tab", "commit") != "commit":  # asked for when it is shown: `iceexplore.commits` is large
+            return first
+        return first | {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._on_each("commit_asked", self._on_commit_asked)
+
+    # For the notebook -------------------------------------------------------------------------------------------------
+
+    @property
+    def simulation(self) -> Any:
+        """The simulation as of the step shown: a copy, so that commits to it do not change what is shown here.
+
+        Raises
+        ------
+        OptionError
+            The widget was made of a table's state, not of a table.
+        """
+        session = self._sure()
+        step = session.step
+        key = f"start of {session.current}" if step is None else step.id
+        if key not in self._given:
+            start = session.line.base if step is None else step.after
+            self._given[key] = session.simulated(session.line.start) if start is None else start.copy()
+        return self._given[key]
+
+    def apply(
+        self, operation: str, /, *, layout: Mapping[str, Any] | None = None, rival: str = "", **values: Any
+    ) -> None:
+        """Do an operation, at once.
+
+        Parameters
+        ----------
+        operation
+            ``append``, ``row_delta``, ``overwrite``, ``delete``, ``compact``, ``rewrite_manifests``,
+            ``rewrite_position_deletes``, ``expire_snapshots``, ``evolve_schema``, ``evolve_spec``, ``set_properties``,
+            ``ref``, ``rollback``, ``upgrade``.
+        layout
+            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; by default as before. At the
+            start of a line they begin the simulation, later they are changed by this step.
+        rival
+            What a second writer commits first, from the same state: ``append``, ``rows``, ``delete``, ``compact``,
+            ``schema``.
+        values
+            Fields of the operation's form; what is not given has its default.
+
+        Raises
+        ------
+        RuleError, CommitConflictError, OptionError
+            It was refused, as the method of `Simulation` would be; nothing has changed.
+        """
+        session = self._sure()
+        chosen = dict(self.commit_draft.get("layout") or {}) if layout is None else dict(layout)
+        chosen = {name: str(v) if name == "format_version" and v is not None else v for name, v in chosen.items()}
+        try:
+            session.take(session.job(operation, values, chosen, rival)())
+        except RefusedError as refused:
+            raise refused.error from None
+        self.commit_draft = {**self.commit_draft, "layout": chosen}
+        self._show_step()
+
+    def undo(self) -> None:
+        """Go back a step; OptionError at the start."""
+        self._sure().undo()
+        self._show_step()
+
+    def redo(self) -> None:
+        """Do again what was undone; OptionError where nothing was."""
+        self._sure().redo()
+        self._show_step()
+
+    def fork(self, name: str = "") -> None:
+        """Begin another line with the steps done so far; OptionError if there is one of this name."""
+        self._sure().fork(name)
+        self._show_step()
+
+    def close(self) -> None:
+        """Take the widget away, and let go of its simulations; one that `simulation` gave stays."""
+        super().close()
+        self._session = None
+        self._given = {}
+
+    # What the browser asks --------------------------------------------------------------------------------------------
+
+    def _sure(self) -> Session:
+        if self._session is None:
+            raise OptionError(_NEEDS_TABLE)
+        return self._session
+
+    @shown
+    def _on_commit_asked(self, asked: Mapping[str, Any]) -> None:
+        if not asked:
+            return
+        self.commit_refused = {}
+        try:
+            self._ask(asked)
+        except IceexploreError as error:
+            self._fail(RefusedError(error))
+
+    def _ask(self, asked: Mapping[str, Any]) -> None:
+        session = self._sure()
+        match asked.get("do"):
+            case "show":
+                if not self.commit_after_roots:
+                    self._show_step()
+            case "apply":
+                self._apply(asked)
+            case "undo":
+                self.undo()
+            case "redo":
+                self.redo()
+            case "go":
+                session.go(_whole(asked, "line"), _whole(asked, "at"))
+                self._show_step()
+            case "fork":
+                self.fork(str(asked.get("name", "")))
+            case "save":
+                self._save(str(asked.get("path", "")))
+            case other:
+                raise OptionError(f"do={str(other)[:40]!r}: show, apply, undo, redo, go, fork or save")
+
+    def _apply(self, asked: Mapping[str, Any]) -> None:
+        values, layout = asked.get("values", {}), asked.get("layout", {})
+        if not isinstance(values, Mapping) or not isinstance(layout, Mapping):
+            raise OptionError("values and layout are dictionaries by field")
+        name = str(asked.get("operation", ""))
+        job = self._sure().job(name, values, layout, str(asked.get("rival", "")))
+
+        def show(made: Any) -> None:
+            self._sure().take(made)
+            self._show_step()
+
+        self._do("commit", OPERATIONS[name].title, job, show)
+
+    def _save(self, path: str) -> None:
+        """Save the table as of the step shown. What is wrong with the folder is said beside it, not with the form."""
+        if not path.strip():
+            self.commit_saved = _not_saved("No folder is named. Give one that is not there yet.")
+            self._answer()
+            return
+        simulation = self.simulation
+        self.commit_saved = {}
+
+        def save() -> dict[str, Any]:
+            try:
+                saved = simulation.save(path.strip())
+            except (IceexploreError, ValueError) as error:  # ValueError: no system takes a name with a NUL
+                return _not_saved(str(json_safe(str(error)[:1000])))
+            code = json_safe(f"ix.open({str(saved.path)!r})")
+            blocks: list[Block] = [["p", [json_safe(repr(saved))]], ["code", code]]
+            return {"path": str(saved.path), "code": code, "blocks": blocks}
+
+        def show(saved: dict[str, Any]) -> None:
+            self.commit_saved = saved
+
+        self._do("commit:save", "Saving", save, show)
+
+    def _show_step(self) -> None:
+        """Show the step that is the newest done now."""
+        session = self._sure()
+        self.commit_refused, self.commit_saved = {}, {}
+        self.commit_line, self.commit_form = line_of(session), form_of(session)
+        self._show(session)
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, RefusedError):
+            super()._fail(error)
+            return
+        self.commit_refused = refusal_of(error)
+        self.answered += 1
+
+    def _no_kernel_html(self) -> str:
+        html = super()._no_kernel_html()
+        if self._session is None or not self._session.line.at:
+            return html
+        return f"{html}<p>Steps of the commit lab:</p><pre>{escape.html(self._session.code())}</pre>"
+
+
+class CommitLab(CommitPart):
+    """A lab in which commits to a table are tried: choose an operation and a layout, apply, see what it did.
+
+    The table is never written. ``w.simulation`` is the simulation as of the step shown.
+    """
+
+    _esm = packed(script("commit.commitView"))
+
+
+def _not_saved(error: str) -> dict[str, Any]:
+    return {"error": error, "blocks": [["problem is-error", [["strong", "Not saved"], error]]]}
+
+
+def _whole(asked: Mapping[str, Any], name: str) -> int:
+    value = asked.get(name)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise OptionError(f"{name}={str(value)[:40]!r}: a whole number")
+    return value

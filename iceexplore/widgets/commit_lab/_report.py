@@ -1,0 +1,331 @@
+"""What a step of the commit lab did: in sentences, files, rules and costs, also those of another layout."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import Diff, TableState, diff, human_bytes, to_frame
+from iceexplore.storage import Write
+from iceexplore.widgets.commit_lab._session import Simulation, Step, Twin
+from iceexplore.widgets.commit_lab._tree import SideTree
+from iceexplore.widgets.core._blocks import Block
+from iceexplore.widgets.core._escape_text import signs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.commits import RuleBreak
+
+__all__ = ["Report", "bars", "compared", "costs_sent"]
+
+#: A table with more is checked when somebody asks: every manifest is read for that.
+_MANY_FILES = 200_000
+#: Levels of what is written and read: kinds of files in the logs, and what they are called.
+_LEVELS = {
+    "metadata": "table metadata",
+    "manifest-list": "manifest list",
+    "manifest": "manifests",
+    "puffin": "manifest DVs",
+    "data": "data, deletes and DVs",
+}
+
+
+class Report:
+    """Of one step; made piece by piece, as it is asked for, in the worker's thread."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.before: TableState = step.before.state
+        self.after: TableState = step.after.state
+
+    @cached_property
+    def diff(self) -> Diff:
+        """What changed."""
+        return diff(self.before, self.after)
+
+    @cached_property
+    def sides(self) -> tuple[SideTree, SideTree]:
+        """The trees, before and after."""
+        return (
+            SideTree(self.before, self.after, self.diff, "before"),
+            SideTree(self.after, self.before, self.diff, "after"),
+        )
+
+    # In sentences -----------------------------------------------------------------------------------------------------
+
+    def text(self) -> list[str]:
+        """What happened, a few short sentences."""
+        out = [*self._snapshot(), *self._files(), *self._document()]
+        attempts = max((w.attempt or 1 for w in self.writes), default=1)
+        if attempts > 1:
+            out.append(
+                "Another writer had committed first: the change was checked against what it did, and applied on top of "
+                f"it. Attempt {attempts} wrote only the root or list and the metadata file anew."
+            )
+        return [signs(line) for line in out] or ["Nothing changed: no commit was made."]
+
+    def _snapshot(self) -> list[str]:
+        was, now = self.before.snapshot, self.after.snapshot
+        if now is not None and (was is None or was.snapshot_id != now.snapshot_id):
+            if self.before.metadata.snapshot(now.snapshot_id) is None:
+                return [f"Snapshot {now.snapshot_id}, operation {now.operation}."]
+            return [f"Snapshot {now.snapshot_id} is the current one again."]
+        new = [s for s in self.after.metadata.snapshots if self.before.metadata.snapshot(s.snapshot_id) is None]
+        if new:
+            return [f"Snapshot {s.snapshot_id}, operation {s.operation}, on another branch." for s in new[:5]]
+        return ["No new snapshot: only the metadata file is new."] if self._is_new else []
+
+    @property
+    def _is_new(self) -> bool:
+        return self.before.metadata_location != self.after.metadata_location
+
+    def _files(self) -> list[str]:
+        out = []
+        for change, verb in (("added", "added"), ("removed", "removed")):
+            words = _counted(self.diff.files_arrow, change)
+            if words:
+                out.append(f"{verb.capitalize()}: {', '.join(words)}.")
+        manifests = self.diff.manifests_arrow
+        parts = []
+        for change, verb in (("added", "new"), ("removed", "gone"), ("carried over", "carried over")):
+            words = _counted(manifests, change, {"data": "data manifest", "deletes": "delete manifest"})
+            if words:
+                parts.append(f"{', '.join(words)} {verb}")
+        if parts and self._is_new:
+            out.append(f"{'; '.join(parts)}.")
+        own = self._own_rows()
+        if own:
+            stand = "entry stands" if own == 1 else "entries stand"
+            out.append(f"{own:,} new {stand} in the root itself, without a manifest.")
+        return out
+
+    def _own_rows(self) -> int:
+        """Files of the new snapshot that its root holds itself."""
+        now = self.after.snapshot
+        if now is None or self.before.metadata.snapshot(now.snapshot_id) is not None:
+            return 0
+        root = self.after.root()
+        direct = None if root is None else self.after.reader.direct(root)
+        if direct is None:
+            return 0
+        mine = pc.and_(
+            pc.equal(direct.entries["snapshot_id"], now.snapshot_id),
+            pc.equal(direct.entries["status"], pa.scalar(1, pa.int32())),
+        )
+        return int(pc.sum(mine).as_py() or 0)
+
+    def _document(self) -> list[str]:
+        a, b = self.before.metadata, self.after.metadata
+        out = []
+        if a.format_version != b.format_version:
+            out.append(f"The table is of format version {b.format_version} now; it was {a.format_version}.")
+        changes = (*self.diff.schema, *self.diff.spec, *self.diff.properties)
+        out += [f"{change.text}." for change in changes[:10]]
+        gone = [s for s in a.snapshots if b.snapshot(s.snapshot_id) is None]
+        if gone:
+            out.append(f"{len(gone):,} snapshot{'s' if len(gone) > 1 else ''} expired.")
+        for name in dict.fromkeys([*a.refs, *b.refs]):
+            was, now = a.refs.get(name), b.refs.get(name)
+            if was is None and now is not None and name != "main":
+                out.append(f"{now.type.capitalize()} {name!r} is new.")
+            elif was is not None and now is None:
+                out.append(f"{was.type.capitalize()} {name!r} is gone.")
+        return out[:20]
+
+    # Tables -----------------------------------------------------------------------------------------------------------
+
+    def frame(self, table: str) -> pd.DataFrame:
+        """A table of the step: ``files``, ``manifests``, ``rules``, ``written``, ``plan``.
+
+        Raises
+        ------
+        OptionError
+            There is no such table.
+        """
+        match table:
+            case "files":
+                files = self.diff.files_arrow
+                shown = ["change", "content", "file", "record_count", "size_in_bytes", "referenced_file", "location"]
+                name = pc.replace_substring_regex(files["location"], r"^.*/", "")
+                return to_frame(files.append_column("file", name).select(shown))
+            case "manifests":
+                return self.diff.manifests
+            case "rules":
+                return self._rules()
+            case "written":
+                return self._written()
+            case "plan":
+                from iceexplore.commits import plan_cost
+
+                return plan_cost(self.after, cached=self.before).to_pandas()
+        raise OptionError(f"a step has no table {table[:60]!r}")
+
+    def _rules(self) -> pd.DataFrame:
+        """Every rule that was checked, the broken ones first."""
+        import pandas as pd
+
+        from iceexplore.commits import checked_rules
+
+        breaks = {b.rule: b for b in reversed(self._breaks)}
+        rows = [
+            {
+                "rule": rule.name,
+                "result": "broken" if rule.name in breaks else "kept",
+                "what must hold": rule.text,
+                "source": rule.source,
+                "where": f"{breaks[rule.name].where}: {breaks[rule.name].text}" if rule.name in breaks else "",
+            }
+            for rule in checked_rules(self.after)
+        ]
+        rows.sort(key=lambda row: row["result"])
+        return pd.DataFrame(rows, columns=["rule", "result", "what must hold", "source", "where"])
+
+    def checked(self) -> str:
+        """How many rules were checked, and which are broken, in a sentence. A very large table's wait for the tab."""
+        from iceexplore.commits import checked_rules
+
+        summary = (self.after.snapshot.summary if self.after.snapshot else None) or {}
+        files = str(summary.get("total-data-files", "0"))
+        if files.isdecimal() and len(files) < 19 and int(files) > _MANY_FILES:
+            return f"Rules were not checked: the table has {int(files):,} files. The tab Rules checks them."
+        count, broken = len(checked_rules(self.after)), sorted({b.rule for b in self._breaks})
+        if not broken:
+            return f"{count} rules checked: all are kept." if count else ""
+        return f"{count} rules checked, {len(broken)} broken: {', '.join(broken)}."
+
+    @cached_property
+    def _breaks(self) -> list[RuleBreak]:
+        from iceexplore.commits import check_rules
+
+        return check_rules(self.after)
+
+    @cached_property
+    def writes(self) -> list[Write]:
+        """Every file that the step's commits wrote, in all their attempts; those of another writer, too."""
+        return _writes(self.step.before, self.step.after)
+
+    def _written(self) -> pd.DataFrame:
+        import pandas as pd
+
+        rows = [(w.kind, w.location.rpartition("/")[2], w.length, w.commit, w.attempt, w.location) for w in self.writes]
+        return pd.DataFrame(rows, columns=["kind", "file", "bytes", "commit", "attempt", "location"])
+
+    def costs(self) -> dict[str, dict[str, float]]:
+        """See `bars`."""
+        return _costs(self.step.before, self.step.after)
+
+
+def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
+    """The costs of a step as bars, level by level, and beside each the same operation in another layout.
+
+    What is written is all that the step's commits wrote, in every attempt and by every writer; what planning reads is
+    that of a planner who has read nothing before. What the commits themselves read is not here: how much of it was in
+    memory already depends on what was looked at before.
+
+    Returns
+    -------
+    list of dict
+        ``title``; ``rows`` with ``label``, ``total`` (text) and ``parts``: ``level``, ``value``, ``text``.
+    """
+    sides = _both(report, twin)
+    titles = {
+        "files": "Files written, a PUT each",
+        "bytes": "Bytes written",
+        "plan_files": "Files that planning then reads, a GET each",
+        "plan_bytes": "Bytes that planning then reads",
+    }
+    out = []
+    for key, title in titles.items():
+        show = human_bytes if key.endswith("bytes") else _number
+        rows = []
+        for name, costs in sides.items():
+            parts = [
+                {"level": level, "value": value, "text": f"{_level(level, name)} {show(int(value))}"}
+                for level, value in costs[key].items()
+                if value
+            ]
+            rows.append({"label": name, "total": show(int(sum(costs[key].values()))), "parts": parts})
+        out.append({"title": title, "rows": rows})
+    return out
+
+
+def costs_sent(found: list[dict[str, Any]]) -> list[Block]:
+    """Bars as the browser draws them, those of a table as long as its largest is."""
+    out: list[Block] = []
+    for bar in found:
+        most = max([1, *(sum(part["value"] for part in row["parts"]) for row in bar["rows"])])
+        rows = []
+        for row in bar["rows"]:
+            lengths = [[f"level-{part['level']}", part["value"] / most] for part in row["parts"]]
+            words = " · ".join(part["text"] for part in row["parts"])
+            rows.append([[row["label"]], [["bars", lengths], ["note", words]], [row["total"]]])
+        look = {"kind": "cost", "label": bar["title"], "columns": ["", "", "right"]}
+        out.append(["table", [["layout"], [bar["title"]], ["in all"]], rows, look])
+    return out
+
+
+def compared(report: Report, twin: tuple[str, Twin] | None) -> str:
+    """What the commit wrote, and what the same wrote in the other layout, in a sentence."""
+    words = []
+    for name, costs in _both(report, twin).items():
+        files, size = (int(sum(costs[key].values())) for key in ("files", "bytes"))
+        words.append(f"{name} {files:,} file{'' if files == 1 else 's'}, {human_bytes(size)}")
+    text = f"Written: {'; '.join(words)}."
+    if twin is not None and twin[1].refused:
+        text += f" In {twin[0]} it was refused: {twin[1].refused.rstrip('.')}."
+    return text
+
+
+def _both(report: Report, twin: tuple[str, Twin] | None) -> dict[str, dict[str, dict[str, float]]]:
+    options = report.step.after.options
+    version = f"v{options.format_version}" if options.format_version < 4 else "V4, list"
+    sides = {"V4" if options.has_root_manifest else version: report.costs()}
+    if twin is not None and not twin[1].refused:
+        sides[twin[0]] = _costs(twin[1].before, twin[1].after)
+    return sides
+
+
+def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]:
+    """Files and bytes by level: written by the commits in between, and read by a planner that has read nothing."""
+    names = ("files", "bytes", "plan_files", "plan_bytes")
+    out: dict[str, dict[str, float]] = {name: dict.fromkeys(_LEVELS, 0) for name in names}
+    data = after.location.rstrip("/") + "/data/"
+    for write in _writes(before, after):
+        level = "data" if write.kind not in _LEVELS or write.location.startswith(data) else write.kind
+        out["files"][level] += 1
+        out["bytes"][level] += write.length
+    from iceexplore.commits import plan_cost
+
+    for file in plan_cost(after.state).cold:
+        level = file.kind if file.kind in _LEVELS else "manifest"
+        out["plan_files"][level] += 1
+        out["plan_bytes"][level] += file.size
+    return out
+
+
+def _writes(before: Simulation, after: Simulation) -> list[Write]:
+    return list(after.writes)[len(before.writes) :]  # a copy's log goes on where that of the other ends
+
+
+def _counted(table: pa.Table, change: str, names: dict[str, str] | None = None) -> list[str]:
+    """``3 data files``, for each content of the rows with this change."""
+    held = table.filter(pc.equal(table["change"], change))["content"].drop_null()
+    counts = pc.value_counts(held.combine_chunks() if isinstance(held, pa.ChunkedArray) else held)
+    out = []
+    for item in counts.to_pylist():
+        name, n = (names or {}).get(item["values"], item["values"]), item["counts"]
+        out.append(f"{n:,} {name}{'s' if n > 1 else ''}")
+    return out
+
+
+def _level(level: str, layout: str) -> str:
+    return "root" if level == "manifest-list" and layout == "V4" else _LEVELS[level]
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"

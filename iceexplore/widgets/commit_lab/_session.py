@@ -1,0 +1,296 @@
+"""What has been tried in the commit lab: lines of steps, each step with the table before and after it.
+
+A step is made on a copy of the simulation before it, so that undoing is going back to that one, and a line that forks
+off shares the steps up to there. Nothing here touches a trait: steps are made in the worker's thread, and taken in on
+the thread that owns the widget.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from iceexplore.errors import CommitConflictError, IceexploreError, OptionError
+from iceexplore.graph import ROOT_DIALECTS
+from iceexplore.widgets.commit_lab._file_operations import calls_of, operation, rival_calls
+from iceexplore.widgets.commit_lab._form import Call
+from iceexplore.widgets.commit_lab._layout_form import layout_calls, start_of
+
+__all__ = ["Line", "RefusedError", "Session", "Step"]
+
+#: The face of a simulation: widgets stand below the faces, and know it by its methods alone.
+Simulation = Any
+
+
+class RefusedError(Exception):
+    """An operation was refused; nothing has changed.
+
+    Attributes
+    ----------
+    error
+        Why.
+    orphans
+        Files that its failed attempts have written, and that nobody needs.
+    rival
+        It is what the other writer was to commit first that was refused.
+    """
+
+    def __init__(self, error: Exception, orphans: int = 0, *, rival: bool = False) -> None:
+        self.error, self.orphans, self.rival = error, orphans, rival
+        super().__init__(str(error))
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One operation, done.
+
+    Attributes
+    ----------
+    id
+        Unlike any other step's.
+    lines
+        The calls made, each with the name of the writer that made it: ``s``, ``other``.
+    before, after
+        The simulation, each a copy that nothing is committed to any more.
+    twins
+        By layout the same operation there (see `Session.twin`).
+    """
+
+    id: str
+    operation: str
+    values: Mapping[str, Any]
+    layout: Mapping[str, Any]
+    rival: str
+    lines: tuple[tuple[str, Call], ...]
+    before: Simulation
+    after: Simulation
+    twins: dict[str, Twin] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return operation(self.operation).title
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """A step's operation on the same history in another layout; ``refused``: why it could not be done there."""
+
+    before: Simulation
+    after: Simulation
+    refused: str = ""
+
+
+@dataclass(eq=False)
+class Line:
+    """Steps one after the other. ``at`` of them are done, the others were undone."""
+
+    name: str
+    start: tuple[int | None, dict[str, Any]]
+    base: Simulation | None = None
+    steps: list[Step] = field(default_factory=list)
+    at: int = 0
+    twins: dict[str, Simulation] = field(default_factory=dict)
+
+
+class Session:
+    """The lines of one widget.
+
+    Parameters
+    ----------
+    table
+        The table, with ``simulate``; it is never written.
+    seed
+        Of every simulation: what is tried here can be repeated, to the last id.
+    """
+
+    def __init__(self, table: Any, seed: int) -> None:
+        # of a simulation or a lab, which moves on, the table as it is now
+        self.table, self.seed = getattr(table, "table", table), seed
+        self.lines = [Line("main", (None, {}))]
+        self.current = 0
+        self._ids = itertools.count(1)
+
+    @property
+    def line(self) -> Line:
+        """The line shown."""
+        return self.lines[self.current]
+
+    @property
+    def step(self) -> Step | None:
+        """The newest step that is done; None at the start of the line."""
+        line = self.line
+        return line.steps[line.at - 1] if line.at else None
+
+    # Steps ------------------------------------------------------------------------------------------------------------
+
+    def job(
+        self, name: str, values: Mapping[str, Any], layout: Mapping[str, Any], rival: str
+    ) -> Callable[[], tuple[Step, Line]]:
+        """What makes the next step, for the worker's thread; `take` takes in what it returns.
+
+        Raises
+        ------
+        OptionError
+            There is no such operation.
+        """
+        operation(name)
+        line, at, step = self.line, self.line.at, self.step
+
+        def run() -> tuple[Step, Line]:
+            try:
+                begun = Line(line.name, line.start, line.base, line.steps[:at], at, line.twins)
+                before = self._begin(begun, layout) if step is None else step.after
+                calls = () if step is None else layout_calls(self.table.state, before.options, layout)
+                after, lines = _performed(before, calls, name, values, rival)
+            except IceexploreError as error:
+                raise error if isinstance(error, RefusedError) else RefusedError(error) from error
+            made = Step(str(next(self._ids)), name, dict(values), dict(layout), rival, lines, before, after)
+            begun.steps.append(made)
+            begun.at += 1
+            return made, begun
+
+        return run
+
+    def _begin(self, line: Line, layout: Mapping[str, Any]) -> Simulation:
+        """The simulation with which a line begins; begun anew if the layout is another."""
+        start = start_of(self.table.state, layout)
+        if line.base is None or start != line.start:
+            line.start, line.twins = start, {}
+            line.base = self.simulated(start)
+        return line.base
+
+    def simulated(self, start: tuple[int | None, Mapping[str, Any]]) -> Simulation:
+        """A simulation of the table that nothing was committed to."""
+        version, options = start
+        return self.table.simulate(version, seed=self.seed, **options)
+
+    def take(self, made: tuple[Step, Line]) -> None:
+        """Show a step that `job` has made; steps that were undone are gone with it."""
+        self.lines[self.current] = made[1]
+
+    def undo(self) -> None:
+        """Go back a step. Raises OptionError at the start."""
+        self.go(self.current, self.line.at - 1)
+
+    def redo(self) -> None:
+        """Go on to a step that was undone. Raises OptionError where there is none."""
+        self.go(self.current, self.line.at + 1)
+
+    def go(self, line: int, at: int) -> None:
+        """Go to a step of a line.
+
+        Raises
+        ------
+        OptionError
+            There is no such line or step.
+        """
+        if not 0 <= line < len(self.lines):
+            raise OptionError(f"there is no line {line}; there are {len(self.lines)}, from 0")
+        steps = len(self.lines[line].steps)
+        if not 0 <= at <= steps:
+            raise OptionError(f"there is nothing to {'undo' if at < 0 else 'redo'}: the line has {steps} steps")
+        self.current, self.lines[line].at = line, at
+
+    def fork(self, name: str = "") -> None:
+        """Begin another line with the steps that are done in this one.
+
+        Raises
+        ------
+        OptionError
+            The name is taken, or too long.
+        """
+        names = [line.name for line in self.lines]
+        chosen = name.strip() or next(n for n in (f"fork {i}" for i in itertools.count(1)) if n not in names)
+        if chosen in names or len(chosen) > 60:
+            raise OptionError(f"a line is named by up to 60 characters, and not like another: {chosen[:80]!r}")
+        line = self.line
+        self.lines.append(Line(chosen, line.start, line.base, line.steps[: line.at], line.at, line.twins))
+        self.current = len(self.lines) - 1
+
+    # The same in another layout ---------------------------------------------------------------------------------------
+
+    def twin(self, line: Line, step: Step) -> tuple[str, Twin] | None:
+        """What the step's operation is in the other layout, after the same history there; runs in the worker.
+
+        Of a root manifest the other layout is version 3, or, of a table that is version 4, a manifest list as Java
+        writes it; of a manifest list it is a root manifest. None where the table has a root manifest to begin with: it
+        cannot have a list.
+        """
+        root = self.table.state.root()
+        if root is not None and root.dialect in ROOT_DIALECTS:
+            return None
+        if not step.after.options.has_root_manifest:
+            kind, start = "V4", (4, {"dialect": "v4-proposal"})
+        elif self.table.state.metadata.format_version < 4:
+            kind, start = "v3", (3, {})
+        else:
+            kind, start = "V4, list", (4, {"dialect": "v4-java"})
+        at = line.twins.get(kind)
+        if at is None:
+            at = line.twins[kind] = self.simulated(start)
+        for each in line.steps[: line.steps.index(step) + 1]:
+            if kind not in each.twins:
+                each.twins[kind] = _twin(at, each)
+            at = each.twins[kind].after
+        return kind, step.twins[kind]
+
+    # As Python --------------------------------------------------------------------------------------------------------
+
+    def code(self) -> str:
+        """The steps of the line shown that are done, as Python. ``t`` is the table."""
+        version, options = self.line.start
+        given = ({"format_version": version} if version else {}) | {"seed": self.seed} | options
+        start = Call("simulate", (), given).code("t")
+        where = repr(self.table.state.metadata_location)
+        out = ["import iceexplore as ix", "", f"# t is the table, for example ix.open({where})", f"s = {start}"]
+        for step in self.line.steps[: self.line.at]:
+            for writer, call in step.lines:
+                out.append("other = s.fork()" if call.method == "fork" else call.code(writer))
+        return "\n".join(out) + "\n"
+
+
+def _performed(
+    before: Simulation, first: tuple[Call, ...], name: str, values: Mapping[str, Any], rival: str
+) -> tuple[Simulation, tuple[tuple[str, Call], ...]]:
+    """Do an operation on a copy of a simulation: the copy, and the calls made.
+
+    Raises
+    ------
+    RefusedError, IceexploreError
+        It was refused; a conflict says what it leaves behind.
+    """
+    after = before.copy()
+    lines: list[tuple[str, Call]] = []
+    for call in first:
+        call.run(after)
+        lines.append(("s", call))
+    calls = calls_of(name, after.state, values)
+    if rival:
+        other, fork = after.fork(), Call("fork")
+        lines.append(("s", fork))
+        for call in rival_calls(rival, after.state, calls):
+            try:
+                call.run(other)
+            except IceexploreError as error:  # of what nobody has typed
+                raise RefusedError(error, rival=True) from error
+            lines.append(("other", call))
+    for call in calls:
+        written = len(after.writes)
+        try:
+            call.run(after)
+        except CommitConflictError as error:
+            raise RefusedError(error, len(after.writes) - written) from error
+        lines.append(("s", call))
+    return after, tuple(lines)
+
+
+def _twin(before: Simulation, step: Step) -> Twin:
+    if step.operation == "upgrade":
+        return Twin(before, before, "it is not upgraded, so that the two can be compared")
+    try:
+        return Twin(before, _performed(before, (), step.operation, step.values, step.rival)[0])
+    except (IceexploreError, RefusedError) as error:
+        return Twin(before, before, str(error))

@@ -1,0 +1,1 @@
+"""What all widgets share: the base widget, work in threads, assets."""

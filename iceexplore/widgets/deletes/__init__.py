@@ -1,0 +1,1 @@
+"""The deleted positions of a file."""

@@ -1,0 +1,317 @@
+"""Deleted positions: a picture of them, how many, how they are stored and what they take in other encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import Tree, TreeNode, build_tree, json_safe, to_frame, travel
+from iceexplore.manifests import ContentType, Manifest, live, whole
+from iceexplore.render import escape, style
+from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._error_messages import unread
+from iceexplore.widgets.core._escape_text import signs
+from iceexplore.widgets.core._static_html import vector_html
+from iceexplore.widgets.core._table_widget import shown
+from iceexplore.widgets.deletes._deletes_of_node import KINDS, Deletes, deletes_of, row_groups
+from iceexplore.widgets.deletes._positions import MAX_LISTED, containers, encodings, groups, listed, picture, run_count
+from iceexplore.widgets.deletes._vectors_said import vector_said
+from iceexplore.widgets.grid._part import GridPart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.widgets.grid._table import GridTable
+
+__all__ = ["DeletionVectors", "VectorsPart"]
+
+_POSITIONS = "positions"
+_ALL = "deletes"
+_ASKED = ("node", "path", "footer")
+_MAX_BORDERS, _MAX_GROUPS = 2_000, 500
+_LIST = pa.schema(
+    [
+        ("node", pa.string()),
+        ("kind", pa.string()),
+        ("deletes", pa.int64()),
+        ("bytes", pa.int64()),
+        ("data_file", pa.string()),
+        ("delete_file", pa.string()),
+        ("sequence_number", pa.int64()),
+    ]
+)
+
+
+class VectorsPart(GridPart):
+    """The positions that the selected node deletes; of a data file what is deleted in it.
+
+    Two tables: grid ``"positions"`` (of the node: ``positions`` and ``runs``, the first million of each), and grid
+    ``"deletes"`` (``of`` a snapshot's id: every delete of it).
+
+    Attributes
+    ----------
+    vector_of
+        What the browser asks for: ``node``, ``path`` (which of a delete file's data files), ``footer`` (read the data
+        file's footer, to know its row groups); and ``missed``, why no answer comes: somebody cancelled it, or it cannot
+        be read.
+    vector
+        The answer to that, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
+        ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
+        ``borders_from``, ``groups``, ``containers``, ``encodings``, ``paths`` (a data file, its
+        positions, the file as shown), ``notes``, and what is said of it all (see `vector_said`); only ``notes`` where
+        the node has no positions.
+    """
+
+    vector_of = traitlets.Dict().tag(sync=True)
+    vector = traitlets.Dict().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._deletes: tuple[tuple[str, str], Deletes, list[int]] | None = None
+        self._vector_tree: Tree | None = None
+        self._taken_back = False
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_vector_of, "vector_of")
+
+    def close(self) -> None:
+        """Take the widget away, with the positions that it kept."""
+        super().close()
+        self._deletes = None
+
+    def _node_of(self, node_id: str) -> TreeNode:
+        if self._vector_tree is None:
+            self._vector_tree = build_tree(self._state, depth="snapshots")
+        return self._vector_tree.node(node_id)
+
+    def _on_vector_of(self, change: Any) -> None:
+        if not self._taken_back:
+            self._on_asked(change)
+
+    @shown
+    def _on_asked(self, change: Any) -> None:
+        asked = {"node": self.vector_of.get("node"), "path": self.vector_of.get("path", "")}
+        if not all(isinstance(text, str) for text in asked.values()):
+            raise OptionError(f"vector_of={str(self.vector_of)[:200]}: give node, path (text) and footer (a bool)")
+        self._measure(str(asked["node"]), str(asked["path"]), bool(self.vector_of.get("footer")))
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        self._take_back("Cancelled.")
+
+    def _take_back(self, why: str) -> None:
+        """What was asked for is not answered; of the node that is shown, what is shown stays."""
+        asked, answered = ({key: of.get(key) for key in _ASKED} for of in (self.vector_of, self.vector))
+        if self.vector_of and asked != answered and "missed" not in self.vector_of:
+            self._taken_back = True
+            try:
+                self.vector_of = answered if asked["node"] == answered["node"] else {**asked, "missed": why}
+            finally:
+                self._taken_back = False
+
+    def _measure(self, node: str, path: str, footer: bool) -> None:
+        asked = {"node": node, "path": path, "footer": footer}
+
+        def read() -> Generator[str, None, dict[str, Any] | Exception]:
+            try:
+                return (yield from self._measured(node, path, footer))
+            except Exception as error:
+                return error
+
+        def show(found: dict[str, Any] | Exception) -> None:
+            if isinstance(found, Exception):
+                # Beside `error`, which is of whatever was asked last.
+                self._take_back("It could not be read.")
+                raise found
+            self.vector = {**asked, **found}
+
+        self._do("vector", "Reading deletes", read, show)
+
+    def _measured(self, node_id: str, path: str, footer: bool) -> Generator[str, None, dict[str, Any]]:
+        node = self._node_of(node_id)
+        about = {"kind": node.kind, "title": json_safe(escape.visible(node.label[:300]))}
+        if node.kind not in KINDS:
+            note = _NONE.get(node.kind, _OTHERWISE) if self.selection["snapshot"] else _NO_SNAPSHOT
+            return {**about, "notes": [note]}
+        found = yield from deletes_of(self._state, node, path)
+        bitmap = found.bitmap
+        count = len(bitmap)
+        size = found.rows
+        if count and (size is None or bitmap.max() >= size):
+            if size is not None:
+                found.notes.append(f"Position {bitmap.max():,} is outside the file's {size:,} rows.")
+            size = int(bitmap.max()) + 1
+        size = size or 0
+        runs = run_count(bitmap)
+        if count > MAX_LISTED:
+            tables = "tables of positions and runs have" if runs > MAX_LISTED else "table of positions has"
+            found.notes.append(f"The {tables} the first {MAX_LISTED:,}.")
+        edges, known = row_groups(self._state, found, footer)
+        borders, some = edges[:-1], edges[: _MAX_GROUPS + 1] if known == "footer" else []
+        if len(edges) > len(some) > 0:
+            found.notes.append(f"Of {len(borders):,} row groups the first {_MAX_GROUPS:,} are listed.")
+        self._deletes = ((node_id, path), found, borders)
+        self._forget(_POSITIONS)
+        yield "Measuring …"
+        other = encodings(bitmap, size, found.of)
+        written = []
+        if found.written is not None:
+            written.append({"name": "As written", "bytes": json_safe(found.written), "note": style(node.kind).title})
+        vector = {
+            **about,
+            "of": json_safe(escape.visible(escape.shorten(found.of, 1_000))),
+            "cardinality": json_safe(count),
+            "rows": json_safe(found.rows),
+            "runs": json_safe(runs),
+            "first": str(bitmap.min()) if count else "",
+            "last": str(bitmap.max()) if count else "",
+            "picture": picture(bitmap, size),
+            "borders": json_safe(borders[:_MAX_BORDERS]),
+            "borders_from": known,
+            "groups": json_safe(groups(bitmap, some[:-1], some[-1])) if some else [],
+            "containers": containers(bitmap),
+            "encodings": [*written, *other],
+            "paths": [[path, n, signs(path)] for p, n in found.paths for path in [str(json_safe(p))]],
+            "notes": [json_safe(escape.visible(note)) for note in found.notes],
+        }
+        return {**vector, **vector_said(vector)}
+
+    # The tables -------------------------------------------------------------------------------------------------------
+
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
+        if grid == _POSITIONS:
+            node, _, path = of.partition("\n")
+            if self._deletes is None or self._deletes[0] != (node, path):
+                found = _result(deletes_of(self._state, self._node_of(node), path))
+                self._deletes = ((node, path), found, row_groups(self._state, found, False)[0][:-1])
+            _, found, borders = self._deletes
+            return listed(found.bitmap, table, borders)
+        if grid == _ALL:
+            return to_frame(self._all_deletes(of))
+        return super()._grid_frame(grid, of, table)
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        if grid == _ALL:
+            nodes = self._frame(grid, of, table)["node"]
+            return [str(nodes.iloc[row]) for row in rows]
+        return super()._grid_nodes(grid, of, table, rows)
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        if grid == _ALL:
+            nodes = self._frame(grid, of, table)["node"]
+            found = (nodes == node).to_numpy().nonzero()[0]
+            return int(found[0]) if len(found) else None
+        return super()._grid_row(grid, of, table, node)
+
+    def _grid_unread(self, grid: str, of: str, table: str) -> str:
+        if grid == _ALL:
+            return unread(self._state, self._snapshot_of(of)) if of else ""
+        return super()._grid_unread(grid, of, table)
+
+    def _all_deletes(self, snapshot: str) -> pa.Table:
+        """Every live delete of a snapshot: its delete manifests are read, and in the V4 draft those of data."""
+        state = travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
+        root = state.root()
+        if root is None:
+            return _LIST.empty_table()
+        kinds = root.entries["content_type"].to_pylist()
+        manifests = {ContentType.DELETE_MANIFEST} | ({ContentType.DATA_MANIFEST} if "draft" in root.dialect else set())
+        rows = [row for row, kind in enumerate(kinds) if kind in manifests]
+        parts = [_deletes_in(root, f"file:{snapshot}")]
+        for leaf in state.reader.leaves(root, rows):
+            if leaf.dialect:
+                parts.append(_deletes_in(leaf, f"file:{snapshot}:{leaf.root_row}"))
+                continue
+            # What is not known is not nothing: a manifest that cannot be read has a row of its own.
+            unread = {"node": f"manifest:{snapshot}:{leaf.root_row}", "kind": "unreadable manifest"}
+            parts.append(pa.Table.from_pylist([{**unread, "delete_file": leaf.location}], _LIST))
+        return pa.concat_tables(parts)
+
+
+def _result(steps: Generator[Any, None, Deletes]) -> Deletes:
+    """What a generator returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Deletes = end.value
+            return found
+
+
+_OTHERWISE = "Select a delete, or a data file, to see its deleted rows."
+_NO_SNAPSHOT = "The table has no snapshot, so nothing is deleted."
+_NONE = {
+    "equality-delete": "An equality delete deletes by values: which rows these are takes reading the data.",
+}
+
+
+def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
+    """The live deletes among a manifest's entries."""
+    entries = manifest.entries
+    kinds = [ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType.MANIFEST_DV]
+    chosen = pc.is_in(entries["content_type"], value_set=pa.array([int(k) for k in kinds], pa.int32()))
+    rows = pc.indices_nonzero(pc.and_(chosen, live(entries)))
+    some = entries.take(rows)
+    size, offset = (whole(pc.struct_field(some["deletion_vector"], name)) for name in ("size_in_bytes", "offset"))
+    content = whole(some["content_type"])
+    is_vector = pc.or_(pc.is_valid(offset), pc.equal(some["file_format"].combine_chunks(), "puffin"))
+    kind = pc.case_when(
+        pc.make_struct(
+            pc.equal(content, int(ContentType.MANIFEST_DV)),
+            pc.equal(content, int(ContentType.EQUALITY_DELETE)),
+            pc.fill_null(is_vector, False),
+        ),
+        "manifest-dv",
+        "equality-delete",
+        "deletion-vector",
+        "position-delete",
+    )
+    columns = [
+        pc.binary_join_element_wise(prefix, pc.cast(rows, pa.string()), ":"),
+        kind,
+        some["record_count"],
+        pc.coalesce(size, whole(some["file_size_in_bytes"])),
+        some["referenced_file"],
+        some["location"],
+        some["sequence_number"],
+    ]
+    return pa.table(columns, names=_LIST.names).cast(_LIST)
+
+
+class DeletionVectors(VectorsPart):
+    """The deleted positions of a table's deletion vectors, delete files, data files and manifests.
+
+    ``DeletionVectors(t, selection=explorer)`` shows what is selected there.
+    """
+
+    _esm = packed(script("vectors.vectorsView"))
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._follow(self.selection)
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        self._follow(new)
+
+    def _follow(self, selection: Mapping[str, str]) -> None:
+        if self.vector_of.get("node") != selection["node"]:
+            self.vector_of = {"node": selection["node"], "path": "", "footer": False}
+
+    def _no_kernel_html(self) -> str:
+        return super()._no_kernel_html() + vector_html(self.vector)
+
+    @property
+    def selected(self) -> pd.DataFrame | None:
+        """The positions of the selected node, the first million; None where it has none."""
+        node = self._node_of(self.selection["node"])
+        if node.kind not in KINDS:
+            return None
+        return self._frame(_POSITIONS, f"{node.id}\n", "positions")

@@ -1,0 +1,120 @@
+"""The raw JSON of a node: its object in the metadata file, or its record in a manifest list, root or manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.errors import OptionError
+from iceexplore.formats import avro_batches, container, decompress_block, index_blocks, read_header, read_rows, sniff
+from iceexplore.graph import TableState, TreeNode
+from iceexplore.manifests import Manifest
+from iceexplore.widgets.grid._cells import safe_text, text_of
+
+__all__ = ["MAX_JSON", "raw_json"]
+
+#: Characters that are shown at most.
+MAX_JSON = 200_000
+_MANY = 1_000  # elements of an array that are shown
+
+
+def raw_json(state: TableState, node: TreeNode) -> str:
+    """A node as its file has it, as JSON with indents.
+
+    The table and its metadata file are the whole document, a snapshot, ref or statistics file its object in there. A
+    manifest is its record in the manifest list or root, a file that in its manifest: as written, so before anything is
+    inherited, binary as ``0x…``. A manifest list or root is its header: format, codec and key-value metadata. Of
+    arrays the first thousand elements are shown, and of all 200,000 characters.
+
+    Raises
+    ------
+    IceexploreError
+        The file cannot be read.
+    OptionError
+        The node has no JSON of its own.
+    """
+    try:
+        text = safe_text(json.dumps(_shortened(_object(state, node)), ensure_ascii=False, indent=2))
+    except RecursionError:
+        raise OptionError(f"{node.label[:100]!r}: its JSON is nested too deep to be shown") from None
+    if len(text) <= MAX_JSON:
+        return text
+    return f"{text[:MAX_JSON]}\n… {len(text) - MAX_JSON:,} more characters"
+
+
+def _object(state: TableState, node: TreeNode) -> Any:
+    metadata = state.metadata
+    kind, _, rest = node.id.partition(":")
+    parts = [int(p) for p in rest.split(":") if p] if kind != "ref" else []
+    if kind in ("table", "metadata") and not parts:
+        return metadata.raw
+    if kind == "ref":
+        refs = metadata.raw.get("refs")
+        own = refs.get(node.label) if isinstance(refs, Mapping) else None
+        return own if own is not None else dict(node.fields)  # version 1 has no refs: main is the current snapshot
+    snapshot = metadata.snapshot(parts[0]) if parts else None
+    if snapshot is None:
+        raise OptionError(f"{node.id[:100]!r} has no JSON of its own")
+    if kind == "snapshot":
+        return snapshot.raw
+    if kind == "statistics":
+        found = [s for s in metadata.statistics if s.snapshot_id == snapshot.snapshot_id]
+        return found[parts[1]].raw
+    root = state.root(snapshot)
+    if root is None:
+        raise OptionError(f"snapshot {snapshot.snapshot_id} has no manifests")
+    if kind == "root":
+        return _header(root)
+    holder = root if len(parts) == 2 else state.reader.leaf(root, parts[1])
+    if holder.dialect == "inline":
+        return {"manifests": snapshot.raw.get("manifests")}
+    return _record(state, holder, holder.entries["ordinal"][parts[-1]].as_py(), is_root=holder is root)
+
+
+def _header(root: Manifest) -> dict[str, Any]:
+    header = root.header
+    return {
+        "location": root.location,
+        "length": root.length,
+        "format": header.format,
+        "codec": header.codec,
+        "metadata": dict(header.metadata),
+    }
+
+
+def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: bool) -> Any:
+    """A record of an Avro or Parquet file, of an Avro file only its block decoded."""
+    location, kind = manifest.location, "manifest-list" if is_root else "manifest"
+    data = state.storage.read(location, kind=kind)
+    if sniff(data[:16]) != "avro":
+        return read_rows(state.storage, location, kind=kind).slice(ordinal, 1).to_pylist()[0]
+    header = read_header(data, location)
+    row = ordinal
+    for block in index_blocks(data, header, location).blocks:
+        if row < block.count:
+            plain = decompress_block(data, block, header.codec, location)
+            batches = avro_batches(b"".join(container(header.schema, block.count, [plain])), location)
+            next(batches)  # the schema
+            for batch in batches:
+                if row < batch.num_rows:
+                    return batch.slice(row, 1).to_pylist()[0]
+                row -= batch.num_rows
+        row -= block.count
+    raise OptionError(f"{location} has no record {ordinal}")
+
+
+def _shortened(value: Any) -> Any:
+    """A value as JSON has it: bytes in hexadecimal, maps as objects, of arrays the first thousand elements."""
+    match value:
+        case Mapping():
+            return {str(k): _shortened(v) for k, v in value.items()}
+        case list() | tuple():
+            if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # Arrow's map
+                return {str(k): _shortened(v) for k, v in value}
+            shown = [_shortened(v) for v in value[:_MANY]]
+            return shown if len(value) <= _MANY else [*shown, f"… {len(value) - _MANY:,} more"]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return text_of(value)

@@ -1,0 +1,103 @@
+"""What leaves a table whole: one cell, one row as JSON, all rows as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets.grid._cells import nested_value, safe_text, text_of, values_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from iceexplore.widgets.grid._table import GridTable
+
+__all__ = ["MAX_CSV", "MAX_TEXT", "cell_text", "csv_chunk", "row_json"]
+
+#: Characters that are copied at most. A message to the browser stays under 5 MB, which is what Databricks lets through.
+MAX_TEXT = 1_000_000
+#: Characters of a CSV at most: the browser holds it in memory.
+MAX_CSV = 200_000_000
+_CHUNK = 1_500_000
+_MAX_CELL = 32_767  # a spreadsheet's cell holds no more
+#: Rows that are made at once: at first, and at most.
+_FIRST = 64
+_STEP = 2000
+#: What a spreadsheet would take for a formula (OWASP, "CSV Injection"): in East Asia by full-width signs, too.
+_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+
+
+def cell_text(table: GridTable, row: int, column: int) -> str:
+    """A cell's whole text, empty for null; of more than a million characters the first million."""
+    text = text_of(values_of(_row(table, row, column).iloc[:, column])[0]) or ""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def row_json(table: GridTable, row: int) -> str:
+    """A row as JSON, every integer with all its digits.
+
+    Raises
+    ------
+    OptionError
+        There is no such row, or its text is beyond a million characters.
+    """
+    frame = _row(table, row, 0)
+    record = {name: nested_value(values_of(frame.iloc[:, i])[0], key=name) for i, name in enumerate(table.names)}
+    text = safe_text(json.dumps(record, ensure_ascii=False, indent=2, default=str))
+    if len(text) > MAX_TEXT:
+        raise OptionError(f"the row has {len(text):,} characters of JSON; no more than {MAX_TEXT:,} are copied")
+    return text
+
+
+def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) -> tuple[str, int | None]:
+    """Rows as CSV from one on, the header first, at most 1.5 million characters or one row; and where to go on.
+
+    Text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, the full-width
+    form of one of these, a tab or a line break) gets an apostrophe before it. Null is empty. A cell has at most 32,767
+    characters.
+    """
+    total = len(table) if rows is None else len(rows)
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\r\n").writerow  # RFC 4180
+    if start == 0:
+        write([_escaped(safe_text(name)) for name in table.names])
+    at, step = max(0, start), _FIRST
+    while at < total:
+        began, written = at, out.tell()
+        part = table.rows(slice(at, min(at + step, total)), rows)
+        columns = [_column(part.iloc[:, i]) for i in range(part.shape[1])]
+        for record in zip(*columns, strict=True):
+            write(record)
+            at += 1
+            if out.tell() >= _CHUNK:
+                return out.getvalue(), at if at < total else None
+        # No more rows are made than may still go in: what comes after them the next part would make again.
+        fit = (_CHUNK - out.tell()) * (at - began) // max(1, out.tell() - written)
+        step = min(max(_FIRST, fit), _STEP)
+    return out.getvalue(), None
+
+
+def _column(series: Any) -> list[str]:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+        return [text_of(v) or "" for v in values_of(series)]  # a negative number is no formula
+    return [_escaped(text_of(v, most=_MAX_CELL) or "") for v in values_of(series)]
+
+
+def _escaped(text: str) -> str:
+    text = "'" + text if _FORMULA.match(text) else text
+    return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
+
+
+def _row(table: GridTable, row: int, column: int) -> Any:
+    """A frame of one row."""
+    width = len(table.names)
+    if not (0 <= row < len(table) and 0 <= column < max(1, width)):
+        raise OptionError(f"the table has {len(table):,} rows and {width} columns: no cell {row}, {column}")
+    return table.rows(slice(row, row + 1))

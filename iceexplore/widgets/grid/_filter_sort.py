@@ -1,0 +1,113 @@
+"""Which rows of a table are shown, and in which order: by Arrow on columns, not value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.widgets.grid._cells import text_of
+from iceexplore.widgets.grid._query import Filter, Order
+from iceexplore.widgets.grid._table import Columns, GridTable
+from iceexplore.widgets.grid._text_match import contains
+from iceexplore.widgets.grid._typed_values import compared
+
+__all__ = ["rows_in_order"]
+
+#: Elements by which lists are sorted.
+_SORTED_ELEMENTS = 4
+
+
+def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | None:
+    """The places of the rows that pass all filters, sorted; None for every row as it stands.
+
+    Sorting is stable; NaN and then nulls come last either way. Structs are sorted field by field, lists by their first
+    four elements, other nested values by their text.
+
+    Raises
+    ------
+    OptionError
+        There is no such column.
+    FilterError
+        A column's values cannot be compared so.
+    """
+    rows: npt.NDArray[np.int64] | None = None
+    if order.filters:
+        rows = np.flatnonzero(_passing(table, order.filters)).astype(np.int64)
+    if order.sort is None:
+        return rows
+    place, direction = order.sort
+    column = table.column(place)
+    if rows is not None:
+        column = column.take(pa.array(rows))
+    keys = list(_sort_keys(column))
+    if not keys:
+        return rows
+    sorted_by = pa.table({str(i): key for i, key in enumerate(keys)})
+    ways = [(name, "ascending" if direction == "asc" else "descending") for name in sorted_by.column_names]
+    places: npt.NDArray[np.int64] = pc.sort_indices(sorted_by, sort_keys=ways).to_numpy().astype(np.int64)
+    return places if rows is None else rows[places]
+
+
+# Filters --------------------------------------------------------------------------------------------------------------
+
+
+def _passing(table: GridTable, filters: Sequence[Filter]) -> npt.NDArray[np.bool_]:
+    """Which rows pass all filters."""
+    everywhere = any(one.column is None for one in filters)
+    wanted = range(len(table.names)) if everywhere else {one.column for one in filters if one.column is not None}
+    table.check(wanted)
+    masks = [np.zeros(0, dtype=np.bool_)]
+    for part in table.parts(wanted):
+        mask = np.ones(len(part), dtype=np.bool_)
+        for one in filters:
+            mask &= np.asarray(pc.fill_null(_mask(part, one), False).to_numpy(zero_copy_only=False))
+        masks.append(mask)
+    return np.concatenate(masks)
+
+
+def _mask(part: Columns, one: Filter) -> pa.BooleanArray:
+    if one.column is None:
+        mask = pa.array(np.zeros(len(part), dtype=np.bool_))
+        for place in range(len(part.names)):
+            mask = pc.or_(mask, pc.fill_null(contains(part.column(place), one.value), False))
+        return mask
+    column = part.column(one.column)
+    if one.op == "null":
+        return column.is_null()
+    if one.op == "not null":
+        return column.is_valid()
+    if one.op == "contains":
+        return contains(column, one.value)
+    return compared(column, one, part.names[one.column])
+
+
+# Sorting --------------------------------------------------------------------------------------------------------------
+
+
+def _sort_keys(column: pa.Array) -> Iterator[pa.Array]:
+    kind = column.type
+    if pa.types.is_null(kind):
+        return
+    if pa.types.is_nested(kind):
+        gone = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+        yield pa.array(np.zeros(len(column), dtype=np.int8), mask=gone)  # null comes after what is empty
+    if pa.types.is_struct(kind):
+        for child in column.flatten():
+            yield from _sort_keys(child)
+    elif pa.types.is_list(kind) and not pa.types.is_nested(kind.value_type):
+        starts = np.asarray(column.offsets)
+        for i in range(_SORTED_ELEMENTS):
+            at = starts[:-1] + i
+            yield from _sort_keys(column.values.take(pa.array(at, pa.int64(), mask=(at >= starts[1:]) | gone)))
+    elif pa.types.is_nested(kind):
+        yield pa.array([text_of(v) for v in column.to_pylist()], pa.string())
+    elif isinstance(column, pa.ExtensionArray):
+        yield from _sort_keys(column.storage)
+    elif pa.types.is_fixed_size_binary(kind):
+        yield column.cast(pa.binary())
+    else:
+        yield column

@@ -1,0 +1,252 @@
+"""Tables in a widget: their pages, sorted and filtered in Python."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets.core._escape_text import signs, signs_of_page
+from iceexplore.widgets.core._table_widget import Face, shown
+from iceexplore.widgets.grid._cells import PAGE_SIZE, page_of, safe_text
+from iceexplore.widgets.grid._copy_export import MAX_CSV, cell_text, csv_chunk, row_json
+from iceexplore.widgets.grid._filter_sort import rows_in_order
+from iceexplore.widgets.grid._query import GridQuery, Order
+from iceexplore.widgets.grid._table import FrameTable, GridTable
+from iceexplore.widgets.grid._typed_values import FilterError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+__all__ = ["GridPart"]
+
+#: Bytes of tables that are kept, besides the newest.
+_KEPT_BYTES = 256 * 1024 * 1024
+
+
+class GridPart(Face):
+    """A part with tables. Each place that shows one is a grid with a name: ``"detail"``, ``"problems"``.
+
+    In the browser ``gridView(model, {grid, label})`` of ``grid.js`` is one. A part answers `_grid_frame`,
+    and may answer `_grid_nodes`, `_grid_row` and `_grid_docs`.
+
+    Attributes
+    ----------
+    query
+        By grid what the browser asks of it. ``of``: what the table is of, a node's id or any text; ``table``: which of
+        its tables. All else may be left out: ``n``, counted up; ``page``, from 0; ``sort``, ``[column, "asc" |
+        "desc"]``, a column being its place in the table, from 0; ``filters``, up to twenty ``{"column": place or None
+        for any, "op": "contains" | "=" | "<" | ">" | "null" | "not null", "value": text}``, all of which hold;
+        ``columns``, the places of those to show, at most 60; ``node``, in place of a page: that with this node's row.
+    pages
+        By grid the answer: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``, and
+        ``columns`` ({name, right, doc}, of the whole table), ``shown`` (places of those in ``rows``), ``rows`` (text,
+        300 of its characters at most, with signs for those that would act; None for null), ``page``, ``pages``,
+        ``size``, ``total`` rows, ``whole`` (without a filter) and ``nodes``, for each row the node that it stands for,
+        or None. ``text`` in place of ``rows``: a page that is no table (see `_grid_text`). ``none``: what is
+        said where there are no rows because some could not be read. ``refused``: what is wrong
+        with a filter that was asked for; the page is then the one before, but for ``n``.
+
+    Notes
+    -----
+    What leaves a table whole goes by messages, which no notebook keeps: ``{"grid", "n", "want": "cell" | "row" |
+    "csv", "of", "table", "sort", "filters", "row", "column"}``, ``row`` counting in the order shown. The answer is
+    ``{"grid", "n", "text"}``, of a CSV a part of it with ``next``, the row to go on with or None, ``total`` rows and
+    ``most``, the characters after which the browser stops; or ``{"grid", "n", "error"}``.
+    """
+
+    query = traitlets.Dict().tag(sync=True)
+    pages = traitlets.Dict().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._grid_tables: OrderedDict[tuple[str, str, str], GridTable] = OrderedDict()
+        self._orders: dict[str, tuple[tuple[str, str, Order], npt.NDArray[np.int64] | None]] = {}
+        self._lock = threading.RLock()
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_query, "query")
+        self.on_msg(self._on_message)
+
+    def close(self) -> None:
+        """Take the widget away, with the tables that it kept: a notebook's ``Out`` still has the widget itself."""
+        super().close()
+        if hasattr(self, "_grid_tables"):
+            self._grid_tables.clear()
+            self._orders.clear()
+
+    # What a part answers ----------------------------------------------------------------------------------------------
+
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
+        """A whole table. A part answers for its own grids, and leaves others to the next; runs in the worker.
+
+        Raises
+        ------
+        OptionError
+            There is no such table.
+        """
+        raise OptionError(f"there is no table {table!r} in {grid!r}")
+
+    def _grid_text(self, grid: str, of: str, table: str) -> dict[str, Any] | None:
+        """What a grid shows that is no table: a dictionary with ``text``; None where it is one."""
+        return None
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        """The nodes of the tree that rows of a table, by their places, stand for; None for a row that is none."""
+        return [None] * len(rows)
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        """The place in the table of the row that stands for a node; None: there is none."""
+        return None
+
+    def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
+        """What the columns mean, by name."""
+        return {}
+
+    def _grid_unread(self, grid: str, of: str, table: str) -> str:
+        """What could not be read, so that a table may lack rows; empty: it has all."""
+        return ""
+
+    # Answers ----------------------------------------------------------------------------------------------------------
+
+    def _frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+        """A table as a data frame, all of it."""
+        return self._grid_table(grid, of, table).frame()
+
+    def _grid_table(self, grid: str, of: str, table: str) -> GridTable:
+        """A table; what was shown last is kept, up to 256 MiB besides the newest."""
+        at = (grid, of, table)
+        with self._lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
+            if at not in self._grid_tables:
+                made = self._grid_frame(grid, of, table)
+                self._grid_tables[at] = made if isinstance(made, GridTable) else FrameTable(made)
+            self._grid_tables.move_to_end(at)
+            if len(self._grid_tables) == 1:
+                return self._grid_tables[at]
+            sizes = [one.nbytes for one in self._grid_tables.values()]
+            while len(sizes) > 1 and sum(sizes[:-1]) > _KEPT_BYTES:
+                self._grid_tables.popitem(last=False)
+                sizes.pop(0)
+            return self._grid_tables[at]
+
+    def _forget(self, grid: str) -> None:
+        """A grid's tables are others now: they are made again when they are asked for."""
+        with self._lock:
+            for at in [at for at in self._grid_tables if at[0] == grid]:
+                del self._grid_tables[at]
+            self._orders.pop(grid, None)
+
+    def _rows(self, grid: str, query: GridQuery, table: GridTable) -> npt.NDArray[np.int64] | None:
+        at = (query.of, query.table, query.order)
+        with self._lock:
+            found = self._orders.get(grid)
+            if found is None or found[0] != at:
+                found = self._orders[grid] = (at, rows_in_order(table, query.order))
+            return found[1]
+
+    def _page(self, grid: str, query: GridQuery) -> dict[str, Any]:
+        """The answer to a query; runs in the worker."""
+        text = self._grid_text(grid, query.of, query.table)
+        if text is not None:
+            return {**query.sent(), **signs_of_page(text)}
+        table = self._grid_table(grid, query.of, query.table)
+        rows = self._rows(grid, query, table)
+        page = query.page
+        if query.node is not None:
+            place = _position(self._grid_row(grid, query.of, query.table, query.node), rows)
+            page = page if place is None else place // PAGE_SIZE
+        docs = self._grid_docs(grid, query.of, query.table)
+        made = page_of(table, page, rows=rows, columns=query.columns, docs=docs)
+        if missed := self._grid_unread(grid, query.of, query.table):
+            made |= {"lacks": f"Rows may be missing: {missed}."} if made["total"] else {"none": f"No rows: {missed}."}
+        first = made["page"] * made["size"]
+        places = range(first, first + len(made["rows"]))
+        shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()
+        nodes = list(self._grid_nodes(grid, query.of, query.table, shown_rows))
+        return {**query.sent(), **signs_of_page(made), "nodes": nodes}
+
+    @shown
+    def _on_query(self, change: Any) -> None:
+        old = change["old"] if isinstance(change["old"], Mapping) else {}
+        for grid, raw in self.query.items():
+            if raw != old.get(grid):
+                self._load_page(grid, GridQuery.parse(raw))
+
+    def _load_page(self, grid: str, query: GridQuery) -> None:
+        """Read a page, as a query asks, and show it."""
+
+        def read() -> dict[str, Any] | FilterError:
+            try:
+                return self._page(grid, query)
+            except FilterError as error:
+                return error
+
+        def show(found: dict[str, Any] | FilterError) -> None:
+            if isinstance(found, FilterError):
+                found = self._refused(grid, query, found)
+            self._show_page(grid, found)
+
+        self._do(f"page:{grid}", "Reading", read, show)
+
+    def _refused(self, grid: str, query: GridQuery, error: FilterError) -> dict[str, Any]:
+        """The page that is shown, which stays, with what is wrong with a filter; without such a page the error."""
+        page = self.pages.get(grid, {})
+        if "rows" not in page or (page["of"], page["table"]) != (query.of, query.table):
+            raise error
+        return {**page, "n": query.n, "refused": signs(str(error))}
+
+    def _show_page(self, grid: str, page: dict[str, Any]) -> None:
+        self.pages = {**self.pages, grid: page}
+
+    # Messages ---------------------------------------------------------------------------------------------------------
+
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if not isinstance(content, Mapping) or "want" not in content:
+            return
+        back = {"grid": content.get("grid"), "n": content.get("n")}
+
+        def read() -> dict[str, Any]:
+            try:
+                return {**back, **self._whole(content)}
+            except Exception as error:  # an answer must come: the browser waits for it
+                return {**back, "error": safe_text(str(error)[:500])}
+
+        self._do(f"whole:{str(back['grid'])[:100]}", "Reading", read, self.send)
+
+    def _whole(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        grid, want, at = content.get("grid"), content["want"], content.get("row", 0)
+        query = GridQuery.parse({key: content.get(key) for key in ("of", "table", "sort", "filters")})
+        column = content.get("column", 0)
+        if not isinstance(grid, str) or type(at) is not int or type(column) is not int:
+            raise OptionError("a grid is named by text, row and column are whole numbers")
+        table = self._grid_table(grid, query.of, query.table)
+        rows = self._rows(grid, query, table)
+        if want == "csv":
+            text, following = csv_chunk(table, rows, at)
+            return {
+                "text": text,
+                "next": following,
+                "total": len(table) if rows is None else len(rows),
+                "most": MAX_CSV,
+            }
+        place = at if rows is None else int(rows[at]) if 0 <= at < len(rows) else -1
+        if want == "cell":
+            return {"text": cell_text(table, place, column)}
+        if want == "row":
+            return {"text": row_json(table, place)}
+        raise OptionError(f"a table gives a cell, a row or csv, not {str(want)[:40]!r}")
+
+
+def _position(place: int | None, rows: npt.NDArray[np.int64] | None) -> int | None:
+    """Where a row of a table stands in the order shown; None where it is not shown."""
+    if place is None or rows is None:
+        return place
+    found = np.flatnonzero(rows == place)
+    return int(found[0]) if len(found) else None

@@ -1,0 +1,265 @@
+"""What a grid shows: a data frame, or rows of manifests that are made when they are looked at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets.grid._cells import text_of, values_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.inspect import LeafRows, MetadataTable
+
+__all__ = ["Columns", "FrameTable", "GridTable", "LeafTable"]
+
+#: Columns at most that are kept when they were asked for together: who filters or sorts by some does it again.
+_FEW = 4
+#: Rows that are made at most for some that are looked at; beyond, rows that may be looked at next are kept with them:
+#: a CSV in another order would make all rows again for each of its parts.
+_MOST_MADE = 20_000
+#: Bytes of those.
+_AHEAD_BYTES = 256 << 20
+#: Bytes of columns that are kept, besides those asked for last.
+_KEPT_BYTES = 256 << 20
+
+
+class Columns(ABC):
+    """Rows, of which whole columns can be had.
+
+    Attributes
+    ----------
+    names
+        Of the columns.
+    """
+
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows."""
+
+    @abstractmethod
+    def _column(self, place: int) -> pa.Array: ...
+
+    def column(self, place: int) -> pa.Array:
+        """A column as one Arrow array; objects of several types as their text.
+
+        Raises
+        ------
+        OptionError
+            There is no such column.
+        """
+        self.check([place])
+        return self._column(place)
+
+    def check(self, places: Iterable[int]) -> None:
+        """Raise an `OptionError` where there is no such column."""
+        for place in places:
+            if not 0 <= place < len(self.names):
+                raise OptionError(f"the table has {len(self.names)} columns, none at {place}")
+
+
+class GridTable(Columns):
+    """A table of a grid.
+
+    Attributes
+    ----------
+    right
+        Whether each column has numbers.
+    """
+
+    right: tuple[bool, ...]
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """About how much memory it takes now, in bytes."""
+
+    @abstractmethod
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
+        """Some rows, with all columns, of the table as it stands or of the places of its rows in an order."""
+
+    @abstractmethod
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """All rows, some after another, with at least these columns."""
+
+    @abstractmethod
+    def frame(self) -> pd.DataFrame:
+        """All of it, however much."""
+
+
+class FrameTable(GridTable):
+    """A data frame."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self.names = tuple(map(str, frame.columns))
+        self.right = _numbers(frame.dtypes)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Python objects count a rough size each."""
+        columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]
+        return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
+
+    def _column(self, place: int) -> pa.Array:
+        series = self._frame.iloc[:, place]
+        try:
+            made = pa.array(series, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError):
+            made = pa.array([text_of(v) for v in values_of(series)], pa.string())
+        return _plain(made)
+
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
+        """Some rows."""
+        if order is None and at.start == 0 and at.stop >= len(self._frame):
+            return self._frame
+        return self._frame.iloc[at if order is None else order[at]]
+
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """It is one."""
+        yield self
+
+    def frame(self) -> pd.DataFrame:
+        """It is that."""
+        return self._frame
+
+
+class LeafTable(GridTable):
+    """A metadata table, made manifest by manifest; as a whole, which is then kept, only when `frame` is asked for."""
+
+    def __init__(self, table: MetadataTable, rows: LeafRows) -> None:
+        import pandas as pd
+
+        self._table = table
+        self._rows = rows
+        self._whole: FrameTable | None = None
+        self._columns: dict[int, pa.Array] = {}
+        self._ahead = _Ahead(rows, np.zeros(0, dtype=np.int64))
+        self.names = tuple(rows.schema.names)
+        self.right = _numbers(pd.ArrowDtype(kind) for kind in rows.schema.types)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The rows and columns that are kept."""
+        columns: int = sum(column.nbytes for column in self._columns.values())
+        return self._rows.nbytes + self._ahead.nbytes + columns + (self._whole.nbytes if self._whole else 0)
+
+    def _column(self, place: int) -> pa.Array:
+        return next(self.parts([place])).column(place)
+
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
+        """Some rows. Where they are of many manifests, as the next in this order will be, those are kept, too."""
+        import pandas as pd
+
+        if self._whole is not None:
+            return self._whole.rows(at, order)
+        places = np.arange(len(self), dtype=np.int64)[at] if order is None else order[at]
+        found = self._ahead.take(places)
+        if found is None and order is not None and self._rows.to_make(places) > _MOST_MADE:
+            many = int(_AHEAD_BYTES // max(self._rows.row_nbytes, 1_000))
+            begin = max(0, at.start - many // 4)
+            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + many)]))
+            found = self._ahead.take(places)
+        made = self._rows.take(places) if found is None else found
+        frame: pd.DataFrame = made.to_pandas(types_mapper=pd.ArrowDtype)
+        return frame
+
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """A manifest after another."""
+        if self._whole is not None:
+            yield self._whole
+            return
+        if len(columns) <= _FEW:
+            yield _Part(self.names, self._kept(columns), len(self))
+            return
+        for table in self._rows.parts([self.names[place] for place in columns]):
+            found = {place: _plain(table.column(self.names[place])) for place in columns}
+            yield _Part(self.names, found, int(table.num_rows))
+
+    def _kept(self, places: Collection[int]) -> dict[int, pa.Array]:
+        """Whole columns."""
+        missing = [place for place in places if place not in self._columns]
+        if missing:
+            names = [self.names[place] for place in missing]
+            made = pa.concat_tables([self._rows.schema.empty_table().select(names), *self._rows.parts(names)])
+            self._columns |= {place: _plain(made.column(name)) for place, name in zip(missing, names, strict=True)}
+        found = {place: self._columns.pop(place) for place in places}
+        while self._columns and sum(column.nbytes for column in self._columns.values()) > _KEPT_BYTES:
+            del self._columns[next(iter(self._columns))]
+        self._columns |= found  # the newest last
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """All of it: from now on it is kept."""
+        if self._whole is None:
+            self._whole = FrameTable(self._table())
+            self._columns.clear()
+            self._ahead = _Ahead(self._rows, np.zeros(0, dtype=np.int64))
+        return self._whole.frame()
+
+
+class _Ahead:
+    """Rows that were made at once, of places that ascend."""
+
+    def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64]) -> None:
+        self._places = places
+        self._made = rows.take(places)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._made.nbytes)
+
+    def take(self, places: npt.NDArray[np.int64]) -> pa.Table | None:
+        """Rows by their places in the table, in that order; None where one is not among them."""
+        at = np.searchsorted(self._places, places)
+        if not len(self._places) or (at == len(self._places)).any() or (self._places[at] != places).any():
+            return None
+        return self._made.take(pa.array(at))
+
+
+class _Part(Columns):
+    """Some columns of some rows, by their places."""
+
+    def __init__(self, names: tuple[str, ...], columns: dict[int, pa.Array], count: int) -> None:
+        self.names = names
+        self._columns = columns
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _column(self, place: int) -> pa.Array:
+        return self._columns[place]
+
+
+def _plain(made: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One array, of what is stored."""
+    if isinstance(made, pa.ChunkedArray):
+        made = made.combine_chunks()
+    if pa.types.is_dictionary(made.type):
+        made = made.dictionary_decode()
+    if isinstance(made.type, pa.UuidType):
+        return made  # of 16 bytes nobody could tell that they are shown as a UUID
+    return made.storage if isinstance(made, pa.ExtensionArray) else made
+
+
+def _numbers(kinds: Iterable[Any]) -> tuple[bool, ...]:
+    import pandas as pd
+
+    return tuple(bool(pd.api.types.is_numeric_dtype(k) and not pd.api.types.is_bool_dtype(k)) for k in kinds)

@@ -1,0 +1,166 @@
+"""Whether a text stands in the values of a column as the cells show them: by Arrow, not value by value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.widgets.grid._cells import text_of
+
+__all__ = ["contains"]
+
+_SAMPLE = 10_000  # numbers by which is told whether many are the same
+#: Python writes other numbers with an exponent than Arrow: between these bounds neither does.
+_LEAST, _MOST = 1e-4, 1e10
+#: From here on Python writes whole numbers with an exponent, too.
+_MOST_WHOLE = 1e16
+_HEX = np.array([f"{byte:02x}" for byte in range(256)], dtype="S2").view(np.uint16)
+_DAY_AND_TIME = re.compile(r"(?<=\d\d-\d\d)T", re.IGNORECASE)
+
+
+def contains(column: pa.Array, text: str) -> pa.BooleanArray:
+    """Whether the text stands in a value as it is shown; in nested values: in a name or value within."""
+    kind = column.type
+    no = pa.array(np.zeros(len(column), dtype=np.bool_))
+    if pa.types.is_null(kind):
+        return no
+    if pa.types.is_struct(kind):
+        for child in column.flatten():
+            no = pc.or_(no, pc.fill_null(contains(child, text), False))
+        return no
+    if pa.types.is_map(kind):
+        starts = np.asarray(column.offsets)
+        hit = [pc.fill_null(contains(part, text), False) for part in (column.keys, column.items)]
+        return _any_within(column, starts, pc.or_(*hit))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _any_within(column, np.asarray(column.offsets), pc.fill_null(contains(column.values, text), False))
+    if isinstance(kind, pa.UuidType):
+        return _found(_uuids(column.storage), text, "-0123456789abcdef", column)
+    if isinstance(column, pa.ExtensionArray):
+        return contains(column.storage, text)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return _found(_hexadecimal(column), re.sub("^0?x", "", text.lower()), "0123456789abcdef", column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pc.match_substring(column, text, ignore_case=True)
+    if pa.types.is_timestamp(kind):
+        text = _DAY_AND_TIME.sub(" ", text)  # within nested values it is written so
+    if not set(text.lower()) <= _written_with(kind):
+        return no  # no value of the type is written so: saves making text of millions of numbers
+    if pa.types.is_integer(kind):
+        return _digits_contain(column, text)
+    cased = text.lower() != text.upper()  # to have no regard to it takes time
+    return pc.match_substring(_as_shown(column), text, ignore_case=cased)
+
+
+def _any_within(column: pa.Array, offsets: npt.NDArray[Any], hit: pa.BooleanArray) -> pa.BooleanArray:
+    """Per list, whether any of its elements is hit: by sums up to each offset."""
+    sums = np.concatenate(([0], np.cumsum(np.asarray(hit.to_numpy(zero_copy_only=False)), dtype=np.int64)))
+    return pa.array(sums[offsets[1:]] > sums[offsets[:-1]])
+
+
+def _digits_contain(column: pa.Array, digits: str) -> pa.BooleanArray:
+    """Whether numbers have these digits: of many that are often the same, each is made text once."""
+    if len(column) > _SAMPLE and len(column.slice(0, _SAMPLE).unique()) < _SAMPLE // 10:
+        column = column.dictionary_encode()
+        return pc.match_substring(column.dictionary.cast(pa.string()), digits).take(column.indices)
+    return pc.match_substring(column.cast(pa.string()), digits)
+
+
+def _written_with(kind: pa.DataType) -> set[str]:
+    """Every character, in lower case, that the text of a value of this type may have."""
+    if pa.types.is_integer(kind):
+        return set("-0123456789")
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return set("+-.0123456789einfa")
+    if pa.types.is_boolean(kind):
+        return set("truefals")
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return set("-0123456789:.+ ")
+    return set(map(chr, range(128)))
+
+
+# As the cells have it -------------------------------------------------------------------------------------------------
+
+
+def _as_shown(column: pa.Array) -> pa.Array:
+    """Values as `text_of` writes them: by Arrow where both write the same."""
+    kind = column.type
+    try:
+        if pa.types.is_floating(kind):
+            return _floats(column.cast(pa.float64()))
+        if pa.types.is_timestamp(kind) and kind.tz in (None, "UTC"):
+            # Arrow takes ten times as long where there is a zone.
+            text = _clock(column.view(pa.timestamp(kind.unit)), pa.timestamp)
+            return text if kind.tz is None else pc.binary_join_element_wise(text, "+00:00", "")
+        if pa.types.is_time(kind):
+            return _clock(column, lambda unit: pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit))
+        if pa.types.is_boolean(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind):
+            return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass  # a value that Arrow cannot hold in the other unit
+    return pa.array([text_of(v) for v in column.to_pylist()], pa.string())
+
+
+def _floats(column: pa.Array) -> pa.Array:
+    values = column.to_numpy(zero_copy_only=False)
+    size = np.abs(values)
+    text = column.cast(pa.string())
+    whole = (np.floor(values) == values) & (size < _MOST_WHOLE)
+    if whole.any():
+        numbers = pa.array(np.where(whole, values, 0).astype(np.int64)).cast(pa.string())
+        text = pc.if_else(pa.array(whole), pc.binary_join_element_wise(numbers, ".0", ""), text)
+    odd = np.where(whole, (values == 0) & np.signbit(values), (size < _LEAST) | (size >= _MOST))
+    if odd.any():
+        unique, places = np.unique(values[odd].view(np.int64), return_inverse=True)  # as integers -0.0 is not 0.0
+        words = pa.array(list(map(repr, unique.view(np.float64).tolist())), pa.string())
+        text = pc.replace_with_mask(text, pa.array(odd), words.take(pa.array(places)))
+    return text
+
+
+def _clock(column: pa.Array, kind: Any) -> pa.Array:
+    """Times as Python writes them: no fraction of a second, or six digits, or nine."""
+    text = None
+    for unit in ("ns", "us", "s"):
+        if unit == "ns" and column.type.unit != "ns":
+            continue
+        rounded = column.cast(kind(unit), safe=False)
+        if text is None:
+            text = rounded.cast(pa.string())
+            column = rounded
+            continue
+        same = pc.equal(rounded.cast(column.type), column)
+        if pc.any(same).as_py():
+            text = pc.if_else(same, rounded.cast(pa.string()), text)
+    return text
+
+
+def _found(shown: pa.Array, text: str, written: str, column: pa.Array) -> pa.BooleanArray:
+    """Whether texts that have these characters only, and nothing of which values are null, contain another."""
+    if not set(text.lower()) <= set(written):
+        return pa.array(np.zeros(len(column), dtype=np.bool_))
+    return pc.and_(column.is_valid(), pc.match_substring(shown, text.lower()))
+
+
+def _hexadecimal(column: pa.Array) -> pa.Array:
+    """Bytes in hexadecimal, two digits each; of null anything."""
+    column = column.cast(pa.large_binary())
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    written = _HEX[np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]].tobytes()
+    return pa.LargeStringArray.from_buffers(len(column), pa.py_buffer((ends - ends[0]) * 2), pa.py_buffer(written))
+
+
+def _uuids(column: pa.Array) -> pa.Array:
+    """UUIDs of 16 bytes each as they are written; of null anything."""
+    values = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * 16 :][: len(column) * 16]
+    digits = _HEX[values].view(np.uint8).reshape(len(column), 32)
+    written = np.full((len(column), 36), ord("-"), dtype=np.uint8)
+    for at, (start, end) in enumerate(((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))):
+        written[:, start + at : end + at] = digits[:, start:end]
+    ends = np.arange(len(column) + 1, dtype=np.int64) * 36
+    return pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(ends), pa.py_buffer(written.tobytes()))

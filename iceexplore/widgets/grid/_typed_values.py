@@ -1,0 +1,144 @@
+"""What somebody types, as a value to compare a column with: written as the cells show it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets.grid._query import Filter
+
+__all__ = ["FilterError", "compared"]
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_DIGITS = 25
+_COMPARE = {"=": pc.equal, "<": pc.less, ">": pc.greater}
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,9})?))?", re.ASCII)
+_EPOCH = date(1970, 1, 1)
+
+
+class FilterError(OptionError):
+    """What is typed is nothing to compare the column's values with: said beside the filter, not over the widget."""
+
+
+def compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
+    """Which values are equal to, less or greater than what is typed.
+
+    Raises
+    ------
+    FilterError
+        It is no value of the column's type, or the type's values cannot be compared.
+    """
+    kind = column.type
+    if pa.types.is_null(kind):
+        return pa.array(np.zeros(len(column), dtype=np.bool_))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if one.op == "=":
+            return pc.equal(pc.utf8_lower(column), one.value.lower())
+        return _COMPARE[one.op](column, one.value)
+    what, value_of = _reading(kind, name)
+    text = one.value.strip()
+    try:
+        value = value_of(text, one.op)
+    except (ValueError, KeyError, TypeError, ArithmeticError, pa.ArrowException) as error:
+        raise FilterError(f"{name[:100]!r} has {what}; {text[:100]!r} is none") from error
+    if isinstance(value, bool):
+        return pc.and_(column.is_valid(), value)
+    if isinstance(value, float) and math.isnan(value):
+        return pc.is_nan(column) if one.op == "=" else pc.and_(column.is_valid(), False)
+    return _COMPARE[one.op](_comparable(column), value)
+
+
+def _reading(kind: pa.DataType, name: str) -> tuple[str, Callable[[str, str], Any]]:
+    """What values of a type are, in words, and what makes one of a text; it is also told how to compare."""
+    if pa.types.is_integer(kind):
+        return "whole numbers", lambda text, op: _whole_number(Decimal(_plain(text)), op)
+    if pa.types.is_floating(kind):
+        return "numbers", lambda text, _: float(_plain(text))
+    if pa.types.is_decimal(kind):
+        return "numbers", lambda text, _: _decimal(_plain(text))
+    if pa.types.is_boolean(kind):
+        return "the values true and false", lambda text, _: pa.scalar({"true": True, "false": False}[text.lower()])
+    if pa.types.is_timestamp(kind):
+        return "times, as 2024-05-01 10:30:00", lambda text, op: _whole_number(_moment(text, kind.unit), op)
+    if pa.types.is_time(kind):
+        return "times of day, as 10:30:00", lambda text, op: _whole_number(_time(text, kind.unit), op)
+    if pa.types.is_date32(kind):
+        return "dates, as 2024-05-01", lambda text, op: _whole_number((date.fromisoformat(text) - _EPOCH).days, op)
+    if isinstance(kind, pa.UuidType):
+        return "UUIDs, as f79c3e09-677c-4bbd-a479-3f349cb785e7", lambda text, _: UUID(text).bytes
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return "bytes, two digits each, as 0x01ff", lambda text, _: bytes.fromhex(text.lower().removeprefix("0x"))
+    if pa.types.is_nested(kind):
+        raise FilterError(f"{name[:100]!r} has lists or structs: ask whether they contain something")
+    return f"values of the type {str(kind)[:60]}", lambda text, _: pa.scalar(text).cast(kind)
+
+
+def _comparable(column: pa.Array) -> pa.Array:
+    """The column as the values to compare are: times as the whole numbers that are stored, bytes of any length."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return column.view(pa.int64())
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return column.view(pa.int32())
+    return column.cast(pa.binary()) if pa.types.is_fixed_size_binary(kind) else column
+
+
+def _plain(text: str) -> str:
+    return text.replace(",", "")
+
+
+def _whole_number(value: Decimal | Fraction | int, op: str) -> Any:
+    """A number to compare whole numbers with; the answer itself where none of 64 bits can be equal to it."""
+    if isinstance(value, Decimal):
+        if value.is_nan():
+            raise ValueError(value)
+        if not value.is_finite() or value.adjusted() > _DIGITS:
+            return (op == "<") == (value > 0) and op != "="
+    whole = math.ceil(value) if op == "<" else math.floor(value)
+    if op == "=" and whole != value:
+        return False
+    if _LEAST <= whole <= _MOST:
+        return pa.scalar(whole, pa.int64())
+    return (op == "<") == (value > 0) and op != "="
+
+
+def _decimal(text: str) -> Any:
+    value = Decimal(text)
+    if not value.is_finite():
+        raise ValueError(text)
+    return pa.scalar(value)
+
+
+def _moment(text: str, unit: str) -> Fraction:
+    """A time since the epoch in this unit, whatever its year; one without an offset is in UTC."""
+    import pandas as pd
+
+    found = pd.Timestamp(text).asm8
+    if np.isnat(found):
+        raise ValueError(text)
+    given, _ = np.datetime_data(found.dtype)
+    return Fraction(int(found.view(np.int64)) * _PER_SECOND[unit], _PER_SECOND[given])
+
+
+def _time(text: str, unit: str) -> Fraction:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    hours, minutes, seconds = int(found[1]), int(found[2]), Fraction(found[3] or 0)
+    if hours > 23 or minutes > 59 or seconds >= 60:
+        raise ValueError(text)
+    return (hours * 3600 + minutes * 60 + seconds) * _PER_SECOND[unit]

@@ -1,0 +1,248 @@
+"""What is wrong, in all that has been read so far: every `Problem`, grouped, each with its node."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from iceexplore.errors import Problem
+from iceexplore.graph import amount, format_ms, json_safe
+from iceexplore.manifests import ContentType
+from iceexplore.render import escape
+from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._static_html import problems_html
+from iceexplore.widgets.core._table_widget import Face, shown
+from iceexplore.widgets.problems._nodes_of_problems import Coverage, Place, coverage, places_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Problems", "ProblemsPart"]
+
+_ORDER = ("error", "warning", "info")
+#: Of each kind, and of all kinds together; the others are counted. `ProblemsPart.found_problems` has every one.
+_MAX_ITEMS = 50
+_MAX_ALL = 600
+_MAX_TEXT = 600
+
+
+class ProblemsPart(Face):
+    """Every problem met while reading so far; it grows as more is read.
+
+    Attributes
+    ----------
+    problems
+        ``counts`` by severity; ``sums``, the same in words, which tell none from not checked; ``groups`` by code, the
+        gravest first, each with ``code``, ``severity``, ``title``,
+        ``advice``, ``count`` and ``items``; ``read`` and ``manifests``: how many of the selected snapshot's manifests
+        have been read, and of how many; None where its manifest list or root manifest cannot be read. An item has a
+        stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (when the snapshot that wrote it was committed) and
+        ``actions``: what can be done, each a ``title`` and what it selects. In words: ``covered``, how much has been
+        read; ``left``, what there is to read; ``nothing``, what to say where no group is shown; and of a group
+        ``more``, how many items it has besides.
+    severities
+        Those that are shown.
+    read_all
+        The browser counts this up to have every manifest of the selected snapshot read; `cancelled` ends that.
+    """
+
+    problems = traitlets.Dict().tag(sync=True)
+    severities = traitlets.List(traitlets.Unicode(), list(_ORDER)).tag(sync=True)
+    read_all = traitlets.Int().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._listed = (-1, -1)
+        self._listing = False
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_read_all, "read_all")
+        self._list_problems()
+
+    @property
+    def found_problems(self) -> pd.DataFrame:
+        """Every problem met so far: severity, code, where, text, field, found, expected, node."""
+        import pandas as pd
+
+        met = list(self._state.problems)
+        places = places_of(self._state, self.snapshot, [p.where for p in met])
+        columns = ["severity", "code", "where", "text", "field", "found", "expected"]
+        rows = [[json_safe(getattr(p, c)) for c in columns] for p in met]
+        frame = pd.DataFrame(rows, columns=columns, dtype="string")
+        return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
+
+    def _no_kernel_html(self) -> str:
+        return super()._no_kernel_html() + problems_html(self.problems)
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        if old["snapshot"] != new["snapshot"]:
+            self._list_problems()
+
+    def _has_read(self) -> None:
+        super()._has_read()
+        if self._listed != self._now():
+            self._list_problems()
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        if self._listing:  # nobody asked for it: it is not to be lost
+            self._list_problems()
+
+    def _now(self) -> tuple[int, int]:
+        return len(self._state.problems), len(self._state.reader.seen)
+
+    def _list_problems(self) -> None:
+        def read() -> dict[str, Any]:
+            try:
+                return self._found()
+            finally:
+                self._listed = self._now()  # what listing itself read is no reason to list again
+
+        def show(found: dict[str, Any]) -> None:
+            self._listing = False
+            self.problems = found
+
+        self._listed = self._now()
+        self._listing = True
+        self._work.submit("problems", read, show)
+
+    def _found(self) -> dict[str, Any]:
+        state, snapshot = self._state, self.snapshot
+        root = None if snapshot is None else state.root(snapshot)  # which may be a problem itself
+        met = list(state.problems)
+        groups: dict[str, list[Problem]] = {}
+        for item in met:
+            groups.setdefault(item.code, []).append(item)
+        order = sorted(groups.values(), key=lambda g: (min(_rank(p) for p in g), -len(g), g[0].code))
+        sent: list[list[Problem]] = []
+        for group in order:
+            room = max(0, _MAX_ALL - sum(map(len, sent)))
+            sent.append(sorted(group, key=_rank)[: min(_MAX_ITEMS, room)])
+        places = places_of(state, snapshot, [p.where for part in sent for p in part])
+        covered = coverage(state, root)
+        return {
+            "counts": (counts := {name: sum(p.severity == name for p in met) for name in _ORDER}),
+            "sums": {name: _sum(name, n, covered) for name, n in counts.items()},
+            "groups": [self._group(g, part, places) for g, part in zip(order, sent, strict=True)],
+            "read": covered.read,
+            "manifests": covered.manifests,
+            **_words(covered, snapshot is not None, bool(met)),
+        }
+
+    def _group(self, group: list[Problem], sent: list[Problem], places: Mapping[str, Place]) -> dict[str, Any]:
+        worst = min(group, key=_rank)
+        more = len(group) - len(sent)
+        return {
+            "code": worst.code,
+            "severity": worst.severity,
+            "title": worst.title,
+            "advice": worst.advice,
+            "count": len(group),
+            "items": [self._item(p, places.get(p.where)) for p in sent],
+            "more": f"and {more:,} more: found_problems in Python has them all" if more else "",
+        }
+
+    def _item(self, problem: Problem, place: Place | None) -> dict[str, Any]:
+        evidence = [("field", problem.field), ("found", problem.found), ("expected", problem.expected)]
+        since = None if place is None or place.since is None else self._state.metadata.snapshot(place.since)
+        identity = "\x1f".join((problem.code, problem.where, problem.text, problem.field or ""))
+        actions = []
+        if place is not None:
+            snapshot = {"snapshot": place.snapshot} if place.snapshot else {}
+            actions = [{"title": "Show", "selection": {"node": place.node, **snapshot}}]
+        return {
+            "id": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16],
+            "severity": problem.severity,
+            "text": _text(problem.text),
+            "evidence": " · ".join(f"{name} {_text(value)}" for name, value in evidence if value is not None),
+            "where": _text(escape.shorten(problem.where, _MAX_TEXT)),
+            "since": "" if since is None else format_ms(since.timestamp_ms).replace(".000 UTC", " UTC"),
+            "actions": actions,
+        }
+
+    @shown
+    def _on_read_all(self, change: Any) -> None:
+        snapshot = self.snapshot
+        if snapshot is None:
+            self._idle()
+            return
+
+        def read() -> Generator[str, None, None]:
+            root = self._state.root(snapshot)
+            if root is None:
+                return
+            kinds = root.entries["content_type"].to_pylist()
+            manifests = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+            rows = [row for row, kind in enumerate(kinds) if kind in manifests]
+            parts = frozenset({"entries", "partition"})
+            for done, _ in enumerate(self._state.reader.leaves(root, rows, parts), 1):
+                yield f"Reading manifests: {done:,} of {len(rows):,} …"
+
+        self._do("read-all", "Reading manifests", read, lambda _: None)
+
+
+class Problems(ProblemsPart):
+    """What is wrong with a table, in all that has been read so far.
+
+    ``Problems(t, selection=explorer)`` shows there what is clicked here.
+    """
+
+    _esm = packed(script("problems.problemsView"))
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The problems of the selected node."""
+        frame = self.found_problems
+        here: pd.DataFrame = frame.loc[frame["node"] == self.selection["node"]]
+        return here
+
+
+def _words(covered: Coverage, snapshot: bool, wrong: bool) -> dict[str, str]:
+    """What is said of how much has been read, of the rest, and where there is nothing to show."""
+    read, known = covered.read, covered.manifests
+    rest = (known or 0) - read
+    clean = (
+        "Nothing is wrong in this snapshot's metadata, all of which has been read. Data files are not opened for it: "
+        "t.verify() does that."
+    )
+    said, left = "this snapshot has no manifests", ""
+    if not snapshot:
+        said = "there is no snapshot"
+        clean = "Nothing is wrong in the table's metadata file: it has no snapshot to look into."
+    elif known is None:
+        said = "which manifests this snapshot has cannot be read"
+    elif known:
+        said = f"{read:,} of {amount(known, 'manifest')} of this snapshot read"
+    if rest:
+        left = f"the other {'one' if rest == 1 else f'{rest:,}'}" if read else "it" if known == 1 else "all"
+        unchecked = f"Not checked yet: 0 of {amount(known or 0, 'manifest')} read."
+        clean = "Nothing is wrong in what has been read." if read else unchecked
+    return {
+        "covered": said,
+        "left": left and f"Read {left}",
+        "nothing": "Nothing of these severities." if wrong else clean,
+    }
+
+
+def _sum(severity: str, count: int, covered: Coverage) -> str:
+    """How many problems of a severity there are: none is none only where every manifest has been read."""
+    word = {"info": "note"}.get(severity, severity)
+    if count:
+        return amount(count, word)
+    if covered.manifests is not None and covered.read >= covered.manifests:
+        return f"0 {word}s"
+    return f"{word}s: not checked" if not covered.read else f"no {word}s so far"
+
+
+def _rank(problem: Problem) -> int:
+    return _ORDER.index(problem.severity)
+
+
+def _text(value: str) -> str:
+    return str(json_safe(escape.visible(value[:_MAX_TEXT])))

@@ -1,0 +1,1 @@
+"""The explorer as one HTML page."""

@@ -1,0 +1,232 @@
+"""What a saved page leaves out: secrets, values of the data, paths.
+
+Values are told by what is known to hold none: of facts and columns only those named like counts, sizes, ids, times and
+kinds stay, and none that is named like a column of the table. Summaries of snapshots are free text, so of them only
+numbers stay. What nobody thought of is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from base64 import b64decode
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from iceexplore.graph import blank_secrets, is_secret_name
+from iceexplore.render import style
+from iceexplore.widgets.core._escape_text import signs
+from iceexplore.widgets.detail._node_tables import JSON
+
+__all__ = ["PageRedactor"]
+
+BLANK = "REDACTED"
+_NO_VALUE = re.compile(
+    r"(^|[-_ .])(ids?|counts?|sizes?|numbers?|ms|at|bytes|version|status|content|types?|format|operation|name|kind"
+    r"|ordinal|offsets?|length|records|files|deletes|manifests?|schemas|snapshots|refs|specs|columns?|committed|field|transform"
+    r"|key|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
+)
+#: The keys of encrypted files, wrapped or not.
+_KEYS = frozenset({"key-metadata", "encrypted-key-metadata"})
+#: What a summary may say under any name.
+_MEASURE = re.compile(r"-?[\d,.]+(?: [KMGTPE]?i?B)?|[\d-]+ [\d:.]+ UTC|true|false")
+_SAID = frozenset({"operation", "engine-name", "engine-version", "iceberg-version", "manifest-list"})
+#: A path goes to the end of its line, or of the quotes around it: folders have spaces and apostrophes in their names.
+_NO_PATH = re.compile(
+    r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
+)
+#: From the first character of a word on, or a long one would take the square of its length.
+_FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
+_PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
+#: Words that may be texts in disguise; each is looked at once.
+_WORD = re.compile(r"[^\s\"']+")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?([0-9a-fA-F]{16,})(?![0-9A-Za-z])")
+_BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?![\w+/=])")
+#: Texts that are kept for the next time.
+_MOST_KEPT, _LONGEST_KEPT = 50_000, 500
+_EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
+
+
+class PageRedactor:
+    """Takes out of what the widgets show what the reader of a page is not to see.
+
+    Parameters
+    ----------
+    kinds
+        Of `iceexplore.graph.REDACTIONS`; names are out of what comes here already.
+    columns
+        Names of the table's columns and partition fields: facts with these names are values.
+    """
+
+    def __init__(self, kinds: frozenset[str], columns: Collection[str]) -> None:
+        self.kinds = kinds
+        self._columns = {_plain(shown) for name in columns for shown in (name, signs(name))}
+        self._salt = secrets.token_bytes(16)
+        #: Texts as they come out: each snapshot has most of those of the one before.
+        self._made: dict[str, str] = {}
+
+    def node(self, node: dict[str, Any], location: str | None) -> dict[str, Any]:
+        """A node of the tree, as the browser has it, and where it stands."""
+        if "paths" not in self.kinds:
+            return self._dict(node)
+        out = {**node, "tooltip": None}
+        if node["kind"] not in _NAMED_KINDS:
+            out["label"] = self._label(node["kind"], node["label"], location)
+        if "values" in self.kinds and node["kind"] not in _NAMED_KINDS:
+            out["note"] = ""
+        return self._dict(out)
+
+    def detail(self, detail: dict[str, Any]) -> dict[str, Any]:
+        """The details of a node."""
+        out = dict(detail)
+        if "paths" in self.kinds:
+            out["tables"] = [tab for tab in detail["tables"] if tab["key"] != JSON]
+            if detail.get("kind") not in _NAMED_KINDS:
+                out["title"] = self._label(detail["kind"], detail["title"], detail.get("path"))
+            out["problems"] = [{**p, "text": BLANK, "evidence": ""} for p in detail.get("problems", [])]
+        if "paths" in self.kinds and out.get("path"):
+            out["path"] = self._place(out.pop("copy", out["path"]))
+        free = detail.get("kind") == "snapshot"
+        for part in ("facts", "more"):
+            out[part] = [self._fact(fact, free=free) for fact in detail.get(part, [])]
+        # What the spec says of fields is ours, and so are its links.
+        return {**self._dict(out), "help": {self._name(k): v for k, v in detail.get("help", {}).items()}}
+
+    def page(self, page: dict[str, Any]) -> dict[str, Any]:
+        """A table, ``columns`` with a ``name`` and ``rows`` of text; or a JSON document as ``text``."""
+        if "text" in page:
+            return {"text": self._json(page["text"])}
+        names = [column["name"] for column in page["columns"]]
+        keyed = "credentials" in self.kinds and names[:2] == ["key", "value"]  # a row is a property
+        rows = []
+        for row in page["rows"]:
+            hidden = keyed and _is_secret(row[0] or "")
+            cells = [self._cell(name, value) for name, value in zip(names, row, strict=True)]
+            if names[:2] == ["key", "value"]:
+                cells = [self._name(row[0] or ""), *(self._placed(row[0] or "", cell) for cell in cells[1:])]
+            rows.append([cells[0], *(BLANK for _ in cells[1:])] if hidden else cells)
+        return {**page, "rows": self._all(rows)}
+
+    def _json(self, text: str) -> str:
+        """What is no whole document stays out: its secrets cannot be told."""
+        if not self.kinds:
+            return text
+        try:
+            return json.dumps(self._all(json.loads(text)), ensure_ascii=False, indent=2)
+        except ValueError:
+            return BLANK
+
+    def traits(self, traits: dict[str, Any]) -> dict[str, Any]:
+        """What else the widgets show."""
+        return self._dict(traits)
+
+    def text(self, value: str) -> str:
+        """Any other text, which holds no value of the data."""
+        return str(self._all(value))
+
+    def failure(self, text: str) -> str:
+        """An error's text."""
+        return "cannot be read" if "paths" in self.kinds else self.text(text)
+
+    def _fact(self, fact: list[Any], *, free: bool) -> list[Any]:
+        name, *texts = fact
+        if "credentials" in self.kinds and _is_secret(name):
+            return [name, BLANK]
+        if free and "values" in self.kinds and name not in _SAID and not _MEASURE.fullmatch(texts[0]):
+            return [self._name(name), BLANK]
+        return [self._name(name), *(self._cell(name, text) for text in texts)]
+
+    def _name(self, name: str) -> str:
+        """The name of a field or property: engines count by partition, and then a name has its values."""
+        return f"partitions.{BLANK}" if "values" in self.kinds and name.startswith("partitions.") else name
+
+    def _cell(self, name: str, value: str | None) -> str | None:
+        if value is None or value == "":
+            return value
+        plain = _plain(name)
+        if "credentials" in self.kinds and plain in _KEYS:
+            return BLANK
+        if "values" in self.kinds and (not _NO_VALUE.search(plain) or plain in self._columns):
+            return BLANK
+        return self._placed(name, value)
+
+    def _placed(self, name: str, value: str | None) -> str | None:
+        """A value without the path that its name says it is."""
+        is_path = value and value != BLANK and "paths" in self.kinds and _PLACES.search(_plain(name))
+        return self._place(value) if is_path and value else value
+
+    def _label(self, kind: str, label: str, location: str | None) -> str:
+        """A node's name: that of its kind says nothing, any other may."""
+        return label if label == style(kind).title else self._place(location or label)
+
+    def _place(self, location: str) -> str:
+        """A stand-in for a path: files of one name get one, and keep what kind of file it is."""
+        name = location.rstrip("/").rsplit("/", 1)[-1]
+        kind = _EXTENSION.search(name)
+        return hashlib.blake2b(name.encode(), digest_size=5, key=self._salt).hexdigest() + (kind[0] if kind else "")
+
+    def _text(self, text: str) -> str:
+        text = _NO_PATH.sub(lambda found: self._place(found[0]), text)
+        return _FILE_NAME.sub(lambda found: self._place(found[0]), text)
+
+    def _dict(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {k: BLANK if v and self._is_secret(k, value) else self._all(v) for k, v in value.items()}
+
+    def _is_secret(self, key: str, value: dict[str, Any]) -> bool:
+        """Whether a key names a secret. The key of a tab, and of a map's type, does not."""
+        if "credentials" not in self.kinds or isinstance(value[key], bool) or not _is_secret(key):
+            return False
+        return key != "key" or not ("title" in value or value.get("type") == "map")
+
+    def _all(self, value: Any) -> Any:
+        """Every text in it, without secrets and paths."""
+        if isinstance(value, dict):
+            return self._dict(value)
+        if isinstance(value, list):
+            return [self._all(v) for v in value]
+        if not isinstance(value, str):
+            return value
+        made = self._made.get(value)
+        if made is None:
+            made = _unveiled(blank_secrets(value)) if "credentials" in self.kinds else value
+            made = self._text(made) if "paths" in self.kinds else made
+            if len(value) <= _LONGEST_KEPT and len(self._made) < _MOST_KEPT:
+                self._made[value] = made
+        return made
+
+
+def _unveiled(text: str) -> str:
+    """A text without the words that are a secret once they are decoded: raw bounds, and folders of partitions."""
+    if "%" in text:
+        text = _WORD.sub(lambda found: _unless_secret(found[0], unquote(found[0])), text)
+    text = _HEX.sub(lambda found: _unless_secret(found[0], _decoded(bytes.fromhex, found[1])), text)
+    return _BASE64.sub(lambda found: _unless_secret(found[0], _decoded(b64decode, found[0])), text)
+
+
+def _unless_secret(word: str, meant: str) -> str:
+    return word if meant == word or blank_secrets(meant) == meant else BLANK
+
+
+def _decoded(decode: Callable[[str], bytes], word: str) -> str:
+    try:
+        return decode(word).decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
+@lru_cache(maxsize=4096)
+def _is_secret(name: str) -> bool:
+    return is_secret_name(name) or _plain(name) in _KEYS
+
+
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+#: Nodes whose names are the table's, its refs' and snapshots'.
+_NAMED_KINDS = frozenset({"table", "snapshot", "branch", "tag", "more"})

@@ -1,0 +1,187 @@
+"""Where rows are and what became of them, for the browser: each line leads to its node and its snapshot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState, direct_places, format_ms, live_manifests, travel
+from iceexplore.manifests import whole
+from iceexplore.widgets.core._blocks import Block, Part
+from iceexplore.widgets.core._escape_text import signs
+from iceexplore.widgets.tree._forest import short
+
+if TYPE_CHECKING:
+    from iceexplore.reading import RowPlace, RowPlaces
+
+__all__ = ["condition_of", "find_files", "rows_sent"]
+
+#: A number, true or false, or a text that is quoted already.
+_LITERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|true|false|'[^']*(''[^']*)*'", re.IGNORECASE)
+_ROWS = 30
+_EVENTS = 60
+_LONG = 200
+_UNREAD = 5
+
+
+def condition_of(name: str, value: str) -> str:
+    """``column = value`` as a filter: numbers as they are, ``null`` as its absence, all else as a text.
+
+    Parameters
+    ----------
+    name
+        A column, as a filter writes it.
+    """
+    plain = value.strip()
+    if plain.casefold() == "null":
+        return f"{name} is null"
+    quoted = "'" + value.replace("'", "''") + "'"
+    return f"{name} = {plain if _LITERAL.fullmatch(plain) else quoted}"
+
+
+def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:
+    """The nodes of files by location, in the state's snapshot; manifests are read until all are found."""
+    root = state.root()
+    if root is None or state.snapshot is None:
+        return {}
+    wanted = pa.array(sorted(set(locations)), pa.string())
+    out: dict[str, str] = {}
+    number = state.snapshot.snapshot_id
+    direct = state.reader.direct(root)
+    if direct is not None:
+        names = root.entries["location"]
+        own = direct_places(root, direct).is_valid()
+        for row in pc.indices_nonzero(pc.and_(own, whole(pc.is_in(names, value_set=wanted)))).to_pylist():
+            out.setdefault(names[row].as_py(), f"file:{number}:{row}")
+    rows = live_manifests(root)
+    leaves = state.reader.leaves(root, rows) if rows and len(out) < len(wanted) else ()
+    for leaf in leaves:
+        names = whole(leaf.entries["location"])
+        for row in pc.indices_nonzero(pc.is_in(names, value_set=wanted)).to_pylist():
+            out.setdefault(names[row].as_py(), f"file:{number}:{leaf.root_row}:{row}")
+        if len(out) == len(wanted):
+            break
+    return out
+
+
+def rows_sent(places: RowPlaces) -> list[Block]:
+    """The life of each row: where it is or was, and what happened there, oldest first."""
+    story = places.story()
+    shown = story.rows[:_ROWS]
+    nodes = _Nodes(places.state, [p for row in shown for p in row])
+    said = f"{_count(len(story.rows), 'row')}; {_count(places.candidates, 'file')} could hold such rows."
+    out: list[Block] = [["p", [said]]]
+    for row in shown:
+        out += _row(row, nodes)
+    if len(story.rows) > _ROWS:
+        out.append(_note(f"The first {_ROWS} of {len(story.rows):,} rows are shown."))
+    if not places.complete:
+        out.append(_note("The search ended at its limit: there may be more."))
+    if not places.history:
+        out.append(_note("Files that were removed before this snapshot are not looked at."))
+    for name, why in list(places.unread.items())[:_UNREAD]:
+        out.append(_note(f"{name[-_LONG:]} cannot be read: {why[:_LONG]}"))
+    return out
+
+
+def _note(text: str) -> Block:
+    return ["p", [["note", signs(text)]]]
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+class _Nodes:
+    """Nodes of files by location and snapshot."""
+
+    def __init__(self, state: TableState, places: list[RowPlace]) -> None:
+        self._state = state
+        self._found: dict[int, dict[str, str]] = {}
+        by_snapshot: dict[int, set[str]] = {}
+        for place in places:
+            snapshot = self.snapshot_of(place)
+            if snapshot is not None:
+                names = by_snapshot.setdefault(snapshot, set())
+                names.add(place.file)
+        for snapshot, names in by_snapshot.items():
+            shown = state.snapshot is not None and snapshot == state.snapshot.snapshot_id
+            self._found[snapshot] = find_files(state if shown else travel(state, snapshot=snapshot), names)
+
+    def snapshot_of(self, place: RowPlace) -> int | None:
+        """The snapshot in which a place's file can be looked at: the one shown, or the one that added it."""
+        gone = any(e.kind == "gone" for e in place.events)
+        if not gone and self._state.snapshot is not None:
+            return self._state.snapshot.snapshot_id
+        return self.known(place.added.snapshot_id)
+
+    def known(self, snapshot: int | None) -> int | None:
+        """A snapshot that the metadata still has."""
+        return None if snapshot is None or self._state.metadata.snapshot(snapshot) is None else snapshot
+
+    def place(self, place: RowPlace) -> Part:
+        """The place in words that lead there."""
+        words = signs(f"{short(_name(place.file))}, position {place.position:,}")
+        snapshot = self.snapshot_of(place)
+        node = None if snapshot is None else self._found[snapshot].get(place.file)
+        return words if node is None else ["go", words, {"snapshot": str(snapshot), "node": node}]
+
+    def commit(self, by: Any) -> list[Part]:
+        """When, and which snapshot, in words that lead there."""
+        when = "" if by.timestamp_ms is None else format_ms(by.timestamp_ms).removesuffix(" UTC").removesuffix(".000")
+        known = self.known(by.snapshot_id)
+        words = signs((by.operation or "snapshot")[:40])
+        to = {"snapshot": str(known), "node": f"snapshot:{known}"}
+        return [["note", f"{when} "], words if known is None else ["go", words, to], " "]
+
+
+def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> list[Block]:
+    first = row[0]
+    values = ", ".join(f"{k} = {_short(v)}" for k, v in list(first.values.items())[:8])
+    fates = {p.fate.kind for p in row}
+    fate = "live" if "live" in fates else "not known" if "unknown" in fates else "gone"
+    head: list[Part] = [[f"badge {'yes' if fate == 'live' else 'no'}", fate], " ", signs(values[:400])]
+    if first.row_id is not None:
+        head.append(["note", f" _row_id {first.row_id}"])
+    return [["h", head], ["list", list(_events(row, nodes))[:_EVENTS]]]
+
+
+def _events(row: tuple[RowPlace, ...], nodes: _Nodes) -> Iterator[list[Part]]:
+    told: list[tuple[tuple[int, int], list[Part]]] = []
+    for n, place in enumerate(row):
+        for event in place.events:
+            by = event.deletes[0] if event.deletes else None
+            words = {
+                "added": "appears in" if n == 0 else "goes on in",
+                "deleted": "deleted in"
+                if by is None
+                else f"deleted by {_DELETES[by.kind]} {short(_name(by.location))} in",
+                "restored": "its delete was taken back in",
+                "gone": "its file was removed:",
+                "back": "its file is back:",
+            }[event.kind]
+            at = -1 if event.by.timestamp_ms is None else event.by.timestamp_ms
+            told.append(((at, n), [*nodes.commit(event.by), signs(words), " ", nodes.place(place)]))
+    told.sort(key=lambda t: t[0])
+    yield from (parts for _, parts in told)
+    for place in row:
+        if place.fate.kind == "live":
+            yield [["note", "now "], ["yes", "live"], " in ", nodes.place(place)]
+        elif place.fate.kind == "unknown":
+            yield [["note", "now "], signs(f"not known, {place.fate.why or ''}"[:_LONG]), ": ", nodes.place(place)]
+
+
+_DELETES = {"deletion-vector": "vector", "position-delete": "position deletes", "equality-delete": "equality deletes"}
+
+
+def _name(location: str) -> str:
+    return location.rpartition("/")[2] or location
+
+
+def _short(value: Any) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"

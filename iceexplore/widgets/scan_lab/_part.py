@@ -1,0 +1,350 @@
+"""The scan lab: a filter, its plan, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import json_safe
+from iceexplore.widgets.core._blocks import Block
+from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._escape_text import signs_of_lines
+from iceexplore.widgets.core._table_widget import shown
+from iceexplore.widgets.scan_lab._find_rows import condition_of, rows_sent
+from iceexplore.widgets.scan_lab._plans import ShownPlan
+from iceexplore.widgets.scan_lab._tables import TABLES, nodes_of_rows, row_of_node, table_of
+from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of
+from iceexplore.widgets.scan_lab._tree import ScanGrowth, first_unfolded, grow_scan
+from iceexplore.widgets.scan_lab._typing import ScanTyping
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.widgets.grid._table import GridTable
+
+__all__ = ["ScanLab", "ScanPart"]
+
+_GRID = "scan"
+_RECENT = 8
+_LONGEST = 100_000
+_PLACES = 200
+#: What stands where an answer will.
+_PLAN: dict[str, Any] = {"blocks": [["evidence", ["There is no plan yet: type a filter."]]]}
+_SELECT: dict[str, Any] = {"blocks": [["evidence", ["Select a manifest or a file to see why it is read, or is not."]]]}
+_FIND: dict[str, Any] = {
+    "blocks": [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]
+}
+
+
+class ScanPart(ScanTyping):
+    """What a filter reads, what it skips, and why.
+
+    Attributes
+    ----------
+    scan_filter
+        The filter that is planned, as `iceexplore.Table.plan` takes it; empty: nothing is. ``true`` takes every row.
+    scan_columns
+        Columns that are read; none: all.
+    scan_row_groups
+        Whether the footers of the files that are left are opened, and their row groups judged.
+    scan_plan
+        The plan in words and ``blocks``; ``of`` is its number, ``error`` what is wrong with the filter.
+    scan_nodes, scan_roots, scan_expanded
+        Its tree, by the ids of `iceexplore.graph.Tree`.
+    scan_why
+        Why the selected node, ``id``, is read, or is not: as ``blocks``.
+    scan_draft, scan_hint
+        What the browser's box has and where the cursor is, and what is wrong with it and can come next.
+    scan_ask
+        What else the browser asks for: ``n``, counted up; ``want``: "examples", "advice", "count", or "rows" with
+        ``column``, ``value``, ``history``; ``earlier``: what it asked before, which may not have come. Answers are in
+        `scan_examples`, `scan_advice`, `scan_count`, `scan_found`. The advice has ``of``, the plan's number, and
+        ``blocks`` once it is known, or ``missed``: why it does not come.
+    scan_recent
+        The last filters that were planned, the newest first.
+    scan_tab
+        What is beside the tree: "why", a table ("tasks", "skipped", "deletes", "head"), "advice" or "rows".
+    """
+
+    scan_plan = traitlets.Dict().tag(sync=True)
+    scan_nodes = traitlets.Dict().tag(sync=True)
+    scan_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_why = traitlets.Dict(_PLAN).tag(sync=True)
+    scan_ask = traitlets.Dict().tag(sync=True)
+    scan_advice = traitlets.Dict().tag(sync=True)
+    scan_count = traitlets.Dict().tag(sync=True)
+    scan_found = traitlets.Dict(_FIND).tag(sync=True)
+    scan_recent = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_tab = traitlets.Unicode("why").tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._scan: ShownPlan | None = None
+        self._scan_limits: dict[str, int] = {}
+        self._scan_applying = False
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.observe(self._on_scan, ["scan_filter", "scan_columns", "scan_row_groups"])
+        self.observe(self._on_scan_expanded, "scan_expanded")
+        self._on_each("scan_ask", self._on_scan_ask)
+        self.observe(self._on_scan_tab, "scan_tab")
+        if self.has_trait("tab"):
+            self.observe(self._on_scan_seen, "tab")
+        if self.scan_filter:
+            self._plan_again()
+
+    # The plan ---------------------------------------------------------------------------------------------------------
+
+    def _scan_visible(self) -> bool:
+        """Whether somebody looks at the plan: only then it follows the snapshot."""
+        return getattr(self, "tab", "scan") == "scan"
+
+    @shown
+    def _on_scan_seen(self, change: Any) -> None:
+        self._follow()
+
+    def _follow(self) -> None:
+        """Plan of the snapshot that is selected now, and offer its columns."""
+        if not self._scan_visible():
+            return
+        snapshot = self.selection["snapshot"]
+        if self.scan_filter.strip() and self.scan_plan.get("snapshot", snapshot) != snapshot:
+            self._plan_again()
+        elif self.scan_why.get("id", "") != self.selection["node"]:
+            self._explain()
+        if self.scan_examples.get("snapshot", snapshot) != snapshot:
+            self._ask_examples({})
+
+    def _plan_again(self) -> None:
+        asked = self._asked()
+        if not asked.filter:
+            self._do("scan", "Planning", lambda: None, lambda _: self._clear({}))
+            return
+
+        def read() -> Generator[str, None, tuple[ShownPlan, dict[str, Any], ScanGrowth] | str]:
+            try:
+                found = self._plan_of(asked)
+            except OptionError as error:
+                return str(error)
+            yield "Explaining the plan …"
+            growth = grow_scan(found.nodes, first_unfolded(found.nodes), {})
+            own = self._state.snapshot
+            python = python_of(found.plan, asked.filter, asked.row_groups, None if own is None else own.snapshot_id)
+            words = {**plan_sent(found.plan), "python": json_safe(python), "tables": TABLES}
+            return found, words, growth
+
+        def show(result: tuple[ShownPlan, dict[str, Any], ScanGrowth] | str) -> None:
+            about = {"filter": json_safe(asked.filter), "snapshot": asked.snapshot}
+            if isinstance(result, str):
+                self._clear({**about, "error": signs_of_lines(result[:_LONGEST])})
+                return
+            found, words, growth = result
+            self._scan = found
+            with self.hold_sync():  # one message: the browser never sees half a plan
+                self.scan_plan = {**about, **words, "of": found.number, "error": ""}
+                self._apply_scan(growth)
+                recent = [asked.filter, *(f for f in self.scan_recent if f != asked.filter)]
+                self.scan_recent = [json_safe(f) for f in recent if len(f) <= 1000][:_RECENT]
+            self._explain()
+            self._advise()
+
+        self._do("scan", "Planning", read, show)
+
+    def _clear(self, words: dict[str, Any]) -> None:
+        self._scan = None
+        with self.hold_sync():
+            self.scan_plan = words
+            self._apply_scan(ScanGrowth())
+            self.scan_why, self.scan_advice, self.scan_count = _PLAN, {}, {}
+
+    def _apply_scan(self, growth: ScanGrowth) -> None:
+        self._scan_applying = True
+        try:
+            self._scan_limits = growth.limits
+            self.scan_nodes, self.scan_roots, self.scan_expanded = growth.nodes, growth.roots, growth.expanded
+        finally:
+            self._scan_applying = False
+
+    @shown
+    def _on_scan(self, change: Any) -> None:
+        self._plan_again()
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        if old["snapshot"] != new["snapshot"]:
+            self._follow()
+        elif old["node"] != new["node"] and self._scan_visible():
+            self._explain()
+
+    @shown
+    def _on_scan_expanded(self, change: Any) -> None:
+        found = self._scan
+        if self._scan_applying or found is None:
+            return
+        wanted, limits = list(self.scan_expanded), dict(self._scan_limits)
+        missing = [i for i in wanted if i.startswith("more:") or (self.scan_nodes.get(i) or {}).get("children") is None]
+        if missing:
+            self._do("scan-tree", "Reading", lambda: grow_scan(found.nodes, wanted, limits), self._apply_scan)
+        else:
+            self._answer()
+
+    def _explain(self) -> None:
+        """Say why the selected node is read, or is not."""
+        found, node = self._scan, self.selection["node"]
+        if found is None or not node.startswith(("manifest:", "file:")):
+            self.scan_why = _PLAN if found is None else {"id": node, **_SELECT}
+            return
+
+        def read() -> dict[str, Any]:
+            from iceexplore.planning import node_evidence
+
+            evidence = node_evidence(found.nodes, node)
+            if evidence is None:
+                return _SELECT
+            name = (self.scan_nodes.get(node) or {}).get("label") or node
+            return {"read": evidence.read, "blocks": evidence_sent(evidence, name)}
+
+        def show(words: dict[str, Any]) -> None:
+            self.scan_why = {"id": node, **words}
+            self._reveal(node)
+
+        self._do("scan-why", "Reading", read, show)
+
+    def _reveal(self, node: str) -> None:
+        """Unfold the manifest of a file that is selected and is not in the tree yet."""
+        parts = node.split(":")
+        parent = ":".join(["manifest", *parts[1:3]])
+        known = self.scan_nodes.get(parent)
+        folded = known is not None and not known["leaf"] and parent not in self.scan_expanded
+        if len(parts) == 4 and folded and node not in self.scan_nodes:
+            self.scan_expanded = [*self.scan_expanded, parent]
+
+    # What else is asked -----------------------------------------------------------------------------------------------
+
+    @shown
+    def _on_scan_ask(self, ask: Mapping[str, Any]) -> None:
+        acts: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "examples": self._ask_examples, "advice": self._ask_advice, "count": self._ask_count,
+            "rows": self._ask_rows, "plan": lambda _: self._plan_again(),
+        }  # fmt: skip
+        act = acts.get(str(ask.get("want")))
+        if act is None:
+            raise OptionError(f"scan_ask={str(ask)[:200]}: want is one of {', '.join(acts)}")
+        act(ask)
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        if self.scan_advice and "blocks" not in self.scan_advice:
+            self.scan_advice = {**self.scan_advice, "missed": "Cancelled."}
+        if self._scan_visible() and self.scan_why.get("id", "") != self.selection["node"]:
+            self._explain()
+
+    def _current(self) -> ShownPlan:
+        if self._scan is None:
+            raise OptionError("there is no plan: type a filter, and press Enter")
+        return self._scan
+
+    def _on_scan_tab(self, change: Any) -> None:
+        self._work.call(self._advise)
+
+    def _advise(self) -> None:
+        """Look for what would help, where somebody looks at that and it is not known."""
+        found, known = self._scan, self.scan_advice
+        if self.scan_tab != "advice" or found is None:
+            return
+        if known.get("of") != found.number:
+            self._ask_advice({})
+
+    def _ask_advice(self, ask: Mapping[str, Any]) -> None:
+        found = self._current()
+
+        def look() -> list[Block] | Exception:
+            try:
+                return advice_sent(found.plan.advice())
+            except Exception as error:
+                return error
+
+        def show(blocks: list[Block] | Exception) -> None:
+            if isinstance(blocks, Exception):
+                self.scan_advice = {"of": found.number, "missed": "It could not be read."}
+                raise blocks
+            self.scan_advice = {"of": found.number, "blocks": blocks}
+
+        self.scan_advice = {"of": found.number}
+        self._do("scan-advice", "Looking for what would help", look, show)
+
+    def _ask_count(self, ask: Mapping[str, Any]) -> None:
+        from iceexplore.reading import count_rows
+
+        found = self._current()
+
+        def show(text: str) -> None:
+            self.scan_count = {"of": found.number, "text": signs_of_lines(text)}
+
+        def read() -> str:
+            return count_rows(found.plan.state, found.asked.filter).explain()
+
+        self._do("scan-count", "Counting rows", read, show)
+
+    def _ask_rows(self, ask: Mapping[str, Any]) -> None:
+        from iceexplore.reading import find_rows
+
+        column, value, history = ask.get("column"), ask.get("value"), ask.get("history", False)
+        if not isinstance(column, str) or not isinstance(value, str) or not isinstance(history, bool):
+            raise OptionError(f"scan_ask={str(ask)[:200]}: rows are asked for by column, value (text) and history")
+        condition, snapshot = condition_of(column, value), self.selection["snapshot"]
+
+        def read() -> list[Block]:
+            try:
+                found = find_rows(self._state_at(snapshot), condition, history=history, limit=_PLACES)
+            except OptionError as fault:
+                return [["p", [["fault", signs_of_lines(str(fault)[:_LONGEST])]]]]
+            return rows_sent(found)
+
+        def show(blocks: list[Block]) -> None:
+            self.scan_found = {"n": ask.get("n", 0), "blocks": blocks}
+
+        self._do("scan-rows", "Looking for rows", read, show)
+
+    # Tables -----------------------------------------------------------------------------------------------------------
+
+    def _numbered(self, of: str) -> ShownPlan:
+        found = next((s for s in self._plans.values() if s.number == of), None)
+        if found is None:
+            raise OptionError("this plan is no longer shown: plan again")
+        return found
+
+    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
+        if grid != _GRID:
+            return super()._grid_frame(grid, of, table)
+        found = self._numbered(of)
+        return table_of(found.plan, table, found.asked.filter)
+
+    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        if grid != _GRID:
+            return super()._grid_nodes(grid, of, table, rows)
+        return nodes_of_rows(self._numbered(of).nodes, table, rows)
+
+    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+        if grid != _GRID:
+            return super()._grid_row(grid, of, table, node)
+        return row_of_node(self._numbered(of).nodes, table, node)
+
+    def _no_kernel_html(self) -> str:
+        html = super()._no_kernel_html()
+        return html if self._scan is None else html + self._scan.plan._repr_html_()
+
+
+class ScanLab(ScanPart):
+    """A filter, what it reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
+
+    ``w.scan_filter = "..."`` plans another filter, ``w.plan`` is the `iceexplore.planning.ScanPlan`.
+    """
+
+    _esm = packed(script("scan.scanView"))

@@ -1,0 +1,91 @@
+"""What the scan lab plans: a filter, of a snapshot, and the last plans."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import traitlets
+
+from iceexplore.graph import TableState, travel
+from iceexplore.widgets.grid._part import GridPart
+
+if TYPE_CHECKING:
+    from iceexplore.planning import PlanNodes, ScanPlan
+
+__all__ = ["Asked", "ScanPlans", "ShownPlan"]
+
+_KEPT = 2
+
+
+class Asked(NamedTuple):
+    """What a plan is of."""
+
+    snapshot: str
+    filter: str
+    columns: tuple[str, ...]
+    row_groups: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ShownPlan:
+    """A plan and its number, by which the browser asks of it."""
+
+    number: str
+    asked: Asked
+    plan: ScanPlan
+    nodes: PlanNodes
+
+
+class ScanPlans(GridPart):
+    """What is asked, and its plan. See `iceexplore.widgets.ScanPart`, whose first part it is."""
+
+    scan_filter = traitlets.Unicode().tag(sync=True)
+    scan_columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    scan_row_groups = traitlets.Bool().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._scan_lock = threading.Lock()
+        self._plans: OrderedDict[Asked, ShownPlan] = OrderedDict()
+        self._plan_count = 0
+
+    @property
+    def plan(self) -> ScanPlan | None:
+        """The plan of what is asked now, made if it is not there yet; None without a filter.
+
+        Raises
+        ------
+        OptionError
+            The filter or a column makes no sense.
+        """
+        return self._plan_of(self._asked()).plan if self.scan_filter.strip() else None
+
+    def _asked(self) -> Asked:
+        return Asked(
+            self.selection["snapshot"], self.scan_filter.strip(), tuple(self.scan_columns), self.scan_row_groups
+        )
+
+    def _state_at(self, snapshot: str) -> TableState:
+        own = self._state.snapshot
+        if not snapshot or (own is not None and str(own.snapshot_id) == snapshot):
+            return self._state
+        return travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
+
+    def _plan_of(self, asked: Asked) -> ShownPlan:
+        """A plan; the last ones are kept."""
+        from iceexplore.planning import PlanNodes, plan_scan
+
+        with self._scan_lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
+            if asked not in self._plans:
+                state = self._state_at(asked.snapshot)
+                columns = asked.columns or None
+                plan = plan_scan(state, asked.filter, columns=columns, row_groups=asked.row_groups)
+                self._plan_count += 1
+                self._plans[asked] = ShownPlan(str(self._plan_count), asked, plan, PlanNodes(plan))
+            self._plans.move_to_end(asked)
+            while len(self._plans) > _KEPT:
+                self._plans.popitem(last=False)
+            return self._plans[asked]

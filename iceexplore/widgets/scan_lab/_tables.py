@@ -1,0 +1,93 @@
+"""The tables of a plan: what is read, what is skipped, deletes that apply, and the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import to_frame
+from iceexplore.manifests import whole
+from iceexplore.widgets.core._ids import rows_of_node, snapshot_of_node
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.planning import PlanNodes, ScanPlan
+
+__all__ = ["TABLES", "nodes_of_rows", "row_of_node", "table_of"]
+
+#: Keys, and what they are called.
+TABLES = [["tasks", "Files read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "First rows"]]
+_HEAD = 20
+_TASKS = ("rows", "bytes", "deletes", "deleted_rows", "partition", "residual", "whole")
+_SKIPPED = ("kind", "term", "by", "column", "lower", "upper", "files", "rows", "bytes", "why")
+
+
+def table_of(plan: ScanPlan, table: str, filter_text: str) -> pd.DataFrame:
+    """A table of a plan. Of the first rows the data files are read.
+
+    Raises
+    ------
+    OptionError
+        There is no such table.
+    """
+    if table == "tasks":
+        return _ordered(plan.tasks_arrow, "file_path", _TASKS)
+    if table == "skipped":
+        return _ordered(plan.skipped_arrow, "name", _SKIPPED)
+    if table == "deletes":
+        return _ordered(plan.deletes_arrow, "file_path", ("kind", "tasks", "rows", "bytes"))
+    if table == "head":
+        from iceexplore.reading import head
+
+        return head(plan.state, _HEAD, filter_text, plan.columns)
+    raise OptionError(f"a plan has the tables {', '.join(key for key, _ in TABLES)}, not {table[:80]!r}")
+
+
+def _ordered(table: pa.Table, location: str, first: Sequence[str]) -> pd.DataFrame:
+    """The last part of the location, then the telling columns, then the others."""
+    name = pc.replace_substring_regex(table[location], r"^.*/", "")
+    names = [*first, *(n for n in table.column_names if n not in first)]
+    return to_frame(table.select(names).add_column(0, "file", name))
+
+
+def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str | None]:
+    """The nodes that rows of a table stand for."""
+    if table == "tasks":
+        files = nodes.plan.files
+        at = pa.array(rows, pa.int64())
+        places = zip(files.root_row.take(at).to_pylist(), _ordinals(nodes).take(at).to_pylist(), strict=True)
+        return [nodes.file_id(row, ordinal) for row, ordinal in places]
+    if table == "skipped":
+        from iceexplore.planning import skipped_table
+
+        records = skipped_table(nodes.plan).select(["kind", "root_row", "ordinal"]).take(pa.array(rows, pa.int64()))
+        return [
+            nodes.file_id(r["root_row"], r["ordinal"])
+            if r["kind"] == "data file"
+            else nodes.manifest_id(r["root_row"])
+            if r["kind"] == "manifest"
+            else None
+            for r in records.to_pylist()
+        ]
+    return [None] * len(rows)
+
+
+def row_of_node(nodes: PlanNodes, table: str, node: str) -> int | None:
+    """The row of the files that are read that stands for a node."""
+    rows = rows_of_node(node)
+    if table != "tasks" or not node.startswith("file:") or snapshot_of_node(node) is None:
+        return None
+    if rows is None or len(rows) not in (1, 2):
+        return None
+    row = rows[0] if len(rows) == 2 else None
+    return nodes.task(row, nodes.ordinal(row, rows[-1]))
+
+
+def _ordinals(nodes: PlanNodes) -> pa.Array:
+    found: pa.Array = whole(nodes.plan.files.files.entries["ordinal"])
+    return found

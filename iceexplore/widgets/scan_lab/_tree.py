@@ -1,0 +1,106 @@
+"""A plan as the browser's tree: manifests and files that are read, and those that are skipped with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.render import SceneNode
+from iceexplore.widgets.core._escape_text import signs, signs_of_lines
+from iceexplore.widgets.tree._forest import short
+
+if TYPE_CHECKING:
+    from iceexplore.planning import PlanNodes
+
+__all__ = ["ScanGrowth", "first_unfolded", "grow_scan"]
+
+#: Of each group shown at first, and added by each "more".
+_SHOWN = {"read": 25, "manifests": 25, "skipped-manifests": 10, "skipped": 10}
+_STEP = 100
+_WORDS = {
+    "read": "more read", "manifests": "more manifests read", "skipped-manifests": "more manifests skipped",
+    "skipped": "more skipped",
+}  # fmt: skip
+#: Manifests unfolded at first, while their files are so many at most.
+_UNFOLDED = 4
+_FILES = 40
+
+
+@dataclass(frozen=True)
+class ScanGrowth:
+    """The tree as the browser has it, and how many of each group are shown, by ``group:node``."""
+
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
+    expanded: list[str] = field(default_factory=list)
+    limits: dict[str, int] = field(default_factory=dict)
+
+
+def first_unfolded(nodes: PlanNodes) -> list[str]:
+    """What is unfolded of a new plan: the root, and the first manifests of which a file is read."""
+    root = nodes.root
+    if root is None:
+        return []
+    out, files = [root.id], 0
+    for node in nodes.nodes(root.id, "manifests", 0, _UNFOLDED):
+        groups = {g.name: min(g.count, _SHOWN[g.name]) for g in nodes.groups(node.id)}
+        files += sum(groups.values())
+        if "read" in groups and files <= _FILES:
+            out.append(node.id)
+    return out
+
+
+def grow_scan(nodes: PlanNodes, expanded: Iterable[str], limits: dict[str, int]) -> ScanGrowth:
+    """The tree with these nodes unfolded. An unfolded ``more:<group>:<node>`` shows a hundred more of a group."""
+    root = nodes.root
+    if root is None:
+        return ScanGrowth()
+    limits = dict(limits)
+    opened: list[str] = []
+    for node_id in dict.fromkeys(expanded):
+        if node_id.startswith("more:"):
+            at = node_id.removeprefix("more:")
+            limits[at] = limits.get(at, _SHOWN.get(at.partition(":")[0], 0)) + _STEP
+        else:
+            opened.append(node_id)
+    sent: dict[str, dict[str, Any]] = {}
+    queue = [root]
+    while queue:
+        node = queue.pop()
+        groups = nodes.groups(node.id) if "pruned" not in node.marks else ()
+        children: list[str] | None = None
+        if node.id in opened and groups:
+            children = []
+            for group in groups:
+                at = f"{group.name}:{node.id}"
+                shown = min(group.count, limits.get(at, _SHOWN[group.name]))
+                found = nodes.nodes(node.id, group.name, 0, shown)
+                queue += found
+                children += [n.id for n in found]
+                if group.count > shown:
+                    children.append(f"more:{at}")
+                    marks = ["pruned"] if group.name.startswith("skipped") else []
+                    sent[f"more:{at}"] = _more(f"+{group.count - shown:,} {_WORDS[group.name]}", marks)
+        sent[node.id] = _sent(node, children, leaf=not groups)
+    return ScanGrowth(sent, [root.id], [i for i in opened if i in sent], limits)
+
+
+def _sent(node: SceneNode, children: list[str] | None, *, leaf: bool) -> dict[str, Any]:
+    skipped = "pruned" in node.marks
+    lines = [line for line in (node.badge, *node.lines) if line]
+    return {
+        "kind": node.kind,
+        "label": signs(short(node.label)),
+        "note": signs(" · ".join(lines[1:2] if skipped else lines)[:160]),
+        "reason": signs(lines[0][:160]) if skipped and lines else "",
+        "marks": sorted(node.marks),
+        "tooltip": signs_of_lines((node.tooltip or "")[:600]),
+        "leaf": leaf,
+        "children": children,
+    }
+
+
+def _more(label: str, marks: list[str]) -> dict[str, Any]:
+    words: dict[str, Any] = {"kind": "more", "label": label, "note": "", "reason": "", "marks": marks}
+    return {**words, "tooltip": None, "leaf": True, "children": None}

@@ -1,0 +1,293 @@
+"""What the explorer's tree shows: the way from the table down to one snapshot, and whatever has been unfolded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from iceexplore.graph import TableState, Tree, TreeNode, build_tree
+from iceexplore.render import Scene
+from iceexplore.widgets.core._escape_text import signs, signs_of_lines
+from iceexplore.widgets.core._ids import snapshot_of_node
+from iceexplore.widgets.tree._compare import Comparison
+
+__all__ = ["Forest", "Growth", "View", "first_expanded", "sent", "short"]
+
+#: Children shown at first, and added by each "more".
+STEP = 100
+_LOG = "log"
+
+
+@dataclass(frozen=True)
+class View:
+    """What is to be shown.
+
+    Attributes
+    ----------
+    snapshot, against
+        The snapshot that is shown, and the one that it is compared with.
+    expanded
+        What is unfolded; ``more:x`` shows a hundred more children of ``x``.
+    limits
+        How many children are shown, where not a hundred.
+    pins
+        Nodes that are shown among their parent's children although these are not shown so far.
+    """
+
+    snapshot: int | None
+    expanded: tuple[str, ...]
+    against: int | None = None
+    limits: dict[str, int] = field(default_factory=dict)
+    pins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The tree as the browser has it: nodes by id, the topmost ids, and the ids that are unfolded.
+
+    ``made`` are the same nodes as they were made, ``compared`` says of a comparison what it found (see `TreePart`).
+    """
+
+    nodes: dict[str, dict[str, Any]]
+    roots: list[str]
+    expanded: list[str]
+    limits: dict[str, int]
+    made: list[TreeNode]
+    compared: dict[str, Any]
+
+
+class Forest:
+    """Makes the nodes that the browser asks for, each read as far as that takes, and once."""
+
+    def __init__(self, state: TableState) -> None:
+        self.state = state
+        self.tree: Tree = build_tree(state, depth="snapshots")
+        self._pages: dict[tuple[str, int], list[TreeNode]] = {}
+        self._problems = len(state.problems)
+        self._comparison: Comparison | None = None
+        #: Nodes that were made already, for as long as somebody goes through all of them.
+        self.at_hand: dict[str, TreeNode] = {}
+
+    def node(self, node_id: str) -> TreeNode:
+        """A node by id.
+
+        Raises
+        ------
+        OptionError
+            The table has no such node.
+        """
+        return self.at_hand.get(node_id) or self.tree.node(node_id)
+
+    def start(self, snapshot_id: int | None, against: int | None = None) -> Growth:
+        """The tree of one snapshot, unfolded down to its manifests."""
+        return self.grow(View(snapshot_id, tuple(first_expanded(snapshot_id)), against))
+
+    def grow(self, view: View) -> Growth:
+        """The tree with what is to be shown of it.
+
+        Raises
+        ------
+        OptionError
+            A pinned node does not exist.
+        """
+        limits = dict(view.limits)
+        opened: list[str] = []
+        for node_id in dict.fromkeys(view.expanded):
+            if node_id.startswith("more:"):
+                parent = node_id.removeprefix("more:")
+                limits[parent] = limits.get(parent, 0 if parent == _LOG else STEP) + STEP
+            else:
+                opened.append(node_id)
+        view = replace(view, limits=limits)
+        nodes: dict[str, dict[str, Any]] = {}
+        made: list[TreeNode] = []
+        wanted = set(opened)
+        queue = [self.node("table")]
+        while queue:
+            node = queue.pop()
+            children: list[str] | None = None
+            if node.id in wanted and node.child_count != 0:
+                found, rest = self._children(node, view)
+                found += self._pinned(node, view, found)
+                if len(self.state.problems) != self._problems:  # what was made before lacks marks
+                    self._problems = len(self.state.problems)
+                    self._pages.clear()
+                    now = self.node(node.id)
+                    node = replace(node, problems=now.problems, marks=node.marks | (now.marks & {"problem"}))
+                queue += reversed(found)
+                children = [c.id for c in found]
+                if rest is not None:
+                    children.append(rest["id"])
+                    nodes[rest.pop("id")] = rest
+            nodes[node.id] = sent(node, children)
+            made.append(node)
+        expanded = [i for i in opened if i in nodes]
+        return Growth(nodes, ["table"], expanded, limits, made, self._comparison_words(view))
+
+    def scene(self, view: View) -> Scene:
+        """What is shown, as a renderer takes it."""
+        made = self.grow(view).made
+        known = {node.id for node in made}
+        nodes = []
+        for node in made:
+            parent = self.parent(node.id, view)
+            nodes.append(replace(node, parent=parent if parent in known else None).scene_node())
+        shown = "no snapshot" if view.snapshot is None else f"snapshot {view.snapshot}"
+        words = f"{shown}, compared with snapshot {view.against}" if view.against is not None else shown
+        return Scene(self.state.name, f"Iceberg v{self.state.metadata.format_version} · {words}", tuple(nodes), ())
+
+    def parent(self, node_id: str, view: View) -> str | None:
+        """The node under which a node stands in the tree."""
+        kind, _, rest = node_id.partition(":")
+        numbers = rest.split(":")
+        if kind == "table":
+            return None
+        if kind == "metadata":
+            return "table"
+        if kind in ("snapshot", "ref"):
+            return "metadata"
+        if kind in ("root", "statistics"):
+            return f"snapshot:{numbers[0]}"
+        if kind == "file" and len(numbers) == 3:
+            return f"manifest:{numbers[0]}:{numbers[1]}"
+        # what only the other snapshot has stands under the root of the one that is shown
+        return f"root:{view.snapshot if numbers[0] == str(view.against) else numbers[0]}"
+
+    def way(self, node_id: str, view: View) -> list[str]:
+        """The nodes above a node, the topmost first."""
+        out: list[str] = []
+        above = self.parent(node_id, view)
+        while above is not None:
+            out.insert(0, above)
+            above = self.parent(above, view)
+        return out
+
+    def snapshot_of(self, node_id: str) -> int | None:
+        """The snapshot in whose tree a node stands: of a branch or tag the one that it names; None: in every one."""
+        if node_id.startswith("ref:"):
+            named = self.node(node_id).fields.get("snapshot-id")
+            return named if named is not None and self.state.metadata.snapshot(named) is not None else None
+        return snapshot_of_node(node_id)
+
+    def follow(self, node_id: str, before: int | None, after: int | None) -> str:
+        """The node to select when another snapshot is shown: the same one, or its counterpart there."""
+        kind, _, rest = node_id.partition(":")
+        if kind in ("table", "metadata"):
+            return node_id
+        if after is None:
+            return "table"
+        if self.snapshot_of(node_id) == after:
+            return node_id
+        if kind == "root":
+            return f"root:{after}"
+        if kind == "manifest" and before is not None and rest.startswith(f"{before}:"):
+            location = self.node(node_id).location
+            for child in self.tree.children(f"root:{after}", limit=10_000):
+                if child.location == location and location is not None:
+                    return child.id
+        return f"snapshot:{after}"
+
+    # Children ---------------------------------------------------------------------------------------------------------
+
+    def _page(self, node_id: str, limit: int) -> list[TreeNode]:
+        """The first children of a node; kept, as what they are made of never changes."""
+        at = (node_id, limit)
+        if at not in self._pages:
+            self._pages[at] = self.tree.children(node_id, limit=limit)
+        return list(self._pages[at])
+
+    def _children(self, node: TreeNode, view: View) -> tuple[list[TreeNode], dict[str, Any] | None]:
+        """A node's children that are shown, and the node that stands for the others."""
+        if node.id == "table":
+            return self._metadata_files(view.limits.get(_LOG, 0))
+        if node.id == "metadata":
+            return self._snapshot(view.snapshot), None
+        limit = view.limits.get(node.id, STEP)
+        comparison = self._compared(view)
+        if comparison is not None and node.id == f"root:{view.snapshot}":
+            differing = comparison.root_nodes(self.node, limit)
+            rest = comparison.total - len(differing)
+            return differing, _more(node.id, f"+{rest:,} more") if rest > 0 else None
+        children = self._page(node.id, limit + 1)
+        more = None
+        if len(children) > limit:
+            pinned = sum(self.parent(p, view) == node.id for p in view.pins)
+            total = 0 if node.child_count is None else node.child_count - limit - pinned
+            more = _more(node.id, f"+{total:,} more" if total > 0 else "more …")
+            children = children[:limit]
+        if comparison is not None and node.id.startswith("manifest:"):
+            children = comparison.marked(children)
+        return children, more
+
+    def _pinned(self, node: TreeNode, view: View, shown: Iterable[TreeNode]) -> list[TreeNode]:
+        known = {child.id for child in shown}
+        pins = [p for p in view.pins if p not in known and self.parent(p, view) == node.id]
+        comparison = self._compared(view)
+        found = [self.node(p) for p in sorted(pins, key=lambda p: (len(p), p))]  # in the order of the rows
+        return found if comparison is None else comparison.marked(found)
+
+    def _compared(self, view: View) -> Comparison | None:
+        if view.against is None or view.snapshot is None or view.against == view.snapshot:
+            return None
+        pair = (view.against, view.snapshot)
+        if self._comparison is None or self._comparison.pair != pair:
+            self._comparison = Comparison(self.state, *pair)
+        return self._comparison
+
+    def _comparison_words(self, view: View) -> dict[str, Any]:
+        comparison = self._compared(view)
+        if comparison is None:
+            return {}
+        older, newer = (self.node(f"snapshot:{one}").label for one in comparison.in_age)
+        text = f"{short(older)} → {short(newer.lower())}"
+        return {"against": str(view.against), "text": text, "counts": comparison.words()}
+
+    def _metadata_files(self, limit: int) -> tuple[list[TreeNode], dict[str, Any] | None]:
+        earlier = len(self.state.metadata.metadata_log)
+        children = self.tree.children("table", limit=limit + 1)
+        rest = earlier + 1 - len(children)
+        return children, _more(_LOG, f"+{rest:,} earlier metadata file{'s' if rest > 1 else ''}") if rest > 0 else None
+
+    def _snapshot(self, snapshot_id: int | None) -> list[TreeNode]:
+        """The snapshot that the timeline stands on, with the refs that name it; the timeline shows the others."""
+        if snapshot_id is None:
+            return []
+        refs = self.tree.children("metadata", limit=len(self.state.metadata.refs))
+        here = [n for n in refs if n.kind in ("branch", "tag") and n.fields.get("snapshot-id") == snapshot_id]
+        return [*here, self.node(f"snapshot:{snapshot_id}")]
+
+
+def first_expanded(snapshot_id: int | None) -> list[str]:
+    """What is unfolded at first: down to the manifests."""
+    deeper = [] if snapshot_id is None else [f"snapshot:{snapshot_id}", f"root:{snapshot_id}"]
+    return ["table", "metadata", *deeper]
+
+
+def _more(parent: str, label: str) -> dict[str, Any]:
+    node = {"id": f"more:{parent}", "kind": "more", "label": label, "note": "", "marks": []}
+    return {**node, "tooltip": None, "leaf": True, "children": None}
+
+
+_UUID = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID = re.compile(r"(?<![0-9a-f])(\d{4})\d{7,11}(\d{4})(?![0-9a-f])")
+
+
+def short(label: str) -> str:
+    """A label that fits a narrow pane: of UUIDs and snapshot ids only the ends, which tell them apart."""
+    return _ID.sub(r"\1…\2", _UUID.sub(r"\1…", label[:300]))[:120]
+
+
+def sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
+    """What the browser needs of a node: little, as a tree may show thousands."""
+    lines = [node.location or node.label, *node.lines]
+    return {
+        "kind": node.kind,
+        "label": signs(short(node.label)),
+        "note": signs(" · ".join([*([node.badge] if node.badge else []), *node.lines[:1]])[:160]),
+        "marks": sorted(node.marks - {"folded"}),
+        "tooltip": signs_of_lines("\n".join(lines)[:400]),
+        "leaf": node.child_count == 0,
+        "children": children,
+    }

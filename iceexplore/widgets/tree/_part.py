@@ -1,0 +1,285 @@
+"""The tree of one snapshot, unfolded as far as somebody wants to see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TreeNode
+from iceexplore.render import graphviz, mermaid, svg
+from iceexplore.widgets.core._ids import id_of, snapshot_of_node
+from iceexplore.widgets.core._table_widget import Face, shown
+from iceexplore.widgets.tree._forest import Forest, Growth, View, first_expanded
+from iceexplore.widgets.tree._search import Search
+
+__all__ = ["TreePart"]
+
+#: Nodes out of the order of the tree that are kept in it, the newest.
+_PINS = 50
+_LONGEST = 1000
+
+
+class TreePart(Face):
+    """The tree. Unfolding, selection and search are the widget's; where a view stands and how near are the view's own.
+
+    Attributes
+    ----------
+    nodes, roots
+        The nodes that the browser has, by id, and the topmost.
+    expanded
+        The nodes unfolded; the browser adds to them, Python reads and answers in ``nodes``.
+    compared
+        Where ``selection["against"]`` is set: ``against`` (its id), ``text`` (what it is) and ``counts``, by mark.
+    search, found
+        The browser asks with ``n`` (counted up) and ``text``; Python answers with that ``n``, ``hits`` (ids of nodes),
+        ``busy`` (it goes on) and ``more`` (there are more than it lists).
+    wanted, written
+        The browser asks with ``n`` and ``format``: ``svg``, ``mermaid``, ``dot``; Python answers with these and
+        ``text``, which the browser empties when it has it.
+    """
+
+    nodes = traitlets.Dict().tag(sync=True)
+    roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    compared = traitlets.Dict().tag(sync=True)
+    search = traitlets.Dict().tag(sync=True)
+    found = traitlets.Dict().tag(sync=True)
+    wanted = traitlets.Dict().tag(sync=True)
+    written = traitlets.Dict().tag(sync=True)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._forest = Forest(self._state)
+        self._limits: dict[str, int] = {}
+        self._pins: tuple[str, ...] = ()
+        self._applying = False
+        self._in_sight: dict[str, str] = {}  # the selection that the tree shows
+        self._awaited = False  # another one is being read for the tree
+        self._marked = len(self._state.problems)  # those that the nodes in sight have marks of
+        self._marking = False
+
+    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        start = self._forest.start(id_of(selection["snapshot"]), id_of(selection.get("against", "")))
+        grown = {"nodes": start.nodes, "roots": start.roots, "expanded": start.expanded, "compared": start.compared}
+        return super()._first(selection) | grown
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._in_sight = dict(self.selection)
+        self.observe(self._on_expanded, "expanded")
+        self.observe(self._on_search, "search")
+        self.observe(self._on_wanted, "wanted")
+
+    @property
+    def selected(self) -> TreeNode:
+        """The selected node, with everything known of it."""
+        return self._forest.node(self.selection["node"])
+
+    # Selecting and unfolding ------------------------------------------------------------------------------------------
+
+    def _view(self, expanded: list[str] | None = None, selection: Mapping[str, str] | None = None) -> View:
+        chosen = self.selection if selection is None else selection
+        opened = tuple(self.expanded if expanded is None else expanded)
+        return View(id_of(chosen["snapshot"]), opened, id_of(chosen["against"]), dict(self._limits), self._pins)
+
+    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        super()._on_selected(old, new)
+        if not self._awaited and new == self._in_sight:
+            return  # taken back: nothing is to be read
+        if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
+            self._other_snapshot(old, new)
+        elif old["node"] != new["node"]:
+            self._other_node(new)
+
+    def _other_snapshot(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        before, after, against = (id_of(text) for text in (old["snapshot"], new["snapshot"], new["against"]))
+        moved = old["node"] != new["node"]
+
+        def read() -> tuple[Growth, str]:
+            node = new["node"]
+            if not moved and not (against is not None and snapshot_of_node(node) == against):
+                node = self._forest.follow(node, before, after)
+            self._forest.node(node)
+            start = View(after, tuple(first_expanded(after)), against)
+            way = self._forest.way(node, start)
+            pins = tuple(i for i in [*way, node] if i.startswith(("manifest:", "file:")))
+            wanted = tuple(dict.fromkeys([*start.expanded, *way]))
+            return self._forest.grow(View(after, wanted, against, {}, pins)), node
+
+        def show(result: tuple[Growth, str]) -> None:
+            growth, node = result
+            self._pins = ()
+            self._show_growth(growth)
+            self.select(node)
+
+        self._awaited = True
+        self._do("tree", f"Reading snapshot {after}", read, show)
+
+    def _other_node(self, new: Mapping[str, str]) -> None:
+        """Show a node that is selected and is not in the tree: unfold the way to it."""
+        wanted = new["node"]
+        snapshot = self._forest.snapshot_of(wanted)
+        there = [id_of(new["snapshot"]), *([] if wanted.startswith("ref:") else [id_of(new["against"])])]
+        if snapshot is not None and snapshot not in there and self._state.metadata.snapshot(snapshot) is not None:
+            self.select(snapshot=snapshot)
+            return
+        view = self._view(selection=new)
+        way = self._forest.way(wanted, view) if ":" in wanted or wanted == "metadata" else []
+        if wanted in self.nodes and set(way) <= set(self.expanded):
+            if not self._awaited:
+                self._in_sight = dict(new)
+            return
+        pins = tuple(i for i in [*way, wanted] if i.startswith(("manifest:", "file:")) and i not in self.nodes)
+        kept = tuple(dict.fromkeys([*self._pins, *pins]))[-_PINS:]
+        opened = tuple(dict.fromkeys([*view.expanded, *way]))
+
+        def read() -> Growth:
+            self._forest.node(wanted)
+            return self._forest.grow(View(view.snapshot, opened, view.against, view.limits, kept))
+
+        def show(growth: Growth) -> None:
+            self._pins = kept
+            self._show_growth(growth)
+
+        self._awaited = True
+        self._do("tree", "Reading", read, show)
+
+    def _on_expanded(self, change: Any) -> None:
+        if not self._applying:
+            self._on_unfolded(change)
+
+    @shown
+    def _on_unfolded(self, change: Any) -> None:
+        wanted = list(self.expanded)
+        if not self._unread():
+            self._idle()
+            return
+        view = self._view(wanted)
+
+        def show(growth: Growth) -> None:
+            # what was folded while this was read stays folded
+            still = set(self.expanded)
+            self._show_growth(growth, [i for i in growth.expanded if i in still])
+
+        self._do("tree", "Reading", lambda: self._forest.grow(view), show)
+
+    def _unread(self) -> list[str]:
+        """What is unfolded and not read."""
+        nodes = self.nodes
+        return [i for i in self.expanded if i.startswith("more:") or _is_unread(nodes.get(i))]
+
+    def _show_growth(self, growth: Growth, expanded: list[str] | None = None) -> None:
+        self._applying = True
+        self._in_sight, self._awaited = dict(self.selection), False
+        try:
+            self._limits = growth.limits
+            with self.hold_sync():  # one message: the browser never sees half a tree
+                self.nodes = growth.nodes
+                self.roots = growth.roots
+                self.expanded = growth.expanded if expanded is None else expanded
+                self.compared = growth.compared
+        finally:
+            self._applying = False
+
+    @shown
+    def _on_cancelled(self, change: Any) -> None:
+        super()._on_cancelled(change)
+        self._fold_unread()
+        if self._awaited:  # what is selected is what is shown, and can be asked for again
+            self._awaited = False
+            self.selection = self._in_sight
+        if self.found.get("n") != self.search.get("n") or self.found.get("busy"):
+            hits = self.found.get("hits", []) if self.found.get("n") == self.search.get("n") else []
+            self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
+        if self._marking:  # nobody asked for it: it is not to be lost
+            self._mark()
+
+    def _fail(self, error: Exception) -> None:
+        self._fold_unread()
+        super()._fail(error)
+
+    def _fold_unread(self) -> None:
+        """What was to be unfolded and is not read folds again: nothing waits for what does not come."""
+        unread = set(self._unread())
+        if unread:
+            self._applying = True
+            try:
+                self.expanded = [i for i in self.expanded if i not in unread]
+            finally:
+                self._applying = False
+
+    def _has_read(self) -> None:
+        super()._has_read()
+        if len(self._state.problems) != self._marked:
+            self._mark()
+
+    def _mark(self) -> None:
+        """Problems were met in reading something else: the nodes in sight are marked with them."""
+        view = self._view()
+
+        def read() -> Growth:
+            try:
+                return self._forest.grow(view)
+            finally:
+                self._marked = len(self._state.problems)  # what this read itself met is marked
+
+        def show(growth: Growth) -> None:
+            self._marking = False
+            if growth.nodes != self.nodes and view == self._view() and not self._awaited:
+                self._show_growth(growth)
+
+        self._marked = len(self._state.problems)
+        self._marking = True
+        self._work.submit("marks", read, show)
+
+    # Searching and files ----------------------------------------------------------------------------------------------
+
+    @shown
+    def _on_search(self, change: Any) -> None:
+        text, n = self.search.get("text", ""), self.search.get("n", 0)
+        if not isinstance(text, str) or len(text) > _LONGEST:
+            raise OptionError(f"search={str(self.search)[:200]}: give n and text of at most {_LONGEST:,} characters")
+        if text.strip():
+            self._search_on(n, Search(self._state, id_of(self.selection["snapshot"]), text), text.strip()[:40])
+        else:
+            self.found = {"n": n, "hits": [], "busy": False, "more": False}
+            self._do("search", "Reading", lambda: None, lambda _: None)  # what is searched for still is dropped
+
+    def _search_on(self, n: Any, search: Search, text: str) -> None:
+        """Search a while, show what was found, and go on: other requests come in between."""
+
+        def show(_: None) -> None:
+            self.found = {"n": n, "hits": list(search.hits), "busy": not search.done, "more": search.more}
+            if not search.done:
+                self._search_on(n, search, text)
+
+        self._do("search", f"Searching for {text}", search.step, show)
+
+    @shown
+    def _on_wanted(self, change: Any) -> None:
+        wanted = self.wanted.get("format")
+        if wanted not in ("svg", "mermaid", "dot"):
+            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is svg, mermaid or dot")
+        view = self._view([i for i in self.expanded if not i.startswith("more:")])
+        asked = {"n": self.wanted.get("n", 0), "format": wanted}
+
+        def read() -> str:
+            scene = self._forest.scene(view)
+            if wanted == "svg":
+                return str(svg(scene))
+            return str(mermaid(scene)) if wanted == "mermaid" else str(graphviz(scene).source)
+
+        def show(text: str) -> None:
+            self.written = {**asked, "text": text}
+
+        self._do("export", "Drawing", read, show)
+
+    def _no_kernel_html(self) -> str:
+        return super()._no_kernel_html() + str(self._forest.tree._repr_mimebundle_()["text/html"])
+
+
+def _is_unread(node: Mapping[str, Any] | None) -> bool:
+    return node is None or (node["children"] is None and not node["leaf"])

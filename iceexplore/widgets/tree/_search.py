@@ -1,0 +1,137 @@
+"""A search through a snapshot: names, paths, ids, partition values, by columns, a few manifests at a time."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph import TableState, direct_places, live_manifests
+from iceexplore.manifests import Manifest, whole
+from iceexplore.metadata import human_value, result_type
+from iceexplore.widgets.core._ids import ref_id
+
+__all__ = ["Search"]
+
+#: Hits are listed up to here.
+LIMIT = 500
+#: So many different values of a partition field in a manifest are written as people read them; more are searched as
+#: they are stored.
+_VALUES = 20_000
+
+
+class Search:
+    """Finds what contains a text, in any case, in steps that take about a quarter of a second.
+
+    Parameters
+    ----------
+    snapshot_id
+        The snapshot whose root and manifests are searched; of other snapshots the ids alone, and refs' names.
+    text
+        Part of a path, of an id, of a branch's or tag's name, or of a partition value, also as ``name=value``.
+
+    Attributes
+    ----------
+    hits
+        Ids of nodes (`iceexplore.graph.TreeNode.id`), in the order of the tree.
+    done, more
+        Whether it came to its end, and whether it left off there because of `LIMIT`.
+    """
+
+    def __init__(self, state: TableState, snapshot_id: int | None, text: str) -> None:
+        self._state = state
+        self._text = text.strip().casefold()
+        self._snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
+        self._root: Manifest | None = None
+        self._left: list[int] | None = None  # rows of the root that are not searched yet
+        self.hits: list[str] = []
+        self.done = self.more = False
+
+    def step(self, seconds: float = 0.25) -> None:
+        """Go on for about so long: at least one manifest."""
+        end = time.monotonic() + seconds
+        if self._left is None:
+            self._begin()
+        while self._left and not self.more and self._snapshot is not None and self._root is not None:
+            row = self._left.pop(0)
+            leaf = self._state.reader.leaf(self._root, row, frozenset({"entries", "partition"}))
+            found = np.flatnonzero(self._matches(leaf, leaf.partition()))
+            self._take([f"file:{self._snapshot.snapshot_id}:{row}:{i}" for i in found[: LIMIT + 1].tolist()])
+            if time.monotonic() > end:
+                break
+        self.done = self.more or not self._left
+
+    def _begin(self) -> None:
+        """What the metadata and the root tell."""
+        self._left = []
+        refs = sorted(self._state.metadata.refs.values(), key=lambda r: (r.type, r.name != "main", r.name))
+        self._take([ref_id(r.name) for r in refs if self._text in r.name.casefold()])
+        snapshots = [s.snapshot_id for s in self._state.metadata.snapshots]
+        self._take([f"snapshot:{i}" for i in snapshots if self._text in str(i)])
+        if self._snapshot is None:
+            return
+        self._root = root = self._state.root(self._snapshot)
+        if root is None:
+            return
+        self._left = live_manifests(root)
+        found = np.flatnonzero(self._matches(root, self._direct(root)))
+        manifests = set(self._left)
+        kinds = (("manifest" if i in manifests else "file", i) for i in found[: LIMIT + 1].tolist())
+        self._take([f"{kind}:{self._snapshot.snapshot_id}:{i}" for kind, i in kinds])
+
+    def _take(self, found: list[str]) -> None:
+        room = LIMIT - len(self.hits)
+        self.hits += found[:room]
+        self.more |= len(found) > room
+
+    def _matches(self, manifest: Manifest, partition: pa.StructArray | None) -> npt.NDArray[np.bool_]:
+        """Which entries of a root or leaf contain the text."""
+        entries = manifest.entries
+        out = np.zeros(entries.num_rows, dtype=np.bool_)
+        for name in ("location", "referenced_file"):
+            hit = pc.match_substring(whole(entries[name]), self._text, ignore_case=True)
+            out |= _mask(hit)
+        if partition is not None:
+            for child in partition.type:
+                out |= self._values(child.name, partition.field(child.name)) & _mask(partition.is_valid())
+        return out
+
+    def _values(self, field_id: str, column: pa.Array) -> npt.NDArray[np.bool_]:
+        """Which values of a partition field contain the text, as people read them."""
+        known = [f for spec in self._state.metadata.partition_specs for f in spec.fields if str(f.field_id) == field_id]
+        if not known or known[-1].transform == "void":
+            return np.zeros(len(column), dtype=np.bool_)
+        part = known[-1]
+        coded = column.dictionary_encode()
+        source = self._state.metadata.all_fields().get(part.source_ids[0]) if part.source_ids else None
+        kind = result_type(part.transform, source[1].type if source else None)
+        if len(coded.dictionary) <= _VALUES:
+            texts = [human_value(kind, part.transform, _plain(value)) for value in coded.dictionary]
+        else:
+            texts = pc.cast(coded.dictionary, pa.string(), safe=False).to_pylist()
+        hits = np.array([self._text in f"{part.name}={text}".casefold() for text in texts] or [False], dtype=np.bool_)
+        codes = np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False))
+        found: npt.NDArray[np.bool_] = hits[codes]
+        nulls = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+        found[nulls] = self._text in f"{part.name}=null".casefold()
+        return found
+
+    def _direct(self, root: Manifest) -> pa.StructArray | None:
+        """The partition tuples of the files that stand in a V4 root itself; null elsewhere."""
+        direct = self._state.reader.direct(root)
+        values = None if direct is None else direct.partition()
+        return None if direct is None or values is None else values.take(direct_places(root, direct))
+
+
+def _plain(value: pa.Scalar) -> object:
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError):  # out of the calendar's reach: the number behind it
+        return value.value
+
+
+def _mask(values: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

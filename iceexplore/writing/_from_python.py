@@ -1,0 +1,218 @@
+"""Python's values as Arrow arrays: lists, dictionaries and pairs by the column's type, plain values as Arrow has them.
+
+Arrow alone cannot tell a struct from a map of dictionaries, or a map from lists of pairs; told the type, it drops keys
+that it does not know, and digits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import datetime
+from itertools import chain
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.errors import OptionError, nearest
+from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, arrow_type, type_base
+from iceexplore.writing._fit_schema import default_of, fitted
+from iceexplore.writing._required_fields import list_of, map_of
+
+__all__ = ["list_given", "plain_values", "python_column"]
+
+#: Of values that may be null without being None. pandas' are told by their names, so that nobody has to import it.
+_NUMPY_TIMES = (np.datetime64, np.timedelta64)
+_PANDAS_NULLS = frozenset(("NaTType", "NAType"))
+_WRONG = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def list_given(values: Any, name: str) -> list[Any]:
+    """The values of a column of a dictionary of columns.
+
+    Raises
+    ------
+    OptionError
+        One value, or a thing whose items are no rows: text, a dictionary, a set.
+    """
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Set)):
+        with contextlib.suppress(TypeError):  # NumPy's arrays without a dimension
+            return list(values)
+    raise OptionError(
+        f"column {name!r} is given as {str(values)[:60]!r}, of type {type(values).__name__}: give a list of values, "
+        "one for each row"
+    )
+
+
+def python_column(
+    values: Sequence[Any], kind: Type | None, target: pa.DataType | None, where: str, *, from_pandas: bool
+) -> Any:
+    """An array of values that still has to be fitted.
+
+    Parameters
+    ----------
+    kind, target
+        The column's type, and its Arrow type in data files; None where the table has no such column.
+    where
+        The column, for messages.
+    from_pandas
+        NaN means null.
+
+    Raises
+    ------
+    OptionError
+        Arrow cannot hold them, or they are not of the column's shape.
+    """
+    values = _told(values)
+    try:
+        match kind:
+            case StructType(fields):
+                return _structs(_rows(values, from_pandas), fields, target, where, from_pandas)
+            case ListType(element):
+                return _lists(_rows(values, from_pandas), element, target, where, from_pandas)
+            case MapType(key, value):
+                return _maps(_rows(values, from_pandas), key, value, target, where, from_pandas)
+        return _plain(values, kind, where, from_pandas)
+    except OptionError:
+        raise
+    except _WRONG as error:
+        raise OptionError(f"column {where!r} has values that Arrow cannot hold: {error}") from None
+
+
+def _told(values: Any) -> Any:
+    """Python's values with None where they are ``NaT`` or ``NA``, the nulls of pandas and NumPy. NaN is a number."""
+    if not (isinstance(values, list) or (hasattr(values, "dtype") and values.dtype == object)):
+        return values  # pandas' own types, and Arrow's, know their nulls
+    # Few types of many values: nothing is looked at, nor pandas imported, where none of them has such a null.
+    kinds = {k for k in set(map(type, values)) if issubclass(k, _NUMPY_TIMES) or k.__name__ in _PANDAS_NULLS}
+    if not kinds:
+        return values
+    return [None if type(v) in kinds and (not isinstance(v, _NUMPY_TIMES) or np.isnat(v)) else v for v in values]
+
+
+def _rows(values: Iterable[Any], from_pandas: bool) -> list[Any]:
+    """Values of nested types: None where they are null."""
+    out = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
+    if not from_pandas:
+        return out
+    import pandas as pd
+
+    return [None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in out]
+
+
+def _structs(rows: list[Any], fields: tuple[NestedField, ...], target: Any, where: str, from_pandas: bool) -> pa.Array:
+    there = [v for v in rows if v is not None]
+    for v in there:
+        if not isinstance(v, Mapping):
+            raise _misshaped(v, "a dictionary", where)
+    names = [f.name for f in fields]
+    for name in dict.fromkeys(key for v in there for key in v):
+        if name not in names:
+            raise OptionError(f"column {where!r}: no field {name!r}; {nearest(str(name), names)}")
+    made, kinds = [], []
+    for i, f in enumerate(fields):
+        has = np.array([v is None or f.name in v for v in rows], bool)
+        if not any(f.name in v for v in there):
+            continue  # its default, or null, is put there with those of other frames
+        to, place = target.field(i).type, f"{where}.{f.name}"
+        child = [None if v is None else v.get(f.name) for v in rows]
+        column = _whole(python_column(child, f.type, to, place, from_pandas=from_pandas))
+        if f.write_default is not None and not has.all():
+            column = pa.concat_arrays([fitted(column, f.type, to, place), default_of(f, to)])
+            column = column.take(pa.array(np.where(has, np.arange(len(rows)), len(rows))))
+        made.append(column)
+        kinds.append(pa.field(f.name, column.type))
+    mask = pa.array([v is None for v in rows], pa.bool_())
+    return pa.StructArray.from_arrays(made, fields=kinds, mask=mask) if made else _bare(mask)
+
+
+def _bare(mask: pa.BooleanArray) -> pa.Array:
+    """Structs of no fields."""
+    return pa.array([None if null else {} for null in mask.to_pylist()], pa.struct([]))
+
+
+def _lists(rows: list[Any], element: NestedField, target: Any, where: str, from_pandas: bool) -> pa.Array:
+    there = [v for v in rows if v is not None]
+    for v in there:
+        if not _is_list(v):
+            raise _misshaped(v, "a list", where)
+    lengths = pa.array([None if v is None else len(v) for v in rows], pa.int64())
+    arrays = [v for v in there if isinstance(v, np.ndarray) and v.dtype != object]
+    # Long vectors of numbers stay NumPy's.
+    whole = bool(arrays) and len(arrays) == len(there) and len({v.dtype for v in arrays}) == 1
+    values: Any = np.concatenate(arrays) if whole and arrays[0].ndim == 1 else list(chain.from_iterable(there))
+    to = target.value_type
+    made = _whole(python_column(values, element.type, to, f"{where}.element", from_pandas=from_pandas))
+    return list_of(lengths, made, pa.list_(made.type))
+
+
+def _maps(
+    rows: list[Any], key: NestedField, value: NestedField, target: Any, where: str, from_pandas: bool
+) -> pa.Array:
+    pairs = [None if v is None else list(v.items()) if isinstance(v, Mapping) else v for v in rows]
+    for v in pairs:
+        if v is not None and not (_is_list(v) and all(_is_list(p) and len(p) == 2 for p in v)):
+            raise _misshaped(v, "a dictionary or a list of pairs", where)
+    lengths = pa.array([None if v is None else len(v) for v in pairs], pa.int64())
+    flat = [p for v in pairs if v is not None for p in v]
+    keys, values = (
+        _whole(python_column([p[i] for p in flat], f.type, to, f"{where}.{f.name}", from_pandas=from_pandas))
+        for i, f, to in ((0, key, target.key_type), (1, value, target.item_type))
+    )
+    if keys.null_count:
+        raise OptionError(f"column {where!r} has a key that is null")
+    keys = fitted(keys, key.type, target.key_type, f"{where}.key")  # Arrow has no maps of keys without a type
+    return map_of(lengths, keys, values, pa.map_(keys.type, values.type))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes, bytearray, memoryview))
+
+
+def _misshaped(value: Any, wanted: str, where: str) -> OptionError:
+    return OptionError(f"column {where!r}: {str(value)[:60]!r} is of type {type(value).__name__}; {wanted} is expected")
+
+
+def _whole(array: Any) -> pa.Array:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bool) -> Any:
+    base = None if kind is None else type_base(kind)
+    if base == "uuid":  # pyarrow knows them from version 22 on
+        values = [v.bytes if isinstance(v, UUID) else v for v in values]
+    try:
+        found = plain_values(values, from_pandas=from_pandas)
+    except _WRONG:
+        if kind is None or base != "decimal":
+            raise
+        # Numbers of more digits than an integer has, or than the first of them.
+        return pa.array(values, arrow_type(kind), from_pandas=from_pandas)
+    if isinstance(values, list) and (pa.types.is_date(found.type) or pa.types.is_timestamp(found.type)):
+        _refuse_mixed(values, found.type, where)
+    return found
+
+
+def plain_values(values: Any, *, from_pandas: bool) -> Any:
+    """`pyarrow.array` with the nulls of pandas and NumPy, and with the nanoseconds of pandas' timestamps: told no type,
+    Arrow takes those for Python's.
+
+    Errors are Arrow's.
+    """
+    values = _told(values)
+    found = pa.array(values, from_pandas=from_pandas)
+    is_python = not hasattr(values, "dtype") or values.dtype == object
+    if is_python and pa.types.is_timestamp(found.type) and any(getattr(v, "nanosecond", 0) for v in values):
+        return pa.array(values, pa.timestamp("ns", found.type.tz), from_pandas=from_pandas)
+    return found
+
+
+def _refuse_mixed(values: list[Any], found: pa.DataType, where: str) -> None:
+    """Arrow goes by the first value, and drops the others' time of day, or their zone."""
+    instants = [v for v in values if isinstance(v, datetime) and v == v]  # NaT is a datetime, too
+    if pa.types.is_date(found) and instants:
+        raise OptionError(f"column {where!r} has dates and timestamps")
+    if len({v.tzinfo is None for v in instants}) > 1:
+        raise OptionError(f"column {where!r} has timestamps with and without a time zone")

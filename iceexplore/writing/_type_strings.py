@@ -1,0 +1,186 @@
+"""Types as people write them: ``long``, ``decimal(10, 2)``, ``list<string>``, ``struct<a: int, b: map<string, int>>``.
+
+Spark's names are taken too: ``bigint``, ``smallint``, ``array<...>``, ``timestamp_ntz``, ``varchar(10)``. One word has
+two meanings: ``timestamp`` is Iceberg's, without a time zone (Spark's ``timestamp`` is Iceberg's ``timestamptz``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.errors import FormatError, OptionError
+from iceexplore.metadata import (
+    PLAIN_TYPES,
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StructType,
+    Type,
+    decimal_parameters,
+    fixed_length,
+    parse_type,
+    type_base,
+)
+from iceexplore.writing._foreign_schemas import foreign_type
+
+__all__ = ["checked_type", "type_of"]
+
+#: Nesting beyond which a text is refused: as deep as schemas are read.
+_MAX_DEPTH = 100
+
+_ALIASES = {
+    "bigint": "long",
+    "bool": "boolean",
+    "byte": "int",
+    "integer": "int",
+    "real": "float",
+    "short": "int",
+    "smallint": "int",
+    "text": "string",
+    "timestamp_ltz": "timestamptz",
+    "timestamp_ntz": "timestamp",
+    "tinyint": "int",
+    "void": "unknown",
+}
+_WORD = re.compile(r"\s*([A-Za-z_]\w*)")
+_PARAMETERS = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\])")
+_NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s:`<>,()\[\]]+))")
+
+
+def type_of(given: Any) -> Type:
+    """The type that a text, a type's JSON, or a type (PyArrow's, PyIceberg's too) means. Ids in it are of no account.
+
+    In a text every field, element and value is optional; the JSON can say otherwise.
+
+    Raises
+    ------
+    OptionError
+        It is no type; the message says where reading stopped.
+    """
+    if isinstance(given, (PrimitiveType, StructType, ListType, MapType)):
+        return given
+    try:
+        if isinstance(given, Mapping):
+            return checked_type(parse_type(dict(given)))
+        foreign = foreign_type(given)
+        if foreign is not None:
+            return checked_type(foreign)
+        parser = _Parser(given)
+        found = parser.type(0)
+        parser.end()
+        return checked_type(found)
+    except FormatError as error:
+        raise OptionError(f"{given!r} is no type: {error.reason}") from None
+
+
+class _Parser:
+    def __init__(self, text: Any) -> None:
+        if not isinstance(text, str):
+            raise OptionError(f"{text!r} is no type: a text such as 'decimal(10, 2)' or 'list<string>' is expected")
+        self.text = text
+        self.at = 0
+
+    def type(self, depth: int) -> Type:
+        if depth > _MAX_DEPTH:
+            raise OptionError(f"types are nested deeper than {_MAX_DEPTH}")
+        word = self._match(_WORD, "a type")[1].lower()
+        if word in ("list", "array"):
+            self._expect("<")
+            element = self.type(depth + 1)
+            self._expect(">")
+            return ListType(NestedField(0, "element", element))
+        if word == "map":
+            self._expect("<")
+            key = self.type(depth + 1)
+            self._expect(",")
+            value = self.type(depth + 1)
+            self._expect(">")
+            return MapType(NestedField(0, "key", key, True), NestedField(0, "value", value))
+        if word == "struct":
+            return self._struct(depth)
+        parameters = _PARAMETERS.match(self.text, self.at)
+        if parameters:
+            self.at = parameters.end()
+        if word in ("varchar", "char"):
+            return PrimitiveType("string")
+        name = _ALIASES.get(word, word)
+        return parse_type(name + (parameters[1] if parameters else ""))
+
+    def _struct(self, depth: int) -> StructType:
+        self._expect("<")
+        fields: list[NestedField] = []
+        while not self._next(">"):
+            if fields:
+                self._expect(",")
+            name = self._match(_NAME, "a field's name")
+            self._expect(":")
+            fields.append(NestedField(0, (name[1] or "").replace("``", "`") or name[2], self.type(depth + 1)))
+        return StructType(tuple(fields))
+
+    def end(self) -> None:
+        if self.text[self.at :].strip():
+            raise self._error("nothing more")
+
+    def _match(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        found = pattern.match(self.text, self.at)
+        if found is None:
+            raise self._error(what)
+        self.at = found.end()
+        return found
+
+    def _next(self, mark: str) -> bool:
+        rest = self.text[self.at :]
+        found = rest.lstrip().startswith(mark)
+        if found:
+            self.at += len(rest) - len(rest.lstrip()) + len(mark)
+        return found
+
+    def _expect(self, mark: str) -> None:
+        if not self._next(mark):
+            raise self._error(repr(mark))
+
+    def _error(self, what: str) -> OptionError:
+        return OptionError(f"{self.text!r} is no type: {what} was expected at character {self.at + 1}")
+
+
+def checked_type(type_: Type) -> Type:
+    """The type, if every primitive in it is one that the spec knows, and data files can hold it.
+
+    Raises
+    ------
+    OptionError
+        It is not.
+    """
+    match type_:
+        case StructType(()):
+            raise OptionError("a struct needs a field: Parquet has no empty groups")
+        case StructType(fields):
+            for field in fields:
+                checked_type(field.type)
+        case ListType(element):
+            checked_type(element.type)
+        case MapType(key, value):
+            checked_type(key.type)
+            checked_type(value.type)
+        case PrimitiveType(name):
+            match type_base(type_):
+                case "decimal":
+                    known = decimal_parameters(type_) is not None
+                case "fixed":
+                    length = fixed_length(type_)
+                    if length == 0:
+                        raise OptionError(f"{name!r}: the length is at least 1, Parquet has no values of no bytes")
+                    known = length is not None
+                case "geometry" | "geography":
+                    known = True
+                case _:
+                    known = name in PLAIN_TYPES
+            if not known:
+                raise OptionError(
+                    f"{name!r} is no type; there are {', '.join(sorted(PLAIN_TYPES))}, decimal(precision, "
+                    "scale), fixed[length], geometry, geography, list, map and struct"
+                )
+    return type_
