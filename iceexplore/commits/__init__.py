@@ -10,15 +10,14 @@ from iceexplore.commits.experiments._rule_violations import BENT_RULES, BentLeaf
 from iceexplore.commits.layouts._manifest_list import apply_to_list
 from iceexplore.commits.layouts._root_manifest import apply_to_root, bent_rules
 from iceexplore.commits.layouts._summary import summary_of
-from iceexplore.commits.live_files._applied_deletes import scoped_to
+from iceexplore.commits.live_files._find import scoped_to
 from iceexplore.commits.live_files._locate import LOCATED_SCHEMA, locate
 from iceexplore.commits.live_files._selection import Selection, select
-from iceexplore.commits.metadata_updates._document import next_document
+from iceexplore.commits.metadata_updates._document import next_document, set_properties
 from iceexplore.commits.metadata_updates._empty_state import empty_state, new_table
 from iceexplore.commits.metadata_updates._expire import expire_snapshots
 from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot
 from iceexplore.commits.metadata_updates._new_table import new_table_document
-from iceexplore.commits.metadata_updates._properties import set_properties
 from iceexplore.commits.metadata_updates._refs import (
     cherry_pick_summary,
     fast_forward,
@@ -27,14 +26,20 @@ from iceexplore.commits.metadata_updates._refs import (
     set_current_snapshot,
     set_ref,
 )
-from iceexplore.commits.metadata_updates._reserved_names import refuse_reserved_columns
 from iceexplore.commits.metadata_updates._schema import evolve_schema
+from iceexplore.commits.metadata_updates._schema_checks import refuse_reserved_columns
 from iceexplore.commits.metadata_updates._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits.metadata_updates._spec_and_sort_order import evolve_spec, set_sort_order
 from iceexplore.commits.metadata_updates._upgrade import upgrade
 from iceexplore.commits.model._change import Applied, Change, Isolation, NothingToDo, Operation
-from iceexplore.commits.model._option_docs import OptionDoc, option_docs
-from iceexplore.commits.model._options import Affinity, DvEncoding, LayoutOptions, PartitionStorage
+from iceexplore.commits.model._options import (
+    Affinity,
+    DvEncoding,
+    LayoutOptions,
+    OptionDoc,
+    PartitionStorage,
+    option_docs,
+)
 from iceexplore.commits.model._writer import CommitWriter, WritableStorage
 from iceexplore.commits.operations._rewrite_data_files import RewriteGroups, compact, compacted_files
 from iceexplore.commits.operations._rewrite_metadata import cherry_pick, rewrite_manifests, rewrite_position_deletes

@@ -1,7 +1,6 @@
 """Filter expressions: parsed, bound to a schema, exported to other engines."""
 
-from iceexplore.expressions._bind_names import METADATA_COLUMNS, Column, Columns
-from iceexplore.expressions._binding import bind_filter
+from iceexplore.expressions._binding import METADATA_COLUMNS, Column, Columns, bind_filter
 from iceexplore.expressions._completion import Choice, Completion, complete_filter
 from iceexplore.expressions._export import expression_pyiceberg, expression_sql, literal_sql, name_sql
 from iceexplore.expressions._literals import COMPARABLE

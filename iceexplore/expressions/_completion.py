@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from iceexplore.errors import OptionError
-from iceexplore.expressions._bind_names import Column, Columns
+from iceexplore.expressions._binding import Column, Columns
 from iceexplore.expressions._export import name_sql
 from iceexplore.expressions._literals import COMPARABLE
-from iceexplore.expressions._parse_place import Place
-from iceexplore.expressions._tokens import MAX_LENGTH, Token, scan
+from iceexplore.expressions._tokens import MAX_LENGTH, Place, Token, scan
 from iceexplore.expressions._unbound import Name
 from iceexplore.metadata import ListType, MapType, Schema, StructType, Type, type_base
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceexplore.errors import OptionError
-from iceexplore.expressions._parse_place import Place
+from iceexplore.expressions._tokens import Place
 from iceexplore.expressions._unbound import (
     Both,
     Compare,

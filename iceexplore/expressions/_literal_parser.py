@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from uuid import UUID
 
-from iceexplore.expressions._parse_place import Place
 from iceexplore.expressions._temporal_literals import read_date, read_time, read_timestamp
-from iceexplore.expressions._tokens import Token
+from iceexplore.expressions._tokens import Place, Token
 from iceexplore.expressions._unbound import Compare, Condition, Operand, Prefix, Value
 
 __all__ = ["cast_value", "like", "number_value", "prefix_of", "text_value", "typed_value"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from iceexplore.expressions._parse_place import Place
+from iceexplore.expressions._tokens import Place
 
 __all__ = ["Both", "Compare", "Condition", "Either", "Member", "Name", "Negation", "Operand", "Prefix", "Test", "Value",
            "ValueKind"]  # fmt: skip

@@ -16,7 +16,6 @@ from iceexplore.manifests._inline_v1 import inline_root
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import apply_manifest_dvs
 from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
-from iceexplore.manifests.checks._checks_summaries import summary_problems
 from iceexplore.manifests.checks._claims import RootClaims
 from iceexplore.manifests.checks._entries import added_problems, entry_problems, snapshot_problems
 from iceexplore.manifests.checks._known_numbers import (
@@ -31,6 +30,7 @@ from iceexplore.manifests.checks._manifest import (
     kind_problems,
     length_problems,
     repeated_problems,
+    summary_problems,
 )
 from iceexplore.manifests.checks._totals import total_problems
 from iceexplore.manifests.checks._v4 import leaf_problems

@@ -20,8 +20,8 @@ from iceexplore.expressions import Expression
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Snapshot, StructType, Type, type_base
 from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.transport._bundles import map_in_arrow
 from iceexplore.on_spark.transport._columns import SparkColumns, spark_type
-from iceexplore.on_spark.transport._map_in_arrow import map_in_arrow
 from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship, taken_deletes
 from iceexplore.reading import (
     CHANGE_FIELDS,

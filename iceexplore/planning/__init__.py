@@ -11,7 +11,7 @@ from iceexplore.planning.delete_index._unmatched import UNMATCHED_SCHEMA, unmatc
 from iceexplore.planning.distribution._table_layout import TableLayout
 from iceexplore.planning.evaluators._column_metrics import Evidence, comparable
 from iceexplore.planning.evaluators._explain import WHY_SCHEMA, explain_files, explain_manifests
-from iceexplore.planning.evaluators._filter import Filter, make_filter
+from iceexplore.planning.evaluators._filter import Filter, make_filter, residuals
 from iceexplore.planning.evaluators._manifest_evaluator import may_hold
 from iceexplore.planning.evaluators._metrics_evaluator import may_match, must_match, satisfied
 from iceexplore.planning.evaluators._partition_values import (
@@ -21,7 +21,6 @@ from iceexplore.planning.evaluators._partition_values import (
     tuples_of,
     typed_values,
 )
-from iceexplore.planning.evaluators._residual import residuals
 from iceexplore.planning.evaluators._rows import evaluate
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning.report._examples import Examples, examples_of

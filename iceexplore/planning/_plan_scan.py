@@ -15,11 +15,10 @@ from iceexplore.errors import problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.planning._scan_plan import ScanPlan
-from iceexplore.planning.delete_index._delete_manifests import concerned
+from iceexplore.planning.delete_index._delete_files import concerned
 from iceexplore.planning.delete_index._lists import no_lists
 from iceexplore.planning.delete_index._match import equality_columns, match_deletes
-from iceexplore.planning.evaluators._filter import Filter, make_filter
-from iceexplore.planning.evaluators._residual import residuals
+from iceexplore.planning.evaluators._filter import Filter, make_filter, residuals
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning.row_groups._scan import row_groups_of
 from iceexplore.planning.scan._columns import checked_columns

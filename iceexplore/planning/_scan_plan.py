@@ -119,7 +119,7 @@ class ScanPlan(PlannedScan):
     def reads(self) -> pd.DataFrame:
         """What planning looked at: a row per manifest list or root, manifest, and read of a footer or a vector, with
         bytes, milliseconds, and whether it was in the cache already."""
-        from iceexplore.planning.report._plan_reads import reads_table
+        from iceexplore.planning.report._tables import reads_table
 
         return to_frame(reads_table(self))
 

@@ -3,11 +3,9 @@
 from iceexplore.verification._cross_file import beside, judged, suspects
 from iceexplore.verification._deletes import Puffins, check_equality, check_positions, check_vector
 from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place
-from iceexplore.verification._footers import Footer, check_columns, check_footer, quiet
-from iceexplore.verification._row_lineage import LiveIds
+from iceexplore.verification._footers import Footer, check_columns, check_entry, check_footer, quiet
+from iceexplore.verification._row_lineage import LiveIds, claim_row_ids
 from iceexplore.verification._values import check_values
-from iceexplore.verification._verify_entries import check_entry
-from iceexplore.verification._verify_row_ids import claim_row_ids
 
 __all__ = [
     "CHECKED_SCHEMA",

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import FileMissingError, IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place, Role
-from iceexplore.verification._verify_row_ids import first_of_each, judge_row_ids, taken_before
+from iceexplore.verification._row_lineage import first_of_each, judge_row_ids, taken_before
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,13 +20,95 @@ from iceexplore.formats import (
 )
 from iceexplore.graph import TableState
 from iceexplore.manifests import ManifestReader
-from iceexplore.metadata import name_mapping
+from iceexplore.metadata import PrimitiveType, Type, name_mapping, type_base
+from iceexplore.planning import stands_for
 from iceexplore.reading import is_made_up
 from iceexplore.storage import RangeFile
 from iceexplore.verification._findings import Checked, Place
-from iceexplore.verification._verify_types import check_types
 
-__all__ = ["Footer", "check_columns", "check_footer", "quiet"]
+__all__ = [
+    "Footer",
+    "check_columns",
+    "check_entry",
+    "check_footer",
+    "quiet",
+]
+
+#: Types that are groups of columns, or that have several forms: nothing is said of how they are stored.
+_FREE = frozenset(("variant", "geometry", "geography", "unknown"))
+
+
+def check_types(state: TableState, place: Place, leaves: Sequence[ParquetLeaf], out: Checked) -> None:
+    """Hold the stored types against those that a field has or had; promoted ones may stay as they were written.
+
+    Readers differ in what they do with others: some fail, some cast, some take the bytes for what they are not.
+    """
+    known = state.metadata.schema().by_id()
+    by_id: dict[int, list[ParquetLeaf]] = defaultdict(list)
+    for leaf in leaves:
+        number = leaf.ids[-1]
+        if number is not None:
+            by_id[number].append(leaf)
+    for number, found in by_id.items():
+        if len(found) > 1:
+            paths = ", ".join(".".join(leaf.names) for leaf in found)
+            text = f"{len(found)} columns of the file have the field id {number}: readers take any of them, or fail."
+            out.say(place, "field-id-twice", text, field=f"field id {number}", found=paths, expected="one column")
+        if number not in known:
+            continue
+        name, field = known[number]
+        if _fits(found[0], field.type) or any(_fits(found[0], kind) for kind in _once(state, number)):
+            continue
+        text = f"Column {name!r} is not stored as its type in the table is: readers fail, or read other values."
+        out.say(place, "stored-type", text, field=f"{name} ({number})", found=_stored(found[0]), expected=field.type)
+
+
+def _once(state: TableState, number: int) -> Iterator[Type]:
+    """The types that a field has in any schema: a file may be newer than the state that is shown."""
+    for schema in state.metadata.schemas:
+        field = schema.find(number)
+        if field is not None:
+            yield field.type
+
+
+def _fits(leaf: ParquetLeaf, kind: Type) -> bool:
+    if not isinstance(kind, PrimitiveType):
+        return False
+    base = type_base(kind)
+    if base in _FREE:
+        return True
+    if leaf.physical == "INT96":  # Hive's and Impala's timestamps
+        return base.startswith("timestamp")
+    return stands_for(leaf, kind)
+
+
+def _stored(leaf: ParquetLeaf) -> str:
+    """As Parquet has it: ``INT64``, ``INT32 Decimal(precision=9, scale=4)``."""
+    logical = dict(leaf.logical)
+    name = logical.pop("Type", "None")
+    size = f"[{leaf.length}]" if leaf.physical == "FIXED_LEN_BYTE_ARRAY" else ""
+    more = ", ".join(f"{key}={value}" for key, value in logical.items())
+    return f"{leaf.physical}{size}" + ("" if name == "None" else f" {name}" + (f"({more})" if more else ""))
+
+
+def check_entry(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> None:
+    """Hold sequence number and first row id against the counters of the metadata file."""
+    last, number = state.metadata.last_sequence_number, entry["sequence_number"]
+    if number is not None and number > last:
+        text = "The file is newer than the table: deletes to come do not apply to it, or it deletes rows to come."
+        out.say(
+            place, "metadata-invalid", text, field="sequence_number", found=number,
+            expected=f"at most last-sequence-number {last}",
+        )  # fmt: skip
+    first = entry["first_row_id"]
+    if entry["content_type"] != 0 or first is None:
+        return
+    end, rows = state.metadata.next_row_id, max(entry["record_count"] or 0, 0)
+    if first < 0 or (end is not None and first + rows > end):
+        text = "Rows of the file have ids that the table never gave out: ids to come will be theirs too."
+        expected = "0 or more" if first < 0 else f"with {rows} rows at most next-row-id {end}"
+        out.say(place, "metadata-invalid", text, field="first_row_id", found=first, expected=expected)
+
 
 #: Field ids from here up are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447

@@ -30,9 +30,8 @@ from iceexplore.metadata import (
 )
 from iceexplore.planning import PartitionColumn
 from iceexplore.writing._column_metrics import StatColumn, bounds_of, stat_columns, stats_arrays
-from iceexplore.writing._file_rows import file_rows
 from iceexplore.writing._partition_path import partition_path
-from iceexplore.writing._required_fields import pairs_of
+from iceexplore.writing._required_fields import file_rows, pairs_of
 from iceexplore.writing._sink import FileSink
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]

@@ -16,8 +16,7 @@ import pytest
 from pyarrow import orc
 
 import iceexplore as ix
-from iceexplore.commits.saving._relocate import relocated_manifest
-from iceexplore.commits.saving._relocate_deletes import relocated_deletes
+from iceexplore.commits.saving._relocate import relocated_deletes, relocated_manifest
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.errors import StorageError
 from iceexplore.formats import read_rows

@@ -23,7 +23,7 @@ from iceexplore.storage import CACHE
 from iceexplore.verification._cross_file import beside, judged
 from iceexplore.verification._findings import CHECKED_SCHEMA, Checked, Place, Role
 from iceexplore.verification._footers import Footer
-from iceexplore.verification._verify_row_ids import claim_row_ids
+from iceexplore.verification._row_lineage import claim_row_ids
 
 BY_LEAF = [d.name for d in DEFINITIONS.values() if d.by_leaf is not None]
 

@@ -23,12 +23,11 @@ import iceexplore as ix
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
 from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.scans import _groups as groups
-from iceexplore.on_spark.scans._file_schemas import Footer, footers_of
+from iceexplore.on_spark.scans._file_schemas import Footer, footers_of, orc_nodes
 from iceexplore.on_spark.scans._groups import ScanParts, scan_parts
 from iceexplore.on_spark.scans._lookups import link_options, read_options, spark_reads
 from iceexplore.on_spark.scans._nodes import read_type
 from iceexplore.on_spark.scans._projection import Unreadable, identified_nodes, project
-from iceexplore.on_spark.scans._scan_orc import orc_nodes
 from iceexplore.planning import plan_scan
 from iceexplore.reading import PositionDeletes, TaskReader, outputs_of
 from iceexplore.storage import CACHE

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from iceexplore.expressions import Expression, Op, Predicate, any_of
 from iceexplore.manifests import stats_type
 from iceexplore.metadata import PrimitiveType
-from iceexplore.planning.advice._advice_distinct import distinct_by_bytes
 from iceexplore.planning.advice._axis import Axis
+from iceexplore.planning.advice._columns import distinct_by_bytes
 from iceexplore.planning.advice._partitioning import candidates, replaced
 from iceexplore.planning.advice._ranges import wanted_of
 from iceexplore.planning.advice._spread import Files, Shares, Spread, sorted_reading

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits.layouts import _root_affinity, _root_files, _root_flush
-from iceexplore.commits.operations import _equality
+from iceexplore.commits.layouts import _root_files, _root_maintenance
+from iceexplore.commits.operations import _row_delta
 from iceexplore.graph import live_manifests
 from iceexplore.manifests import ContentType, EntryBatch
 from iceexplore.planning import match_deletes, may_hold, plan_scan
@@ -42,7 +42,7 @@ def mixed_chunks(batch: EntryBatch, size: int) -> Iterable[EntryBatch]:
 
 @pytest.fixture
 def mixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_root_affinity, _root_files, _root_flush):
+    for module in (_root_files, _root_maintenance):
         monkeypatch.setattr(module, "chunks", mixed_chunks)
 
 
@@ -137,7 +137,7 @@ def test_a_global_delete_in_a_leaf_of_another_spec_is_not_lost(monkeypatch: pyte
     table.append(frame([(4, "z", 3.0), (5, "z", 3.0)]))
     whole, columns = stats_arrays, stat_columns(table.metadata, table.schema)
     kind = {"lower": "z", "upper": "z", "value_count": 1, "null_count": 0}
-    monkeypatch.setattr(_equality, "stats_arrays", lambda _, rows: whole(columns, [{**rows[0], 2: kind}]))
+    monkeypatch.setattr(_row_delta, "stats_arrays", lambda _, rows: whole(columns, [{**rows[0], 2: kind}]))
     (last,) = (name for name in names(table) if "kind=z" in name)
     table.row_delta(deletes={last: [0]}, equality={"id": [1]})
     root = table._state.root()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from iceexplore.errors import OptionError
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch
 from iceexplore.planning import FileTasks, MatchedDeletes
-from iceexplore.planning.delete_index._list_views import Stretches
+from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.scan._splits import SplitOptions, combined_table, delete_counts, split_counts, split_table
 from tests.planning import plan_lab as lab
 

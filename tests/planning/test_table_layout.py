@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 import iceexplore as ix
 from iceexplore.errors import OptionError
 from iceexplore.planning import FileTasks, TableLayout
-from iceexplore.planning.delete_index._list_views import Stretches
-from iceexplore.planning.distribution._layout_deletes import Reached
-from iceexplore.planning.distribution._table_layout import By, table_layout
+from iceexplore.planning.delete_index._lists import Stretches
+from iceexplore.planning.distribution._table_layout import By, Reached, table_layout
 from tests.hostile import HOSTILE
 from tests.planning import plan_lab as lab
 

@@ -17,8 +17,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import MissingDependencyError, OptionError, UnsupportedError
 from iceexplore.on_spark import SessionInfo, _session
-from iceexplore.on_spark._defaults import defaults
-from iceexplore.on_spark._session import _installed, active_session, iceberg_runtime
+from iceexplore.on_spark._session import _installed, active_session, defaults, iceberg_runtime
 from iceexplore.on_spark.environment._java import check_java, java_version
 from tests.spark.conftest import Warehouse
 

@@ -29,8 +29,8 @@ from iceexplore.widgets.deletes._positions import (
     listed,
     picture,
     run_count,
+    vector_said,
 )
-from iceexplore.widgets.deletes._vectors_said import vector_said
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.layouts._layout_list_merge import merge_leaves
 from iceexplore.commits.layouts._manifest_list_base import ListBase, has_live, read_base
-from iceexplore.commits.layouts._manifest_list_leaves import Filtered, filter_leaves, new_leaves
+from iceexplore.commits.layouts._manifest_list_leaves import Filtered, filter_leaves, merge_leaves, new_leaves
 from iceexplore.commits.layouts._summary import summary_of
 from iceexplore.commits.model._change import Applied, Change
 from iceexplore.commits.model._writer import CommitWriter

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.layouts._root_upgrade import upgraded_rows
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.graph import TableState
 from iceexplore.manifests import (
     ContentType,
     EntryBatch,
@@ -22,15 +22,64 @@ from iceexplore.manifests import (
     bool_array,
     live,
     manifest_entry,
+    upgrade_entries,
     whole,
     write_manifest,
 )
 
-__all__ = ["Draft", "GONE", "NewDv", "NewFile", "bare_position_deletes", "begin", "chunks", "numbers"]
+__all__ = [
+    "Draft",
+    "GONE",
+    "NewDv",
+    "NewFile",
+    "bare_position_deletes",
+    "begin",
+    "chunks",
+    "numbers",
+]
+
+_COUNTED = {"added": Status.ADDED, "existing": Status.EXISTING, "deleted": Status.DELETED}
+
+
+def upgraded_rows(state: TableState, root: Manifest) -> EntryBatch:
+    """The rows of the root that the first V4 commit writes.
+
+    Early lists do not say how many entries a manifest has (spec: "When null, assume non-zero"), which V4 requires:
+    those manifests are read.
+
+    Raises
+    ------
+    FormatError
+        One that has to be read is damaged.
+    """
+    batch = EntryBatch(root.entries)
+    said = batch.entries["manifest_stats"].to_pylist()
+    lacking = [i for i, stats in enumerate(said) if stats is None or any(v is None for v in stats.values())]
+    if lacking:
+        for row, leaf in zip(lacking, state.reader.leaves(root, lacking), strict=True):
+            given = {k: v for k, v in (said[row] or {}).items() if v is not None}
+            said[row] = {**_counts(readable(leaf)), **given}
+        counts = pa.array([sum(s[f"{name}_files_count"] for name in _COUNTED) for s in said], pa.int64())
+        batch = batch.with_columns(
+            manifest_stats=pa.array(said, batch.entries.schema.field("manifest_stats").type),
+            record_count=pc.coalesce(batch.entries["record_count"], counts),
+        )
+    return upgrade_entries(batch, state.metadata)
+
+
+def _counts(leaf: Manifest) -> dict[str, Any]:
+    status = np.asarray(whole(leaf.entries["status"]).fill_null(int(Status.EXISTING)))
+    rows = np.asarray(whole(leaf.entries["record_count"]).fill_null(0))
+    sequence = np.asarray(whole(leaf.entries["sequence_number"]).fill_null(0))[status != Status.DELETED]
+    out: dict[str, Any] = {"min_sequence_number": int(sequence.min()) if len(sequence) else 0}
+    for name, wanted in _COUNTED.items():
+        out[f"{name}_files_count"] = int((status == wanted).sum())
+        out[f"{name}_rows_count"] = int(rows[status == wanted].sum())
+    return out
+
 
 #: The fate of a base's row that is not in the new root any more; the other fates are `Status.EXISTING` and `DELETED`.
 GONE = -1
-
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 #: What tells two leaves apart, for their reuse on a retry: statistics belong to the files that are named.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",

@@ -8,8 +8,7 @@ import pyarrow.compute as pc
 
 from iceexplore.commits.layouts._root_builder import GONE, Draft, begin, numbers
 from iceexplore.commits.layouts._root_files import add_files, counts_partitions, refuse_change, take_out
-from iceexplore.commits.layouts._root_flush import flush_root
-from iceexplore.commits.layouts._root_maintenance import compact_leaves
+from iceexplore.commits.layouts._root_maintenance import compact_leaves, flush_root
 from iceexplore.commits.layouts._root_manifest_dvs import BENT_BY_ATTACHING, place_dvs
 from iceexplore.commits.layouts._summary import summary_of
 from iceexplore.commits.live_files._locate import live_manifests

@@ -13,11 +13,63 @@ import pyarrow.compute as pc
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live
-from iceexplore.storage import canonical
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live, whole
+from iceexplore.planning import MatchedDeletes, match_deletes
+from iceexplore.storage import canonical, path_only
 from iceexplore.writing import foreign_frame
 
-__all__ = ["find_files", "find_named", "live_files", "live_leaves", "locations_of", "must_be_live", "refuse_duplicates"]
+__all__ = [
+    "applied_deletes",
+    "files_of_vectors",
+    "find_files",
+    "find_named",
+    "live_files",
+    "live_leaves",
+    "locations_of",
+    "must_be_live",
+    "position_files",
+    "refuse_duplicates",
+    "scoped_to",
+]
+
+
+
+def applied_deletes(state: TableState, files: EntryBatch) -> MatchedDeletes:
+    """What `match_deletes` finds for some live data files, and the position delete files that vectors replace.
+
+    Raises
+    ------
+    FormatError
+        A manifest of deletes cannot be read: a commit would bring deleted rows back.
+    """
+    for _ in live_leaves(state, _DELETES, parts=("entries", "partition")):
+        pass
+    return match_deletes(state, files, replaced=True)
+
+
+def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]:
+    """Entries of the position delete files, and the one data file that each names, if it does."""
+    entries = matched.deletes.entries
+    mine = pc.and_(
+        pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)), entries["deletion_vector"].is_null()
+    )
+    return entries.filter(mine), matched.referenced.filter(whole(mine)).to_pylist()
+
+
+def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
+    """Position delete files that concern one of some data files alone (Java: ``ContentFileUtil.isFileScoped``)."""
+    entries, referenced = position_files(matched)
+    paths = {path_only(name) for name in names}
+    locations = entries["location"].to_pylist()
+    return tuple(n for n, of in zip(locations, referenced, strict=True) if of is not None and path_only(of) in paths)
+
+
+def files_of_vectors(files: EntryBatch, matched: MatchedDeletes) -> dict[str, str]:
+    """The data files that have a deletion vector, each with its location as the vector spells it."""
+    referenced = matched.referenced.to_pylist()
+    pairs = zip(files.entries["location"].to_pylist(), matched.vector.to_pylist(), strict=True)
+    return {name: referenced[n] for name, n in pairs if n is not None}
+
 
 _DATA = (ContentType.DATA,)
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)

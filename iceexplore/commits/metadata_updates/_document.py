@@ -8,10 +8,10 @@ keys keep their order; new ones come last.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from iceexplore.errors import FormatError, SnapshotNotFoundError
+from iceexplore.errors import FormatError, RuleError, SnapshotNotFoundError, mapping_of, texts_of
 
 __all__ = [
     "Json",
@@ -22,14 +22,52 @@ __all__ = [
     "next_document",
     "now_or",
     "read_properties",
+    "set_properties",
     "snapshots_by_id",
     "the_snapshot",
     "whole_number",
     "with_values",
 ]
 
-Json = dict[str, Any]
+#: Names that control a commit and are never stored (Java: ``TableProperties.RESERVED_PROPERTIES``).
+_RESERVED = frozenset(
+    (
+        "format-version", "uuid", "snapshot-count", "current-snapshot-id", "current-snapshot-summary",
+        "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order",
+    )
+)  # fmt: skip
 
+
+def set_properties(
+    document: Mapping[str, Any],
+    *,
+    set: Mapping[str, str] | None = None,  # noqa: A002 (the word of ALTER TABLE)
+    remove: Iterable[str] = (),
+) -> Json:
+    """A document with table properties set and removed. Removing what is not there does nothing, as in Java.
+
+    Raises
+    ------
+    OptionError
+        ``set`` is no dictionary, or ``remove`` no names.
+    RuleError
+        ``reserved-property``: a reserved name, a value that is no string, or a name both set and removed.
+    """
+    given: dict[Any, Any] = mapping_of("properties", set, "{'owner': 'me'}", keys=object)
+    gone = texts_of("remove", remove, "['owner']")
+    for name, value in given.items():
+        if name in _RESERVED:
+            hint = ": upgrade() raises the format version" if name == "format-version" else ""
+            raise RuleError("reserved-property", f"{name!r} is reserved, and cannot be set as a table property{hint}")
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise RuleError("reserved-property", f"properties are strings; {name!r} was given as {value!r}")
+        if name in gone:
+            raise RuleError("reserved-property", f"{name!r} cannot be set and removed at once")
+    properties = {name: value for name, value in read_properties(document).items() if name not in gone}
+    return with_values(document, properties={**properties, **given})
+
+
+Json = dict[str, Any]
 #: Metadata files that the log keeps, where ``write.metadata.previous-versions-max`` does not say (Java's default).
 _PREVIOUS_VERSIONS_MAX = 100
 

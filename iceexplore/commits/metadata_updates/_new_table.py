@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from iceexplore.commits.metadata_updates._document import Json, now_or
-from iceexplore.commits.metadata_updates._properties import set_properties
+from iceexplore.commits.metadata_updates._document import Json, now_or, set_properties
 from iceexplore.commits.metadata_updates._upgrade import with_expressions
 from iceexplore.errors import version_of
 from iceexplore.metadata import parse_schema

@@ -9,14 +9,13 @@ from typing import Any
 
 from iceexplore.commits.metadata_updates._document import Json, entries, read_properties, whole_number, with_values
 from iceexplore.commits.metadata_updates._name_mapping import updated_properties
-from iceexplore.commits.metadata_updates._schema_builder import SchemaDraft
+from iceexplore.commits.metadata_updates._schema_builder import SchemaDraft, unknown_keys, with_unknown_keys
 from iceexplore.commits.metadata_updates._schema_checks import (
     check_promotion,
     check_schema,
     default_value,
     promoted_default,
 )
-from iceexplore.commits.metadata_updates._unknown_keys import unknown_keys, with_unknown_keys
 from iceexplore.commits.metadata_updates._upgrade import with_lists
 from iceexplore.errors import FormatError, Problems, RuleError, mapping_of, texts_of
 from iceexplore.metadata import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from iceexplore.commits.metadata_updates._reserved_names import check_new_names
-from iceexplore.errors import FormatError, RuleError
+from iceexplore.errors import FormatError, OptionError, RuleError
+from iceexplore.graph import TableState
 from iceexplore.metadata import (
     ListType,
     MapType,
@@ -23,8 +23,51 @@ from iceexplore.metadata import (
     transform_parts,
     type_base,
 )
+from iceexplore.reading import CHANGE_FIELDS, METADATA_COLUMNS
 
-__all__ = ["check_promotion", "check_schema", "default_value", "promoted_default"]
+__all__ = [
+    "check_promotion",
+    "check_schema",
+    "default_value",
+    "promoted_default",
+    "refuse_reserved_columns",
+]
+
+_RESERVED = frozenset([f.name for f in METADATA_COLUMNS] + [f.name for f in CHANGE_FIELDS])
+
+
+def check_new_names(schema: Schema, old: Schema) -> None:
+    """Refuse reserved names, but for columns that have had them: these may stay until they are renamed or dropped.
+
+    Raises
+    ------
+    RuleError
+        ``reserved-columns``.
+    """
+    had = {(f.field_id, f.name) for f in old.fields}
+    for field in schema.fields:
+        if field.name in _RESERVED and (field.field_id, field.name) not in had:
+            raise RuleError(
+                "reserved-columns",
+                f"a column cannot be called {field.name!r}: Iceberg reserves {', '.join(sorted(_RESERVED))}",
+            )
+
+
+def refuse_reserved_columns(state: TableState) -> None:
+    """Refuse to move rows of a table that has such a column: another writer made it.
+
+    Raises
+    ------
+    OptionError
+        The table has one.
+    """
+    for field in state.schema.fields:
+        if field.name in _RESERVED:
+            raise OptionError(
+                f"column {field.name!r} of {state.name} has a name that Iceberg reserves, and rows of such a table are "
+                f"not rewritten or deleted: rename it first, evolve_schema(rename={{{field.name!r}: ...}})"
+            )
+
 
 _SINCE_V3 = frozenset(("geography", "geometry", "timestamp_ns", "timestamptz_ns", "unknown", "variant"))
 #: Transforms that give a timestamp what they gave the date of the same day.

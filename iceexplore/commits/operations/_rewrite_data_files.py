@@ -12,10 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits.added_files._synthetic_merge import merged_files
-from iceexplore.commits.live_files._applied_deletes import applied_deletes, position_files
-from iceexplore.commits.live_files._find import find_files, find_named, live_files, locations_of, must_be_live
+from iceexplore.commits.live_files._find import (
+    applied_deletes,
+    find_files,
+    find_named,
+    live_files,
+    locations_of,
+    must_be_live,
+    position_files,
+)
 from iceexplore.commits.live_files._selection import select
-from iceexplore.commits.metadata_updates._reserved_names import refuse_reserved_columns
+from iceexplore.commits.metadata_updates._schema_checks import refuse_reserved_columns
 from iceexplore.commits.model._change import Change, NothingToDo
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.commits.operations._whole_files import base_id

@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.live_files._applied_deletes import applied_deletes
-from iceexplore.commits.live_files._find import find_files, live_leaves, locations_of, must_be_live
+from iceexplore.commits.live_files._find import applied_deletes, find_files, live_leaves, locations_of, must_be_live
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.commits.metadata_updates._refs import cherry_pick_summary
 from iceexplore.commits.model._change import Change, NothingToDo

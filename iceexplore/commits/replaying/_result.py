@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from iceexplore.commits.replaying._changes import Moves
 from iceexplore.commits.replaying._check import differences_of
 from iceexplore.commits.transaction._sandbox import Sandbox
+from iceexplore.errors import MissingDependencyError
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot
@@ -20,10 +22,76 @@ from iceexplore.render import shown_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LEFT_OUT", "NO_EFFECT", "REWRITTEN", "Replay", "ReplayedSnapshot", "START", "Side"]
+__all__ = [
+    "LEFT_OUT",
+    "NO_EFFECT",
+    "REWRITTEN",
+    "Replay",
+    "ReplayedSnapshot",
+    "START",
+    "Side",
+]
+
+_BEFORE, _AFTER = "#D55E00", "#0072B2"  # told apart by everybody (Okabe and Ito)
+_GREY = "#808080"  # on white and on black alike
+_PANELS = (
+    ("bytes", "metadata written, bytes"),
+    ("files", "metadata written, files"),
+    ("plan_cold_bytes", "planning cold, bytes read"),
+    ("plan_warm_bytes", "planning warm, bytes read"),
+)
+
+
+def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Any:
+    """Four panels over the snapshots in order; logarithmic where the numbers differ by more than a hundred.
+
+    Raises
+    ------
+    MissingDependencyError
+        matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter, MaxNLocator
+    except ImportError as e:
+        raise MissingDependencyError("plots need matplotlib; pip install 'iceexplore[lab]'") from e
+
+    class Shown(Figure):
+        """A figure that notebooks show without pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            out = BytesIO()
+            self.savefig(out, format="png", dpi=110)
+            return out.getvalue()
+
+    figure = Shown(figsize=(10, 6), layout="constrained")
+    figure.patch.set_alpha(0)
+    mine = [(i, s.before, s.after) for i, s in enumerate(snapshots, 1) if s.after is not None and s.counts]
+    for axes, (name, title) in zip(figure.subplots(2, 2).flat, _PANELS, strict=True):
+        values = {side: [getattr(row[side], name) for row in mine] for side in (1, 2)}
+        for side, colour, label, marker in ((1, _BEFORE, "before", "o"), (2, _AFTER, f"after: {after}", "s")):
+            axes.plot([row[0] for row in mine], values[side], color=colour, label=label, marker=marker, markersize=3)
+        numbers = [n for side in values.values() for n in side]
+        if numbers and min(numbers) > 0 and max(numbers) > 100 * min(numbers):
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.set_title(title, color=_GREY, fontsize=10)
+        axes.set_xlabel("snapshot", color=_GREY)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_facecolor("none")
+        axes.tick_params(which="both", colors=_GREY)
+        axes.grid(visible=True, color=_GREY, alpha=0.25)
+        for spine in axes.spines.values():
+            spine.set_color(_GREY)
+    legend = figure.axes[0].legend(frameon=False)
+    for text in legend.get_texts():
+        text.set_color(_GREY)
+    return figure
+
 
 T = TypeVar("T")
-
 START = "the start: every file that was live"
 REWRITTEN = "manifests rewritten"
 LEFT_OUT = "left out: changed no file"
@@ -214,7 +282,7 @@ class Replay(Generic[T]):
         MissingDependencyError
             matplotlib is not installed.
         """
-        from iceexplore.commits.replaying._replay_plot import replay_figure
+        from iceexplore.commits.replaying._result import replay_figure
 
         return replay_figure(self.snapshots, self.sandbox.options.dialect)
 

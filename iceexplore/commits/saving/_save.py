@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
 from iceexplore.commits.saving._reachable import files_of_leaves, tree_files
-from iceexplore.commits.saving._relocate import relocated_document, relocated_manifest
-from iceexplore.commits.saving._relocate_deletes import relocated_deletes, relocated_puffin
+from iceexplore.commits.saving._relocate import (
+    relocated_deletes,
+    relocated_document,
+    relocated_manifest,
+    relocated_puffin,
+)
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType

@@ -17,8 +17,7 @@ from iceexplore.formats import field_id as parquet_id
 from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.column_stats._partition import conform, from_file
 from iceexplore.manifests.model._arrow import whole
-from iceexplore.manifests.model._field_ids import MAP_IDS
-from iceexplore.manifests.model._fields_v4 import STATS_OFFSETS, stats_of
+from iceexplore.manifests.model._field_ids import MAP_IDS, STATS_OFFSETS, stats_of
 from iceexplore.manifests.model._reader_schema import Layout, StatsColumn
 from iceexplore.metadata import PrimitiveType, Type, arrow_type, decode_values, encode_values, type_base
 

@@ -12,8 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.manifests._batch import EntryBatch, stats_type
-from iceexplore.manifests.encode._stat_columns import Parts, given_columns, partition_fields, put_derived, put_identity
-from iceexplore.manifests.encode._write_expressions import derives, find_expression, is_identity
+from iceexplore.manifests.encode._stat_columns import (
+    Parts,
+    derives,
+    find_expression,
+    given_columns,
+    is_identity,
+    partition_fields,
+    put_derived,
+    put_identity,
+)
 from iceexplore.manifests.model._content_entry import live
 from iceexplore.metadata import TableMetadata, Type, type_base
 

@@ -17,14 +17,18 @@ from iceexplore.manifests.encode._partition_tuple import field_type, tuple_colum
 from iceexplore.manifests.encode._stat_columns import (
     Parts,
     at_least_one,
+    base_id,
     blanked,
+    derives,
+    expression_of,
     file_rows,
+    find_expression,
     given_columns,
+    is_identity,
     partition_fields,
     put_derived,
     put_identity,
 )
-from iceexplore.manifests.encode._write_expressions import base_id, derives, expression_of, find_expression, is_identity
 from iceexplore.metadata import PartitionField, TableMetadata
 
 __all__ = ["content_stats"]

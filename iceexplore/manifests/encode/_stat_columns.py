@@ -8,25 +8,75 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._partition_tuple import field_type, tuple_column
-from iceexplore.manifests.encode._write_expressions import base_id, derives, is_identity
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType
-from iceexplore.metadata import PartitionField, PartitionSpec, TableMetadata, arrow_type
+from iceexplore.metadata import Expression, PartitionField, PartitionSpec, TableMetadata, arrow_type, transform_parts
 
 __all__ = [
     "Parts",
     "at_least_one",
+    "base_id",
     "blanked",
+    "derives",
+    "expression_of",
     "file_rows",
+    "find_expression",
     "given_columns",
+    "is_identity",
     "partition_fields",
     "put_derived",
     "put_identity",
     "specs_of",
 ]
 
-_int32, _int64 = pa.int32(), pa.int64()
+#: Iceberg main, spec "Content Stats": ids of reserved columns' structs (_last_updated_sequence_number, _row_id).
+_RESERVED = {2147483539: 9000, 2147483540: 9200}
 
+
+def base_id(column_id: int) -> int | None:
+    """The id of a column's struct in content_stats (FORMATS: 10,000 + 200 × id); None where it cannot have one."""
+    return 10_000 + 200 * column_id if 0 <= column_id < 999_950 else _RESERVED.get(column_id)
+
+
+def is_identity(field: PartitionField) -> bool:
+    """Whether the partition value is the source column's own, and stands in its bounds."""
+    return transform_parts(field.transform)[0] == "identity"
+
+
+def derives(field: PartitionField) -> bool:
+    """Whether the partition value needs a derived column: neither identity nor void (which is always null)."""
+    return transform_parts(field.transform)[0] not in ("identity", "void")
+
+
+def find_expression(metadata: TableMetadata, field: PartitionField) -> Expression | None:
+    """The expression of a partition field: of its transform and sources, and with its field id if there are several.
+
+    A field id alone is not enough: v1 counted from 1000 in every spec.
+    """
+    same = [e for e in metadata.expressions if (e.transform, e.source_ids) == (field.transform, field.source_ids)]
+    by_id = [e for e in same if e.partition_field_id == field.field_id]
+    return next(iter(by_id or same), None)
+
+
+def expression_of(metadata: TableMetadata, field: PartitionField) -> Expression:
+    """The same.
+
+    Raises
+    ------
+    OptionError
+        The table has none: its metadata has not been upgraded to V4.
+    """
+    found = find_expression(metadata, field)
+    if found is None:
+        sources = ", ".join(map(str, field.source_ids))
+        raise OptionError(
+            f"the table has no expression for partition field {field.field_id} ({field.name}, {field.transform} of "
+            f"{sources}), by whose id its derived column is known: upgrade the metadata to version 4 first"
+        )
+    return found
+
+
+_int32, _int64 = pa.int32(), pa.int64()
 #: The children of `stats_type`, and those that only V4's layouts have.
 Parts = dict[str, pa.Array]
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.manifests._batch import EntryBatch, stats_type
 from iceexplore.manifests.encode._partition_tuple import field_type
-from iceexplore.manifests.encode._write_expressions import derives, expression_of, is_identity
+from iceexplore.manifests.encode._stat_columns import derives, expression_of, is_identity
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import Status
 from iceexplore.metadata import PartitionSpec, PrimitiveType, TableMetadata, Type, decode_values

@@ -7,14 +7,129 @@ Iceberg spec, "Manifests" and "Manifest Lists". Names count only where a file ca
 from __future__ import annotations
 
 __all__ = [
+    "DRAFT_NAMES",
+    "DRAFT_STRUCTS",
     "ENTRY_IDS",
     "FILE_NAMES",
     "LIST_NAMES",
     "MANIFEST_ENTRY_NAMES",
     "MAP_IDS",
+    "PROPOSAL_NAMES",
+    "PROPOSAL_STRUCTS",
+    "STATS_OFFSETS",
     "STAT_COLUMNS",
     "SUMMARY_NAMES",
+    "stats_of",
 ]
+
+_TOP_NAMES = {
+    "content_type": 134,
+    "location": 100,
+    "file_format": 101,
+    "sort_order_id": 140,
+    "record_count": 103,
+    "file_size_in_bytes": 104,
+    "referenced_file": 143,
+    "key_metadata": 131,
+    "split_offsets": 132,
+    "equality_ids": 135,
+    "partition": 102,
+}
+_COUNT_NAMES = {
+    "added_files_count": 504,
+    "existing_files_count": 505,
+    "deleted_files_count": 506,
+    "added_rows_count": 512,
+    "existing_rows_count": 513,
+    "deleted_rows_count": 514,
+    "min_sequence_number": 516,
+}
+_VERSION_NAMES = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
+#: Which structs are opened: (struct around it, field id) -> its name.
+PROPOSAL_STRUCTS: dict[tuple[str, int], str] = {
+    ("0", 5): "5",
+    ("0", 147): "147",
+    ("0", 149): "stats",
+    ("0", 10_000): "stats",
+    ("0", 521): "521",
+    ("0", 102): "102",
+}
+PROPOSAL_NAMES: dict[str, dict[str, int]] = {
+    "0": {
+        **_TOP_NAMES,
+        "type": 134,
+        "version_info": 5,
+        "deletion_vector": 147,
+        "partition_spec_id": 148,
+        "content_stats": 149,
+        "column_stats": 149,
+        "manifest_stats": 521,
+        "first_row_id": 142,
+    },
+    "5": _VERSION_NAMES,
+    "147": {"offset": 144, "size_in_bytes": 145, "inline_content": 146},
+    "521": _COUNT_NAMES,
+}
+DRAFT_STRUCTS: dict[tuple[str, int], str] = {
+    ("0", 147): "147",
+    ("0", 148): "148",
+    ("0", 150): "150",
+    ("0", 146): "stats",
+    ("0", 102): "102",
+}
+DRAFT_NAMES: dict[str, dict[str, int]] = {
+    "0": {
+        **_TOP_NAMES,
+        "tracking": 147,
+        "format_version": 157,
+        "spec_id": 141,
+        "content_stats": 146,
+        "deletion_vector": 148,
+        "manifest_info": 150,
+    },
+    "147": {
+        **_VERSION_NAMES,
+        "dv_snapshot_id": 5,
+        "deleted_positions": 6,
+        "replaced_positions": 7,
+        "first_row_id": 142,
+    },
+    "148": {"location": 155, "offset": 144, "size_in_bytes": 145, "cardinality": 156, "key_metadata": 149},
+    "150": {
+        **_COUNT_NAMES,
+        "replaced_files_count": 520,
+        "replaced_rows_count": 521,
+        "dv": 522,
+        "dv_cardinality": 523,
+    },
+}
+#: Inside a column's struct: statistic -> offset from the struct's id. The proposal has 8 (``max_uncompressed_length``)
+#: and, in its layout (b), 9; they have no ids there, these are ours.
+STATS_OFFSETS = {
+    "lower": 1,
+    "upper": 2,
+    "tight_bounds": 3,
+    "value_count": 4,
+    "null_count": 5,
+    "nan_count": 6,
+    "average_length": 7,
+    "max_length": 8,
+    "derived_value": 9,
+}
+_FIRST, _WIDTH = 10_000, 200
+#: Java's ``StatsUtil.DATA_FIELD_ID_END``, exclusive.
+MAX_STATS_COLUMN = 999_950
+#: Statistics of ``_last_updated_sequence_number`` and ``_row_id``, by the id of the struct.
+_RESERVED = {9_000: 2_147_483_539, 9_200: 2_147_483_540}
+
+
+def stats_of(field_id: int) -> tuple[int, int] | None:
+    """Column id and offset of a field inside ``content_stats``; None where it is none. Offset 0 is the struct."""
+    if _FIRST <= field_id < _FIRST + _WIDTH * MAX_STATS_COLUMN:
+        return (field_id - _FIRST) // _WIDTH, (field_id - _FIRST) % _WIDTH
+    base = field_id - field_id % _WIDTH
+    return (_RESERVED[base], field_id - base) if base in _RESERVED else None
+
 
 #: Statistics: content-entry name -> column.
 MAP_IDS = {
@@ -27,7 +142,6 @@ MAP_IDS = {
 }
 #: Columns of the part "stats" (111 ``distinct_counts`` is deprecated, and only skipped over).
 STAT_COLUMNS = frozenset(f"f{i}" for i in (*MAP_IDS.values(), 111))
-
 #: ``manifest_entry`` and ``data_file``: column of `ENTRY_SCHEMA` -> field id.
 ENTRY_IDS = {
     "status": 0,
@@ -46,7 +160,6 @@ ENTRY_IDS = {
     "first_row_id": 142,
     "referenced_file": 143,
 }
-
 #: Field ids by name, for files that carry none: of a manifest list, its field summaries, a manifest, its files.
 LIST_NAMES = {
     "manifest_path": 500,

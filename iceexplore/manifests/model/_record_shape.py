@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from iceexplore.manifests.model._field_ids import FILE_NAMES, LIST_NAMES, MANIFEST_ENTRY_NAMES, SUMMARY_NAMES
-from iceexplore.manifests.model._fields_v4 import (
+from iceexplore.manifests.model._field_ids import (
     DRAFT_NAMES,
     DRAFT_STRUCTS,
+    FILE_NAMES,
+    LIST_NAMES,
+    MANIFEST_ENTRY_NAMES,
     PROPOSAL_NAMES,
     PROPOSAL_STRUCTS,
+    SUMMARY_NAMES,
     stats_of,
 )
 

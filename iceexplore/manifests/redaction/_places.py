@@ -9,8 +9,15 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Protocol
 
-from iceexplore.manifests.model._field_ids import FILE_NAMES, LIST_NAMES, MANIFEST_ENTRY_NAMES, SUMMARY_NAMES
-from iceexplore.manifests.model._fields_v4 import DRAFT_NAMES, PROPOSAL_NAMES, stats_of
+from iceexplore.manifests.model._field_ids import (
+    DRAFT_NAMES,
+    FILE_NAMES,
+    LIST_NAMES,
+    MANIFEST_ENTRY_NAMES,
+    PROPOSAL_NAMES,
+    SUMMARY_NAMES,
+    stats_of,
+)
 
 __all__ = [
     "FIELD_NAMES",

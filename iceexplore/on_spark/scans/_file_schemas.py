@@ -20,11 +20,53 @@ import pyarrow as pa
 from iceexplore.errors import FormatError, IceexploreError
 from iceexplore.formats import HEAD_BYTES, field_id, foreign, read_orc_footer, sniff
 from iceexplore.graph import TableState
-from iceexplore.on_spark.scans._nodes import Node, children_of
-from iceexplore.on_spark.scans._scan_orc import orc_nodes
+from iceexplore.on_spark.scans._nodes import ORC, Node, children_of
 from iceexplore.storage import CACHE, progress
 
-__all__ = ["Footer", "Footers", "footers_of", "keep_footers", "known_footers"]
+__all__ = [
+    "Footer",
+    "Footers",
+    "footers_of",
+    "keep_footers",
+    "known_footers",
+    "orc_nodes",
+]
+
+#: Columns that are all called so are taken by their place (``OrcUtils.requestedColumnIds``).
+_PLACED = "_col"
+#: What needs no quotes in ORC's own text of a schema, by which Spark tells it what to read.
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def orc_nodes(schema: pa.Schema) -> tuple[Node, ...] | None:
+    """The columns of an ORC file; None where plain Spark does not read it."""
+    nodes = tuple(_orc_node(f) for f in schema)
+    if not nodes or all(n.name.startswith(_PLACED) for n in nodes) or not all(_is_plain(n) for n in nodes):
+        return None
+    return nodes
+
+
+def _orc_node(f: pa.Field) -> Node:
+    children = tuple(_orc_node(c) for c in children_of(f.type))
+    if pa.types.is_struct(f.type):
+        kind: pa.DataType = pa.struct([n.field() for n in children])
+    elif pa.types.is_map(f.type):
+        kind = pa.map_(children[0].field().with_nullable(False), children[1].field())
+    elif pa.types.is_list(f.type):
+        kind = pa.list_(children[0].field())
+    else:
+        kind = f.type
+    return Node(f.name, kind, "" if children else ORC, children, field_id(f))
+
+
+def _is_plain(node: Node, *, named: bool = True) -> bool:
+    """Whether Spark can parse a column's type and name, and all in it; what is in lists and maps has no name."""
+    if pa.types.is_timestamp(node.kind) and node.kind.tz is not None:
+        return False
+    if named and not _PLAIN.fullmatch(node.name):
+        return False
+    return all(_is_plain(c, named=pa.types.is_struct(node.kind)) for c in node.children)
+
 
 _THREADS = 16
 _MOST_SEEN = 64

@@ -18,8 +18,8 @@ from iceexplore.graph import TableState
 from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.scans._fields import names_collide
 from iceexplore.on_spark.scans._scan import task_rows
+from iceexplore.on_spark.transport._bundles import map_in_arrow
 from iceexplore.on_spark.transport._columns import SparkColumns
-from iceexplore.on_spark.transport._map_in_arrow import map_in_arrow
 from iceexplore.on_spark.transport._state import ShippedState, ship
 from iceexplore.on_spark.write._find_rows import without_rows
 from iceexplore.on_spark.write._workers import LINEAGE

@@ -10,8 +10,8 @@ from iceexplore.errors import OptionError, StorageError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.on_spark.environment._info import SessionInfo
+from iceexplore.on_spark.transport._bundles import map_in_arrow
 from iceexplore.on_spark.transport._errors import as_ours
-from iceexplore.on_spark.transport._map_in_arrow import map_in_arrow
 from iceexplore.on_spark.transport._state import check_reach, ship
 from iceexplore.on_spark.write._workers import FileWriter, Keys, unpacked
 from iceexplore.writing import fit_columns

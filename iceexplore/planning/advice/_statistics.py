@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 from iceexplore.expressions import Predicate
 from iceexplore.graph import human_bytes
 from iceexplore.manifests import EntryBatch
-from iceexplore.planning.advice._advice_sql import call, options, set_property
 from iceexplore.planning.advice._axis import cut_length
 from iceexplore.planning.advice._spread import Mask, Reading
-from iceexplore.planning.advice._suggestion import Suggestion
+from iceexplore.planning.advice._suggestion import Suggestion, call, options, set_property
 from iceexplore.planning.model._groups import counted
 
 __all__ = ["cut_bounds", "missing_bounds"]

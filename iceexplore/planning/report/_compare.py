@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import card_html, card_text, human_bytes, to_frame
-from iceexplore.manifests import whole
+from iceexplore.graph import TableState, card_html, card_text, format_ms, human_bytes, to_frame
+from iceexplore.manifests import EntryBatch, whole
+from iceexplore.metadata import format_spec
+from iceexplore.planning.advice._suggestion import amount
+from iceexplore.planning.evaluators._explain import WHY_SCHEMA, explain_files
 from iceexplore.planning.report._card import plan_totals
-from iceexplore.planning.report._compare_alone import absent_from
-from iceexplore.planning.report._compare_words import asked, snapshot_words, told
-from iceexplore.planning.report._plan_reads import reads_table
-from iceexplore.planning.report._tables import tasks_table
+from iceexplore.planning.report._tables import reads_table, tasks_table
+from iceexplore.planning.scan._files import leaves_of, parts_of
+from iceexplore.planning.scan._manifests import candidates
 from iceexplore.render import Card, CardTable
 
 if TYPE_CHECKING:
@@ -25,7 +28,125 @@ if TYPE_CHECKING:
 
     from iceexplore.planning.scan._result import PlannedScan
 
-__all__ = ["PlanComparison", "compare_plans"]
+__all__ = [
+    "PlanComparison",
+    "compare_plans",
+]
+
+def asked(a: PlannedScan, b: PlannedScan) -> list[tuple[str, str, str]]:
+    """What is not the same of two plans before a file is looked at: what, and how it is in each."""
+    both = [_facts(plan) for plan in (a, b)]
+    return [(what, both[0][what], both[1][what]) for what in both[0] if both[0][what] != both[1][what]]
+
+
+def _facts(plan: PlannedScan) -> dict[str, str]:
+    state = plan.state
+    metadata = state.metadata
+    spec = metadata.spec()
+    return {
+        "filter": plan.filter.text,
+        "columns": "all" if plan.columns is None else ", ".join(plan.columns),
+        "table": metadata.location or state.name,
+        "snapshot": snapshot_words(state),
+        "from snapshot": _after(plan),
+        "format version": str(metadata.format_version),
+        "schema": str(state.schema.schema_id),
+        "partition spec": "not known" if spec is None else format_spec(spec, metadata),
+        "row groups": "looked at" if plan.row_groups is not None else "not looked at",
+        "split size": human_bytes(plan.options.size),
+    }
+
+
+def _after(plan: PlannedScan) -> str:
+    """Where an incremental plan begins."""
+    if plan.appends is None:
+        return "not incremental"
+    return "the oldest one" if plan.appends.after is None else str(plan.appends.after)
+
+
+def snapshot_words(state: TableState) -> str:
+    """A state's snapshot, and its time."""
+    found = state.snapshot
+    return "none" if found is None else f"{found.snapshot_id} of {format_ms(found.timestamp_ms).partition('.')[0]}"
+
+
+def told(differing: list[tuple[str, str, str]], counts: Mapping[str, int], numbers: Mapping[str, int | None]) -> str:
+    """What came of it.
+
+    Parameters
+    ----------
+    differing
+        Of `asked`.
+    counts
+        How many data files ``both``, ``a`` alone and ``b`` alone read.
+    numbers
+        By how much ``b`` reads more: ``files``, ``rows``, ``bytes``, ``metadata_bytes``.
+    """
+    names = ", ".join(what for what, _, _ in differing)
+    first = f"The plans differ in {names}." if differing else "Both plans were asked the same of the same state."
+    if not counts["a"] and not counts["b"]:
+        files = f"They read the same {amount(counts['both'], 'data file')}."
+    elif not counts["both"]:
+        files = f"They have no data file in common: a reads {counts['a']:,}, b {counts['b']:,}."
+    else:
+        files = (
+            f"Both read {amount(counts['both'], 'data file')}; a reads {counts['a']:,} more, b {counts['b']:,} more."
+        )
+    size = numbers.get("bytes") or 0
+    changed = [_more(numbers.get("files") or 0, "data file"), _more(numbers.get("rows") or 0, "row")]
+    if size:
+        changed.append(f"{human_bytes(abs(size))} {'more' if size > 0 else 'less'}")
+    said = ", ".join(text for text in changed if text)
+    looked = numbers.get("metadata_bytes") or 0
+    out = [first, files]
+    if said:
+        out.append(f"Than a, b reads {said}.")
+    if looked:
+        out.append(f"To plan it looks at {human_bytes(abs(looked))} {'more' if looked > 0 else 'less'} of metadata.")
+    return " ".join(out)
+
+
+def _more(by: int, one: str) -> str:
+    return f"{amount(abs(by), one)} {'more' if by > 0 else 'fewer'}" if by else ""
+
+
+_REASON = ("term", "by", "lower", "upper", "why")
+ABSENT_SCHEMA = pa.schema([("absent", pa.string()), *(WHY_SCHEMA.field(name) for name in _REASON)])
+_GONE = "not in its snapshot"
+
+
+def absent_from(plan: PlannedScan, locations: pa.Array) -> pa.Table:
+    """Why a plan does not read these data files. Its manifests are read, pruned ones too, until all are found.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of `ABSENT_SCHEMA`, a row per location: ``absent`` is ``skipped`` with the term that decided, or ``not in its
+        snapshot`` (of an incremental plan: not among the files that its appends added).
+    """
+    rows: list[pa.Table] = []
+    places: list[np.ndarray] = []
+    left = len(locations)
+    for scan in plan.roots if left else ():
+        for leaf in leaves_of(plan.state, scan, parts_of(plan.filter.field_ids), scan.rows.tolist()):
+            at = pc.index_in(whole(leaf.entries["location"]), value_set=locations)
+            mask = pc.and_(at.is_valid(), candidates(scan, leaf))
+            if not mask.true_count:
+                continue
+            batch = EntryBatch.of(leaf, plan.filter.field_ids).filter(mask)
+            rows.append(explain_files(plan.filter, batch, plan.state.metadata, np.arange(len(batch))).select(_REASON))
+            places.append(np.asarray(at.filter(mask)).astype(np.int64))
+            left -= len(places[-1])
+            if left <= 0:
+                break
+    found = pa.concat_tables([pa.schema([ABSENT_SCHEMA.field(n) for n in _REASON]).empty_table(), *rows])
+    back = np.full(len(locations), -1, dtype=np.int64)
+    if places:
+        back[np.concatenate(places)] = np.arange(len(found))
+    there = pa.array(back, mask=back < 0)
+    absent = pc.if_else(there.is_valid(), "skipped", _GONE)
+    return pa.table([absent, *found.take(there).columns], schema=ABSENT_SCHEMA)
+
 
 #: Totals in the order they are shown, and what they are called.
 _WORDS = {

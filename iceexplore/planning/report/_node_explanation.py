@@ -13,13 +13,12 @@ import pyarrow.compute as pc
 from iceexplore.expressions import predicates
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import type_base
-from iceexplore.planning.evaluators._explain import explain_files, explain_manifests
-from iceexplore.planning.evaluators._explain_text import term_text
+from iceexplore.planning.evaluators._explain import explain_files, explain_manifests, term_text
 from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, Witness, Witnesses
 from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
 from iceexplore.planning.evaluators._value_text import human_texts, shown
 from iceexplore.planning.report._nodes import PlanNodes
-from iceexplore.planning.report._plan_records import task_records
+from iceexplore.planning.report._tables import task_records
 from iceexplore.planning.report._tree_labels import amount
 from iceexplore.planning.scan._manifests import candidates
 

@@ -17,8 +17,8 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import ROOT_DIALECTS
 from iceexplore.manifests import Manifest, whole
 from iceexplore.planning.evaluators._explain import explain_files
-from iceexplore.planning.report._plan_records import task_records
 from iceexplore.planning.report._skipped import skipped_manifests
+from iceexplore.planning.report._tables import task_records
 from iceexplore.planning.report._tree_folds import evidence
 from iceexplore.planning.report._tree_labels import basename, file_lines, held, leaf_lines, root_lines
 from iceexplore.planning.scan._files import LeafScan, leaves_of, parts_of, pruned_of

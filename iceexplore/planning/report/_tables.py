@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pyarrow.compute as pc
 
 from iceexplore.expressions import expression_sql
 from iceexplore.manifests import ContentType, whole
-from iceexplore.planning.delete_index._list_views import Stretches
+from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.model._groups import partition_texts
 from iceexplore.planning.model._tasks import MatchedDeletes
 from iceexplore.planning.scan._columns import column_bytes
@@ -20,7 +22,84 @@ from iceexplore.planning.scan._splits import content_sizes, delete_counts, split
 if TYPE_CHECKING:
     from iceexplore.planning.scan._result import PlannedScan
 
-__all__ = ["deletes_table", "tasks_table"]
+__all__ = [
+    "deletes_table",
+    "reads_table",
+    "task_records",
+    "tasks_table",
+]
+
+READS_SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()), ("location", pa.string()), ("bytes", pa.int64()), ("ms", pa.float64()),
+        ("cached", pa.bool_()),
+    ]
+)  # fmt: skip
+
+
+def reads_table(plan: PlannedScan) -> pa.Table:
+    """A row per file, of `READS_SCHEMA`. What was in the cache already took no time; ``bytes`` are those of a manifest
+    as a whole, of a footer or a vector those that were read."""
+    return plan.once("reads", lambda: _reads_table(plan))
+
+
+def _reads_table(plan: PlannedScan) -> pa.Table:
+    by_place: dict[str, list[Any]] = defaultdict(list)
+    for read in plan.log:
+        if not read.cached:
+            by_place[read.location].append(read)
+    rows: list[dict[str, Any]] = []
+
+    def add(kind: str, location: str, length: int | None) -> None:
+        found = by_place.pop(location, [])
+        ms = sum(r.seconds for r in found) * 1000
+        rows.append({"kind": kind, "location": location, "bytes": length, "ms": ms, "cached": not found})
+
+    for index, scan in enumerate(plan.roots):
+        add("root", scan.root.location, scan.root.length)
+        for leaf in plan.leaves:
+            if leaf.scan == index and leaf.root_row is not None:
+                add("data manifest", leaf.location, leaf.length)
+    if plan.delete_rows:
+        picked = plan.roots[0].root.entries.select(["location", "file_size_in_bytes"])
+        for record in picked.take(pa.array(plan.delete_rows, pa.int64())).to_pylist():
+            add("delete manifest", record["location"], record["file_size_in_bytes"])
+    for location, found in by_place.items():
+        size, ms = sum(r.length for r in found), sum(r.seconds for r in found) * 1000
+        rows.append({"kind": found[0].kind, "location": location, "bytes": size, "ms": ms, "cached": False})
+    return pa.Table.from_pylist(rows, schema=READS_SCHEMA)
+
+
+def task_records(plan: PlannedScan, tasks: Any) -> list[dict[str, Any]]:
+    """The plan's table of tasks, of some of them on end.
+
+    Besides ``ordinal``; ``left``: what is left of the filter, if not all of it or nothing; ``row_groups`` and
+    ``row_groups_read`` where they are known; ``why``: of the first row group that is skipped.
+    """
+    if not len(tasks):
+        return []
+    part = replace(plan, files=plan.files.take(pa.array(tasks, pa.int64())), row_groups=None)
+    out: list[dict[str, Any]] = tasks_table(part).to_pylist()
+    ordinals = part.files.files.entries["ordinal"].to_pylist()
+    for record, ordinal, number in zip(out, ordinals, part.files.residual.to_pylist(), strict=True):
+        left = part.files.residuals[number]
+        partly = not record["whole"] and left != plan.filter.expression
+        record |= {"ordinal": ordinal, "left": expression_sql(left, "sql") if partly else None, "why": None}
+    if plan.row_groups is None:
+        return out
+    groups = plan.row_groups.filter(pc.is_in(whole(plan.row_groups["file"]), pa.array(tasks, pa.int64())))
+    for record in out:
+        record |= {"row_groups": 0, "row_groups_read": 0}
+    for group in groups.to_pylist():
+        record = out[group["file"] - int(tasks[0])]
+        if group["row_group"] is None:
+            continue
+        record["row_groups"] += 1
+        record["row_groups_read"] += group["may"] is not False
+        if group["may"] is False and record["why"] is None:
+            record["why"] = group
+    return out
+
 
 #: Names of delete files in all of a plan's tasks together; each file names fewer of its deletes where there are more.
 _MOST_NAMES = 10_000_000

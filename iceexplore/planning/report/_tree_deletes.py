@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import human_bytes, live_manifests
 from iceexplore.manifests import ContentType, Manifest, bool_array, whole
-from iceexplore.planning.delete_index._delete_files import live_deletes
-from iceexplore.planning.delete_index._delete_manifests import concerned
+from iceexplore.planning.delete_index._delete_files import concerned, live_deletes
 from iceexplore.planning.delete_index._unmatched import applied_of
 from iceexplore.planning.model._tasks import MatchedDeletes
 from iceexplore.planning.report._tables import deletes_table

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import ROOT_DIALECTS, human_bytes
-from iceexplore.planning.report._plan_records import task_records
 from iceexplore.planning.report._skipped import skipped_files, skipped_manifests
+from iceexplore.planning.report._tables import task_records
 from iceexplore.planning.report._tree_deletes import draw_deletes
 from iceexplore.planning.report._tree_folds import Cut, cuts, evidence
 from iceexplore.planning.report._tree_labels import amount, basename, damage, file_lines, leaf_lines, root_lines

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.planning.delete_index._list_views import Stretches
+from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 
 __all__ = ["DeleteCounts", "SplitOptions", "combined_table", "content_sizes", "delete_counts", "split_counts",

@@ -7,8 +7,17 @@ from typing import Any
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.widgets.commit_lab._commit_kinds import Calls, Operation, Values, branch_field, given, live_data
-from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
+from iceexplore.widgets.commit_lab._form import (
+    Call,
+    Calls,
+    Field,
+    Operation,
+    Values,
+    branch_field,
+    checked_values,
+    given,
+    live_data,
+)
 from iceexplore.widgets.commit_lab._metadata_operations import EVOLUTIONS
 
 __all__ = ["OPERATIONS", "RIVALS", "calls_of", "operation", "rival_calls"]

@@ -8,8 +8,7 @@ from typing import Any
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, format_ms
 from iceexplore.metadata import ancestry
-from iceexplore.widgets.commit_lab._commit_kinds import Calls, Operation, Values
-from iceexplore.widgets.commit_lab._form import Call, Field
+from iceexplore.widgets.commit_lab._form import Call, Calls, Field, Operation, Values
 
 __all__ = ["EVOLUTIONS"]
 

@@ -19,8 +19,16 @@ from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._static_html import vector_html
 from iceexplore.widgets.core._table_widget import shown
 from iceexplore.widgets.deletes._deletes_of_node import KINDS, Deletes, deletes_of, row_groups
-from iceexplore.widgets.deletes._positions import MAX_LISTED, containers, encodings, groups, listed, picture, run_count
-from iceexplore.widgets.deletes._vectors_said import vector_said
+from iceexplore.widgets.deletes._positions import (
+    MAX_LISTED,
+    containers,
+    encodings,
+    groups,
+    listed,
+    picture,
+    run_count,
+    vector_said,
+)
 from iceexplore.widgets.grid._part import GridPart
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from iceexplore.storage import place_to_write, whole_file
 from iceexplore.widgets.detail._part import DetailPart
 from iceexplore.widgets.grid._cells import page_of
 from iceexplore.widgets.saved_page._content import SavedPage, collect
-from iceexplore.widgets.saved_page._html import saved_html
+from iceexplore.widgets.saved_page._html import plain_html, saved_html
 from iceexplore.widgets.saved_page._redact import PageRedactor
-from iceexplore.widgets.saved_page._saved_plain import plain_html
 from iceexplore.widgets.timeline._part import TimelinePart
 
 __all__ = ["SavedPart"]
