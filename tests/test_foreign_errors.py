@@ -17,7 +17,7 @@ import iceexplore as ix
 from iceexplore.errors import CatalogError, FileMissingError, FormatError
 from iceexplore.formats import _avro_rows, read_rows
 from iceexplore.formats._avro import container
-from iceexplore.graph import _seed_style
+from iceexplore.graph.proposal import _diagram as _seed_style
 from iceexplore.manifests.decode import _file as _source
 from iceexplore.storage import CACHE, Storage
 from iceexplore.storage._catalog import from_catalog

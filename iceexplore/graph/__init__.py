@@ -4,11 +4,7 @@ from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secre
 from iceexplore.graph._card import human_bytes, table_card, totals
 from iceexplore.graph._diff import Diff, diff, file_changes
 from iceexplore.graph._frame import to_frame
-from iceexplore.graph._nameless import nameless
-from iceexplore.graph._nodes import TreeNode, json_safe
-from iceexplore.graph._ranges import partition_ranges
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
-from iceexplore.graph._redaction import redactions
 from iceexplore.graph._root import (
     ROOT_DIALECTS,
     Removals,
@@ -18,11 +14,15 @@ from iceexplore.graph._root import (
     row_keys,
     vector_rows,
 )
-from iceexplore.graph._seed_style import SeedTree, build_seed_tree, seed_diagram
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
-from iceexplore.graph._tree import Tree, build_tree
-from iceexplore.graph._tree_labels import amount
+from iceexplore.graph.proposal._diagram import SeedTree, build_seed_tree, seed_diagram
+from iceexplore.graph.redaction._nameless import nameless
+from iceexplore.graph.redaction._redactor import redactions
+from iceexplore.graph.tree._labels import amount
+from iceexplore.graph.tree._nodes import TreeNode, json_safe
+from iceexplore.graph.tree._ranges import partition_ranges
+from iceexplore.graph.tree._tree import Tree, build_tree
 from iceexplore.render import card_html, card_text
 
 __all__ = [

@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, OptionError, UnsupportedError
-from iceexplore.graph._redact_document import DocumentRedactor, to_json
-from iceexplore.graph._redact_puffin import redact_puffin
-from iceexplore.graph._redaction import REDACTIONS, Redaction, redactions
 from iceexplore.graph._root import MANIFESTS
-from iceexplore.graph._secrets import blank_secrets, is_secret_name
 from iceexplore.graph._state import TableState
+from iceexplore.graph.redaction._document import DocumentRedactor, to_json
+from iceexplore.graph.redaction._puffin import redact_puffin
+from iceexplore.graph.redaction._redactor import REDACTIONS, Redaction, redactions
+from iceexplore.graph.redaction._secrets import blank_secrets, is_secret_name
 from iceexplore.manifests import ContentType, Redactor
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text

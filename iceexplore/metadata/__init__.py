@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from iceexplore.metadata._arrow import arrow_type
-from iceexplore.metadata._decimals import decimal_of, unscaled
-from iceexplore.metadata._decode import decode_values
-from iceexplore.metadata._defaults import default_from_json, default_to_json
-from iceexplore.metadata._encode import encode_values
-from iceexplore.metadata._human import human_value
-from iceexplore.metadata._locations import parse_version
-from iceexplore.metadata._model import (
+from iceexplore.metadata._order import ancestry, in_order
+from iceexplore.metadata._shown import format_ms
+from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
+from iceexplore.metadata._travel import schema_at
+from iceexplore.metadata.changes._others import PropertyChange, SpecChange, properties_changes, spec_changes
+from iceexplore.metadata.changes._schemas import SchemaChange, is_promotion, schema_changes
+from iceexplore.metadata.document._locations import parse_version
+from iceexplore.metadata.document._model import (
     BlobMetadata,
     Expression,
     MetadataLogEntry,
@@ -24,25 +24,31 @@ from iceexplore.metadata._model import (
     StatisticsFile,
     TableMetadata,
 )
-from iceexplore.metadata._name_mapping import name_mapping, parse_name_mapping
-from iceexplore.metadata._order import ancestry, in_order
-from iceexplore.metadata._other_changes import PropertyChange, SpecChange, properties_changes, spec_changes
-from iceexplore.metadata._parts import parse_sort_order, parse_spec
-from iceexplore.metadata._schema_changes import SchemaChange, is_promotion, schema_changes
-from iceexplore.metadata._shown import format_ms
-from iceexplore.metadata._single_value import decode_value, encode_value
-from iceexplore.metadata._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
-from iceexplore.metadata._temporal import parse_date, time_nanos
-from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
-from iceexplore.metadata._travel import schema_at
-from iceexplore.metadata._type_parameters import PLAIN_TYPES, decimal_parameters, fixed_length, is_known_type, type_base
-from iceexplore.metadata._type_parser import parse_schema, parse_type, schema_to_json, type_to_json
-from iceexplore.metadata._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+from iceexplore.metadata.document._name_mapping import name_mapping, parse_name_mapping
+from iceexplore.metadata.document._parts import parse_sort_order, parse_spec
+from iceexplore.metadata.document._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
+from iceexplore.metadata.document._types import parse_schema, parse_type, schema_to_json, type_to_json
 from iceexplore.metadata.transforms._arrays import INSTANT_UNITS, apply_transform, integers_of
+from iceexplore.metadata.transforms._human import human_value
 from iceexplore.metadata.transforms._names import is_known_transform, partition_type, result_type, transform_parts
 from iceexplore.metadata.transforms._scalars import transform_of, wrapped_result
 from iceexplore.metadata.transforms._sources import check_names, check_sources
 from iceexplore.metadata.transforms._terms import resolve_term
+from iceexplore.metadata.types._arrow import arrow_type
+from iceexplore.metadata.types._parameters import (
+    PLAIN_TYPES,
+    decimal_parameters,
+    fixed_length,
+    is_known_type,
+    type_base,
+)
+from iceexplore.metadata.types._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+from iceexplore.metadata.values._decimals import decimal_of, unscaled
+from iceexplore.metadata.values._decode import decode_values
+from iceexplore.metadata.values._defaults import default_from_json, default_to_json
+from iceexplore.metadata.values._encode import encode_values
+from iceexplore.metadata.values._single_value import decode_value, encode_value
+from iceexplore.metadata.values._temporal import parse_date, time_nanos
 
 __all__ = [
     "BlobMetadata",

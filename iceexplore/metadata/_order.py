@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from iceexplore.metadata._model import Snapshot, TableMetadata
+from iceexplore.metadata.document._model import Snapshot, TableMetadata
 
 __all__ = ["ancestry", "in_order"]
 

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from iceexplore.metadata._text import format_sort_order, format_spec
-from iceexplore.metadata._types import Schema
+from iceexplore.metadata.types._types import Schema
 from iceexplore.render import Card, CardTable, escape
 
 if TYPE_CHECKING:
-    from iceexplore.metadata._model import PartitionSpec, Snapshot, SortOrder, TableMetadata
+    from iceexplore.metadata.document._model import PartitionSpec, Snapshot, SortOrder, TableMetadata
 
 __all__ = ["format_ms", "metadata_line", "order_line", "schema_card", "snapshot_card", "snapshot_line", "spec_line"]
 

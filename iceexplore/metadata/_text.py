@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from iceexplore.metadata._model import PartitionSpec, SortOrder, TableMetadata
-from iceexplore.metadata._type_parameters import type_base
-from iceexplore.metadata._types import ListType, MapType, Schema, StructType, Type
+from iceexplore.metadata.document._model import PartitionSpec, SortOrder, TableMetadata
 from iceexplore.metadata.transforms._names import transform_parts
+from iceexplore.metadata.types._parameters import type_base
+from iceexplore.metadata.types._types import ListType, MapType, Schema, StructType, Type
 
 __all__ = ["format_sort_order", "format_spec", "format_transform", "spark_type_string"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from iceexplore.metadata._model import Snapshot, TableMetadata
-from iceexplore.metadata._types import Schema
+from iceexplore.metadata.document._model import Snapshot, TableMetadata
+from iceexplore.metadata.types._types import Schema
 
 __all__ = ["schema_at"]
 

@@ -1,9 +1,24 @@
 """Rows: data files read with their deletes applied, in pyarrow alone."""
 
-from iceexplore.reading._changelog import ChangelogOptions, changelog, changelog_batches
-from iceexplore.reading._changelog_algebra import CHANGE_FIELDS, net_of, with_updates, without_carryovers
-from iceexplore.reading._changelog_tasks import ChangeFiles, ChangeReader, change_files, is_expired_start
-from iceexplore.reading._columns import (
+from iceexplore.reading._count import RowCount, count_rows
+from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file
+from iceexplore.reading._equality_deletes import EqualityDeletes, column_of, equality_fields, equality_mask
+from iceexplore.reading._outside import outside_error
+from iceexplore.reading._position_deletes import (
+    PositionDeletes,
+    PositionIndex,
+    deleted_positions,
+    position_index,
+    read_vector,
+)
+from iceexplore.reading._scan import head, row_stream, to_arrow
+from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of, read_tasks
+from iceexplore.reading.changelogs._algebra import CHANGE_FIELDS, net_of, with_updates, without_carryovers
+from iceexplore.reading.changelogs._changelog import ChangelogOptions, changelog, changelog_batches
+from iceexplore.reading.changelogs._tasks import ChangeFiles, ChangeReader, change_files, is_expired_start
+from iceexplore.reading.columns._convert import arrow_field, arrow_fields
+from iceexplore.reading.columns._ids import has_ids, identified, naming_of, no_ids_problem
+from iceexplore.reading.columns._wanted import (
     DELETED,
     FILE,
     LAST_UPDATED,
@@ -18,25 +33,10 @@ from iceexplore.reading._columns import (
     pruned,
     with_ancestors,
 )
-from iceexplore.reading._columns_convert import arrow_field, arrow_fields
-from iceexplore.reading._columns_ids import has_ids, identified, naming_of, no_ids_problem
-from iceexplore.reading._count import RowCount, count_rows
-from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file
-from iceexplore.reading._deletes import (
-    PositionDeletes,
-    PositionIndex,
-    deleted_positions,
-    position_index,
-    read_vector,
-)
-from iceexplore.reading._deletes_equality import EqualityDeletes, column_of, equality_fields, equality_mask
-from iceexplore.reading._fate import Fate, RowDelete, RowEvent
-from iceexplore.reading._outside import outside_error
-from iceexplore.reading._row_places import RowPlace, RowPlaces
-from iceexplore.reading._row_story import RowStory
-from iceexplore.reading._rows import find_rows
-from iceexplore.reading._scan import head, row_stream, to_arrow
-from iceexplore.reading._tasks import FileRows, TaskReader, outputs_of, read_tasks
+from iceexplore.reading.row_history._fate import Fate, RowDelete, RowEvent
+from iceexplore.reading.row_history._locations import find_rows
+from iceexplore.reading.row_history._places import RowPlace, RowPlaces
+from iceexplore.reading.row_history._story import RowStory
 
 __all__ = [
     "CHANGE_FIELDS",

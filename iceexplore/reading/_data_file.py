@@ -26,10 +26,10 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, StructType
 from iceexplore.planning import partition_columns
-from iceexplore.reading._columns import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
-from iceexplore.reading._columns_convert import Maker, arrow_field, constant, converter
-from iceexplore.reading._columns_ids import Naming, has_all, has_ids, identified, is_by_name, naming_of, no_ids_problem
 from iceexplore.reading._parquet import BATCH_ROWS, ParquetRows
+from iceexplore.reading.columns._convert import Maker, arrow_field, constant, converter
+from iceexplore.reading.columns._ids import Naming, has_all, has_ids, identified, is_by_name, naming_of, no_ids_problem
+from iceexplore.reading.columns._wanted import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
 from iceexplore.storage import DATA_RATIO, Budget
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]

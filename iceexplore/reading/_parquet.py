@@ -22,7 +22,7 @@ from iceexplore.formats import (
     foreign,
 )
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
-from iceexplore.reading._columns_ids import children_of
+from iceexplore.reading.columns._ids import children_of
 from iceexplore.storage import DATA_RATIO, Budget, RangeFile
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]

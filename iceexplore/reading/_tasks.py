@@ -16,11 +16,11 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField
 from iceexplore.planning import FileTasks, evaluate
-from iceexplore.reading._columns import DELETED, Output, chosen_columns, pruned
-from iceexplore.reading._columns_convert import arrow_field
 from iceexplore.reading._data_file import read_data_file
-from iceexplore.reading._deletes import PositionDeletes
-from iceexplore.reading._deletes_equality import EqualityDeletes, columns_of, equality_fields
+from iceexplore.reading._equality_deletes import EqualityDeletes, columns_of, equality_fields
+from iceexplore.reading._position_deletes import PositionDeletes
+from iceexplore.reading.columns._convert import arrow_field
+from iceexplore.reading.columns._wanted import DELETED, Output, chosen_columns, pruned
 
 __all__ = ["FileRows", "NO_DATA", "TaskReader", "few_rows", "outputs_of", "read_tasks"]
 

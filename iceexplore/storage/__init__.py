@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from iceexplore.storage._budget import BIG, DATA_RATIO, FLOOR, VARIABLE, Budget, allowed, memory_limit
 from iceexplore.storage._cache import CACHE, Cache
-from iceexplore.storage._document import parse_document
-from iceexplore.storage._faults import not_written
-from iceexplore.storage._folder import FolderStorage, replace_file, write_new
-from iceexplore.storage._history import list_versions, open_version
 from iceexplore.storage._json import load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
-from iceexplore.storage._open import open_source
-from iceexplore.storage._opened import Opened, Source
-from iceexplore.storage._overlay import OverlayStorage
 from iceexplore.storage._progress import progress
-from iceexplore.storage._rangefile import PositionedFile, RangeFile
-from iceexplore.storage._readers import in_order
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._roots import outside
 from iceexplore.storage._storage import FileInfo, Storage
 from iceexplore.storage._temporary import TemporaryFolder, folder_beside, temporary_room
-from iceexplore.storage._versions import MetadataVersion
-from iceexplore.storage._whole import path_here, place_to_write, whole_file
-from iceexplore.storage._writable import CommitFiles, CommitStorage, ExistsError
-from iceexplore.storage._writes import Write, WriteLog
 from iceexplore.storage._zip import member_name, write_zip
+from iceexplore.storage.finding._document import parse_document
+from iceexplore.storage.finding._history import list_versions, open_version
+from iceexplore.storage.finding._open import open_source
+from iceexplore.storage.finding._opened import Opened, Source
+from iceexplore.storage.finding._versions import MetadataVersion
+from iceexplore.storage.output._folder import FolderStorage, replace_file, write_new
+from iceexplore.storage.output._overlay import OverlayStorage
+from iceexplore.storage.output._whole import path_here, place_to_write, whole_file
+from iceexplore.storage.output._writable import CommitFiles, CommitStorage, ExistsError
+from iceexplore.storage.output._writes import Write, WriteLog
+from iceexplore.storage.stores._faults import not_written
+from iceexplore.storage.stores._range_file import PositionedFile, RangeFile
+from iceexplore.storage.stores._readers import in_order
 
 __all__ = [
     "BIG",

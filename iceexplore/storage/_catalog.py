@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
-from iceexplore.storage._faults import short_message
+from iceexplore.storage.stores._faults import short_message
 
 __all__ = ["CatalogTable", "from_catalog", "from_table", "is_table", "version_notes"]
 

@@ -43,18 +43,18 @@ from iceexplore.errors import (
     OutsideRootsError,
     StorageError,
 )
-from iceexplore.storage._backend import Backend, Entry, LocalBackend, Ranges
 from iceexplore.storage._budget import allowed, shown_bytes
-from iceexplore.storage._faults import short_message, translate
 from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, join, within
 from iceexplore.storage._moved import FolderIndex, Moves
-from iceexplore.storage._rangefile import RangeFile, whole_or_tail
-from iceexplore.storage._readers import readers_of
 from iceexplore.storage._reads import Read, ReadLog
-from iceexplore.storage._redirects import origin
-from iceexplore.storage._remote import remote_backend
 from iceexplore.storage._roots import admitting
 from iceexplore.storage._temporary import TemporaryFolder, temporary_room
+from iceexplore.storage.stores._backend import Backend, Entry, LocalBackend, Ranges
+from iceexplore.storage.stores._faults import short_message, translate
+from iceexplore.storage.stores._range_file import RangeFile, whole_or_tail
+from iceexplore.storage.stores._readers import readers_of
+from iceexplore.storage.stores._redirects import origin
+from iceexplore.storage.stores._remote import remote_backend
 
 __all__ = ["FileInfo", "Storage"]
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 from iceexplore.errors import IceexploreError, TemporaryFolderError
-from iceexplore.storage._faults import short_message
+from iceexplore.storage.stores._faults import short_message
 
 __all__ = ["TemporaryFolder", "folder_beside", "no_room", "temporary_room"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from iceexplore.errors import FormatError, IceexploreError, StorageError, UnsupportedError
 from iceexplore.storage._location import basename, canonical, dirname, relative_to
 from iceexplore.storage._temporary import TemporaryFolder, no_room
-from iceexplore.storage._whole import whole_file
+from iceexplore.storage.output._whole import whole_file
 
 if TYPE_CHECKING:
     from iceexplore.storage._storage import Storage

@@ -22,7 +22,7 @@ from iceexplore.metadata import (
     arrow_type,
     human_value,
 )
-from iceexplore.reading._deletes_equality import columns_of
+from iceexplore.reading._equality_deletes import columns_of
 from iceexplore.writing._fit_schema import fit_columns, fitted
 from iceexplore.writing._frames import arrow_frame
 from iceexplore.writing._required_fields import with_required

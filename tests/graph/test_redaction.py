@@ -24,9 +24,9 @@ from iceexplore.deletes import NewBlob, write_puffin
 from iceexplore.errors import OptionError, Problems
 from iceexplore.formats import block_bytes, encode_records, header_bytes
 from iceexplore.graph import REDACTIONS
-from iceexplore.graph._redact_document import DocumentRedactor, to_json
-from iceexplore.graph._redact_puffin import redact_puffin
-from iceexplore.graph._redaction import Redaction, redactions
+from iceexplore.graph.redaction._document import DocumentRedactor, to_json
+from iceexplore.graph.redaction._puffin import redact_puffin
+from iceexplore.graph.redaction._redactor import Redaction, redactions
 from iceexplore.manifests import Redactor
 from iceexplore.metadata import parse_table_metadata
 from tests.graph.redaction_search import forms, found, layers, members, token

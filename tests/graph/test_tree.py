@@ -18,7 +18,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError, SnapshotNotFoundError
 from iceexplore.graph import _root, build_tree, open_state
-from iceexplore.graph._nodes import NodeId, TreeNode, json_safe
+from iceexplore.graph.tree._nodes import NodeId, TreeNode, json_safe
 from tests.hostile import HOSTILE
 
 # A table written by hand --------------------------------------------------------------------------------------------
@@ -703,7 +703,7 @@ def test_the_sample() -> None:
 def test_a_big_manifest_makes_few_objects(writer: Writer) -> None:
     writer.commit(data(20_000))
     state = open_state(writer.write())
-    import iceexplore.graph._tree_entries as module
+    import iceexplore.graph.tree._entries as module
 
     made = 0
     original = TreeNode

@@ -89,7 +89,7 @@ def test_a_page_that_does_not_fit_its_checksum() -> None:
 
 
 def test_errors_that_are_a_packages_own() -> None:
-    found = raised(traceback("iceexplore.storage._writable.ExistsError: there already"))
+    found = raised(traceback("iceexplore.storage.output._writable.ExistsError: there already"))
     assert type(found) is ExistsError and isinstance(found, StorageError)
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceexplore.errors import OptionError
-from iceexplore.reading._changelog_algebra import net_of, with_updates, without_carryovers
-from iceexplore.reading._row_codes import row_codes
+from iceexplore.reading.changelogs._algebra import net_of, with_updates, without_carryovers
+from iceexplore.reading.row_history._codes import row_codes
 
 Row = tuple[Any, ...]
 SCHEMA = pa.schema(

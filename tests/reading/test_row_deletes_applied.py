@@ -230,6 +230,6 @@ def test_of_several_files_of_one_path_none_is_taken_for_what_a_delete_names(
     name = str(tmp_path / "data" / "moved.parquet")
     Path(name).write_bytes(write_position_deletes([f"hdfs://host:8020{location}"], np.array([9])))
     places = {location: location, f"s3://other{location}": f"s3://other{location}"}
-    monkeypatch.setattr("iceexplore.reading._deletes.live_places", lambda state, paths: places)
+    monkeypatch.setattr("iceexplore.reading._position_deletes.live_places", lambda state, paths: places)
     assert [r["id"] for r in rows_of(t, file, matched([{"location": name}], positions=[0]))] == list(range(10))
     assert not t.problems

@@ -142,7 +142,7 @@ def test_a_table_whose_file_only_the_catalog_may_read(catalog: Any, monkeypatch:
     def refuse(*args: Any) -> bytes:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr("iceexplore.storage._backend.LocalBackend.read", refuse)
+    monkeypatch.setattr("iceexplore.storage.stores._backend.LocalBackend.read", refuse)
     opened = open_source(table)
     assert opened.document["location"] == table.metadata.location and "as the catalog sent it" in opened.notes[0]
     assert [p.code for p in opened.problems] == ["access-denied"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, OutsideRootsError, StorageError
 from iceexplore.storage import CACHE, ExistsError, OverlayStorage, list_versions, open_source
-from iceexplore.storage._opened import Opened
+from iceexplore.storage.finding._opened import Opened
 
 
 def hashes(folder: Path) -> dict[str, str]:

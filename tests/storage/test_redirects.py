@@ -15,9 +15,9 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OutsideRootsError
 from iceexplore.storage import CACHE
-from iceexplore.storage._redirects import origin
-from iceexplore.storage._remote import remote_backend
 from iceexplore.storage._storage import Storage
+from iceexplore.storage.stores._redirects import origin
+from iceexplore.storage.stores._remote import remote_backend
 
 pytest.importorskip("aiohttp")
 SECRET = b"internal: hunter2"

@@ -22,8 +22,8 @@ from iceexplore.errors import (
     StorageError,
 )
 from iceexplore.storage import list_versions, open_source, open_version
-from iceexplore.storage._faults import translate
-from iceexplore.storage._remote import FileIOBackend, remote_backend
+from iceexplore.storage.stores._faults import translate
+from iceexplore.storage.stores._remote import FileIOBackend, remote_backend
 from tests.storage.tables_on_disk import document, name_of, snapshots
 
 # fsspec's memory file system: any file system that fsspec knows goes this way -----------------------------------------
@@ -79,8 +79,8 @@ def test_memory(memory: Any) -> None:
 
 def test_a_large_file_is_copied_in_pieces(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("iceexplore.storage._storage._COPIED_AT_ONCE", 4)
-    monkeypatch.setattr("iceexplore.storage._rangefile._WHOLE_BYTES", 4)  # ten bytes are a large file
-    monkeypatch.setattr("iceexplore.storage._rangefile.TAIL_BYTES", 4)
+    monkeypatch.setattr("iceexplore.storage.stores._range_file._WHOLE_BYTES", 4)  # ten bytes are a large file
+    monkeypatch.setattr("iceexplore.storage.stores._range_file.TAIL_BYTES", 4)
     put(memory, {"/wh/t/metadata/v1.metadata.json": table("memory://wh/t"), "/wh/t/f": b"0123456789"})
     s = open_source("memory://wh/t").storage
     with s.local_path("memory://wh/t/f", kind="data") as path:
@@ -387,7 +387,7 @@ def test_s3_refuses_with_403(s3: dict[str, str]) -> None:
 
 
 def test_googles_store_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iceexplore.storage._remote._GCS_PATIENCE", timedelta(seconds=1))
+    monkeypatch.setattr("iceexplore.storage.stores._remote._GCS_PATIENCE", timedelta(seconds=1))
     given = {
         "gcs.service.host": "http://127.0.0.1:9",
         "gcs.oauth2.token": "x",

@@ -13,7 +13,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import AccessDeniedError, OptionError, OutsideRootsError, StorageError, UnsupportedError
-from iceexplore.storage import _folder
+from iceexplore.storage.output import _folder
 
 ROWS = {"id": [1], "s": ["a"]}
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.metadata._arrow import arrow_type
-from iceexplore.metadata._decimals import decimal_of, unscaled
-from iceexplore.metadata._type_parameters import type_base
-from iceexplore.metadata._types import Type
 from iceexplore.metadata.transforms._names import result_type, transform_parts
+from iceexplore.metadata.types._arrow import arrow_type
+from iceexplore.metadata.types._parameters import type_base
+from iceexplore.metadata.types._types import Type
+from iceexplore.metadata.values._decimals import decimal_of, unscaled
 
 __all__ = ["INSTANT_UNITS", "apply_transform", "integers_of"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from iceexplore.metadata._model import PartitionSpec, TableMetadata
-from iceexplore.metadata._types import NestedField, PrimitiveType, StructType, Type
+from iceexplore.metadata.document._model import PartitionSpec, TableMetadata
+from iceexplore.metadata.types._types import NestedField, PrimitiveType, StructType, Type
 
 __all__ = ["is_known_transform", "partition_type", "result_type", "transform_parts"]
 

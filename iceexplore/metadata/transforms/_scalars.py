@@ -7,10 +7,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from iceexplore.metadata._decimals import decimal_of, unscaled
-from iceexplore.metadata._type_parameters import decimal_parameters, type_base
-from iceexplore.metadata._types import Type
 from iceexplore.metadata.transforms._names import transform_parts
+from iceexplore.metadata.types._parameters import decimal_parameters, type_base
+from iceexplore.metadata.types._types import Type
+from iceexplore.metadata.values._decimals import decimal_of, unscaled
 
 __all__ = ["transform_of", "wrapped_result"]
 

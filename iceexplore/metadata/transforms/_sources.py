@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from iceexplore.errors import RuleError
-from iceexplore.metadata._model import PartitionField, PartitionSpec, SortOrder
-from iceexplore.metadata._type_parameters import type_base
-from iceexplore.metadata._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+from iceexplore.metadata.document._model import PartitionField, PartitionSpec, SortOrder
 from iceexplore.metadata.transforms._names import is_known_transform, transform_parts
+from iceexplore.metadata.types._parameters import type_base
+from iceexplore.metadata.types._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
 
 __all__ = ["check_names", "check_sources", "column_names", "reachable", "transform_fits"]
 

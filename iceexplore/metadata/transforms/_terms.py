@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from iceexplore.errors import OptionError, RuleError
-from iceexplore.metadata._types import Schema
 from iceexplore.metadata.transforms._sources import column_names
+from iceexplore.metadata.types._types import Schema
 
 __all__ = ["parse_term", "resolve_term"]
 

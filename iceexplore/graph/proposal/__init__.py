@@ -1,0 +1,1 @@
+"""Draw a table as the V4 proposal draws it."""

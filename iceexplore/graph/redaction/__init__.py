@@ -1,0 +1,1 @@
+"""Redact a table's documents."""

@@ -1,0 +1,308 @@
+"""What is taken out of a table before somebody else sees it, and what stands in for it.
+
+What goes is told by what a thing is: a location, a name, a value, free text. Words and numbers of the formats
+themselves stay. One object serves a whole bundle, so equal things have equal stand-ins everywhere in it, and
+references between files still match. The salt of the stand-ins is thrown away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import warnings
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
+from urllib.parse import unquote
+
+from iceexplore.errors import OptionError
+from iceexplore.graph.redaction._secrets import BLANK, blank_secrets, is_secret_name
+
+__all__ = ["REDACTIONS", "Redaction", "Walk", "redactions", "walked"]
+
+#: What can be redacted.
+REDACTIONS = ("credentials", "values", "paths", "names")
+#: What bundles called parts of ``values``: accepted for one release.
+_FORMER = frozenset(("bounds", "partitions"))
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_SCHEMES = frozenset(
+    [
+        "s3",
+        "s3a",
+        "s3n",
+        "gs",
+        "gcs",
+        "abfs",
+        "abfss",
+        "wasb",
+        "wasbs",
+        "adl",
+        "hdfs",
+        "viewfs",
+        "file",
+        "http",
+        "https",
+        "oss",
+        "cos",
+        "cosn",
+        "obs",
+        "memory",
+    ]
+)
+_AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
+#: Most locations have none of these: nothing that asks, names a user, is encoded or begins a token.
+_ODD = re.compile(r"[^A-Za-z0-9/_.=:-]|AKIA|ASIA|eyJ|ya29|AIza|xox|gh[oprsu]_|github_pat|glpat|dapi|sk_live|hooks")
+_USER = re.compile(r"(?:[^/@]*|[^/:@]+:(?!\d+/)[^@]{1,200})@")
+_METADATA_FILE = re.compile(r"(?:(v\d{1,18})|(\d{1,18})-.*?)((?:\.gz)?\.metadata\.json(?:\.gz)?)", re.S)
+_EXTENSION = re.compile(
+    r"(?:\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc|metadata|bucketed|zst|txt)){1,3}$", re.I
+)
+#: Folders that every table has, the one of a bundle, and what climbs: all else in a path may be anybody's.
+_FOLDERS = frozenset({"", ".", "..", "metadata", "data", "_elsewhere"})
+#: A path goes to the end of its line, or of the quotes around it: folders have spaces and apostrophes in their names.
+_PATH = re.compile(
+    r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
+)
+_FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
+#: Names that every table may have: of the reserved columns, of the parts of lists and maps, of the first branch.
+_NAMES = frozenset(
+    [
+        "key",
+        "value",
+        "element",
+        "main",
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+        "_row_id",
+        "_last_updated_sequence_number",
+        "_change_type",
+        "_change_ordinal",
+        "_commit_snapshot_id",
+        "file_path",
+        "pos",
+        "row",
+    ]
+)
+
+#: Stand-ins that are kept for the next time; a table has millions of files.
+_MOST_KEPT = 100_000
+
+#: A step of a walk through a document: it is handed what it yields, walked.
+Walk = Generator[Any, Any, Any]
+
+
+def walked(walk: Walk) -> Any:
+    """Run a walk, whose steps are generators: documents may be nested deeper than Python's stack."""
+    stack, value = [walk], None
+    while True:
+        try:
+            stack.append(stack[-1].send(value))
+            value = None
+        except StopIteration as end:
+            stack.pop()
+            value = end.value
+            if not stack:
+                return value
+
+
+def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
+    """Return what is to be redacted: True is everything, False nothing.
+
+    Paths hold values of partitions, and names of tables and columns, so they go with either.
+
+    Raises
+    ------
+    OptionError
+        An unknown word, or no words.
+    """
+    if isinstance(redact, bool):
+        return frozenset(REDACTIONS if redact else ())
+    if not isinstance(redact, Iterable):
+        raise OptionError(f"redact={redact!r}: True, False, or any of {', '.join(REDACTIONS)}")
+    kinds = frozenset({redact} if isinstance(redact, str) else redact)
+    for old in sorted(kinds & _FORMER):
+        warnings.warn(f"redact={old!r} is now part of 'values'", DeprecationWarning, stacklevel=4)
+    kinds = (kinds - _FORMER) | ({"values"} if kinds & _FORMER else set())
+    if unknown := sorted(map(str, kinds - set(REDACTIONS))):
+        raise OptionError(f"redact={unknown}: any of {', '.join(REDACTIONS)}")
+    return kinds | {"paths"} if kinds & {"values", "names"} else kinds
+
+
+def _spans_folders(way: str) -> bool:
+    """Whether a secret in a path has a slash in it: folder by folder a part of it would be left."""
+    made = blank_secrets(way)
+    return made != way and made != "/".join(map(blank_secrets, way.split("/")))
+
+
+class Redaction:
+    """Takes out what is to be redacted, the same way wherever it stands.
+
+    Parameters
+    ----------
+    kinds
+        Of `REDACTIONS`, from `redactions`.
+    known
+        Names of columns and partition fields: in a folder ``name=value`` they may stay where names do.
+
+    Attributes
+    ----------
+    credentials, values, paths, names
+        Whether these are redacted.
+    blanks
+        Whether free text is: it may hold values and names alike.
+    """
+
+    def __init__(self, kinds: frozenset[str], known: Iterable[str] = ()) -> None:
+        self.kinds = kinds
+        self.credentials, self.values, self.paths, self.names = (k in kinds for k in REDACTIONS)
+        self.blanks = self.values or self.names
+        #: How often anything was found that is to be redacted.
+        self.touched = 0
+        self._known = frozenset(known)
+        self._salt = secrets.token_bytes(16)
+        self._locations: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._numbers: dict[Any, dict[Any, int]] = {}
+
+    def hashed(self, text: str) -> str:
+        """A stand-in: equal texts have equal ones, and nobody can tell from it what it stands for."""
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=6).hexdigest()
+
+    def text(self, text: str) -> str:
+        """A text that may say anything."""
+        if not text:
+            return text
+        if self.blanks:
+            return self._counted(text, BLANK)
+        made = self.secretless(text) if self.credentials else text
+        return self._counted(text, self.without_paths(made, self.location) if self.paths else made)
+
+    def secretless(self, text: str) -> str:
+        """A text without what has the form of a secret."""
+        return self._counted(text, blank_secrets(text))
+
+    @staticmethod
+    def without_paths(text: str, place: Callable[[str], str]) -> str:
+        """A text with a stand-in for each path and name of a file."""
+        text = _PATH.sub(lambda found: place(found[0]), text)
+        return _FILE_NAME.sub(lambda found: place(found[0]), text)
+
+    def token(self, text: str) -> str:
+        """What refers to something by a text, as the id of a key does."""
+        return f"x{self.hashed(text)}" if self.blanks else self.text(text)
+
+    def key(self, key: str) -> str:
+        """The key of an entry that may have any."""
+        if self.names or (self.values and (key.startswith("partitions.") or "=" in key or "/" in key)):
+            start = "partitions." if key.startswith("partitions.") else ""
+            return f"{start}{BLANK}-{self.hashed(key)}"
+        if self.credentials and self.secretless(key) != key:
+            return f"{BLANK}-{self.hashed(key)}"
+        return f"{BLANK}-{self.hashed(key)}" if self.paths and self.text(key) != key else key
+
+    def is_secret(self, key: str) -> bool:
+        """Whether what stands under a key is a secret by the key's name."""
+        return self.credentials and is_secret_name(key)
+
+    def name(self, name: str) -> str:
+        """The name of a column, partition field, branch or tag."""
+        if name in self._names:
+            return self._names[name]
+        out = name
+        if self.names:
+            out = name if name in _NAMES else f"n{self.hashed(name)}"
+        elif self.credentials and blank_secrets(name) != name:
+            out = f"{BLANK}_{self.hashed(name)}"
+        self._names[name] = out
+        return out
+
+    def number(self, of: Any, value: Any) -> int:
+        """A number that stands in for a value: equal values of one field have the same."""
+        numbers = self._numbers.setdefault(of, {})
+        return numbers.setdefault(value, len(numbers))
+
+    def location(self, location: str) -> str:
+        """Where a file or folder is. Locations that are equal, or begin alike, are so afterwards."""
+        made = self._locations.get(location)
+        if made is None:
+            made = self._place(location) if self.paths or self.credentials else location
+            if len(self._locations) >= _MOST_KEPT:  # they come out the same when they are made anew
+                self._locations.clear()
+            self._locations[location] = made
+        return self._counted(location, made)
+
+    def _counted(self, before: str, after: str) -> str:
+        self.touched += before != after
+        return after
+
+    def member(self, name: str) -> str:
+        """The name in a zip of what stands in the table under this name."""
+        return self._way(name) if self.paths or self.credentials else name
+
+    def _place(self, location: str) -> str:
+        if not self.paths and _ODD.search(location) is None and not is_secret_name(location):
+            return location
+        start, authority, way = "", "", location
+        found = _SCHEME.match(location)
+        if found and not (len(found[1]) == 1 and location[2:3] in ("\\", "/")):  # C:\ is a drive
+            scheme = found[1]
+            if scheme.lower() not in _SCHEMES and not self.paths and blank_secrets(location) != location:
+                return f"{BLANK}-{self.hashed(location)}"  # a text that is no location
+            start = f"{scheme if scheme.lower() in _SCHEMES else 'x' + self.hashed(scheme)}:"
+            way = location[found.end() :]
+            if way.startswith("//") and scheme.lower() != "file":
+                user = None if scheme.lower() in _AZURE else _USER.match(way, 2)
+                at = user.end() if user else 2
+                host, slash, rest = way[at:].partition("/")
+                host, ask, asked = host.partition("?")
+                way = slash + rest if not ask else f"?{asked}{slash}{rest}"
+                mark = f"{BLANK}-{self.hashed(user[0])}@" if user and not self.paths else ""
+                authority = f"//{mark}{self._segment(host, whole=True)}"
+        way, ask, asked = way.partition("?")
+        if not self.paths and any(map(_spans_folders, (way, unquote(way)))):
+            way = f"/{BLANK}-{self.hashed(way)}"
+        else:
+            way = self._way(way)
+        return start + authority + way + (f"?{BLANK}={self.hashed(asked)}" if ask else "")
+
+    def _way(self, way: str) -> str:
+        *folders, last = way.split("/")
+        return "/".join([*map(self._folder, folders), self._segment(last)])
+
+    def _folder(self, segment: str) -> str:
+        """Redact a path segment as `_segment` does, once: many files share a folder."""
+        made = self._folders.get(segment)
+        if made is None:
+            made = self._segment(segment)
+            if len(self._folders) >= _MOST_KEPT:
+                self._folders.clear()
+            self._folders[segment] = made
+        return made
+
+    def _segment(self, segment: str, *, whole: bool = False) -> str:
+        """A stand-in for one folder or file: what a file is can still be seen, and the number of a metadata file."""
+        if segment in _FOLDERS:
+            return segment
+        if not self.paths:
+            meant = unquote(segment)
+            if blank_secrets(segment) == segment and (meant == segment or blank_secrets(meant) == meant):
+                return segment
+        if whole:
+            return f"x{self.hashed(segment)}"
+        found = _METADATA_FILE.fullmatch(segment)
+        if found:
+            return segment if found[1] else f"{found[2]}-{self.hashed(segment)}{found[3]}"
+        name, equals, value = segment.partition("=")
+        if equals and not self.names and name in self._known:
+            return f"{name}=x{self.hashed(value)}"
+        end = _EXTENSION.search(segment)
+        made = self.hashed(segment)
+        if _UUID.search(segment):  # by it a file is found again in a table that was moved
+            made = f"{made[:8]}-{made[8:]}-{made[:4]}-{made[4:8]}-{made}"
+        return f"x{made}{end[0] if end else ''}"

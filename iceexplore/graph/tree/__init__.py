@@ -1,0 +1,1 @@
+"""The tree of a table: which nodes it has and what they say."""

@@ -1,0 +1,80 @@
+"""What a fold says of the rows that it hides: sums and a few names, by columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.graph._card import human_bytes
+from iceexplore.graph._root import FILES, MANIFESTS, Removals
+from iceexplore.graph.tree._entries import Rows
+from iceexplore.graph.tree._labels import amount, basename
+from iceexplore.manifests import ContentType, Manifest, Status
+from iceexplore.metadata import Snapshot
+
+__all__ = ["summary", "whole_column"]
+
+#: So many names are kept.
+_NAMED = 20
+
+
+def whole_column(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[str], dict[str, Any]]:
+    """What some rows hold, in sums: files or manifests, rows, bytes, changes of this snapshot; a few names."""
+    part = manifest.entries.take(pa.array(rows, pa.int64()))
+    # A vector is a part of its file, which several may share.
+    size = pc.sum(pc.coalesce(pc.struct_field(part["deletion_vector"], "size_in_bytes"), part["file_size_in_bytes"]))
+    size = size.as_py()
+    fields: dict[str, Any] = {"names": [basename(v) for v in part["location"].slice(0, _NAMED).to_pylist()]}
+    kinds = np.asarray(pc.fill_null(part["content_type"], -1).to_numpy())
+    manifests = np.isin(kinds, sorted(MANIFESTS))
+    words = []
+    if manifests.any():
+        fields["files"], text = _files(part.filter(pa.array(manifests)), Removals(manifest))
+        words.append(text if manifests.all() else f"{amount(int(manifests.sum()), 'manifest')} of {text}")
+    if vectors := int((kinds == ContentType.MANIFEST_DV).sum()):
+        words.append(amount(vectors, "manifest DV"))
+    if manifest.is_root and (files := int(np.isin(kinds, sorted(FILES)).sum())):
+        words.append(amount(files, "file"))
+    if not manifests.any():
+        counted = part.filter(pa.array(kinds == ContentType.DATA)) if manifest.is_root else part
+        count = pc.sum(counted["record_count"]).as_py()
+        words += [] if count is None else [amount(count, "row")]
+        fields["record_count"] = count
+    if size is not None:
+        words.append(human_bytes(size))
+        fields["file_size_in_bytes"] = size
+    lines = [" · ".join(words)]
+    if not manifest.is_root:
+        hidden = part.num_rows - part["manifest_dv"].null_count
+        own = pc.equal(part["snapshot_id"], snapshot.snapshot_id)
+        changes = []
+        for status, sign, word in ((Status.ADDED, "+", "added"), (Status.DELETED, "−", "deleted")):
+            n = pc.sum(pc.and_(own, pc.equal(part["status"], int(status)))).as_py() or 0
+            fields[word] = n
+            if n:
+                changes.append(f"{sign}{n:,} {word}")
+        if hidden:
+            fields["removed_entries"] = hidden
+            changes.append(f"{hidden:,} removed by a manifest DV")
+        lines.append(" · ".join(changes))
+    return lines, fields
+
+
+def _files(manifests: pa.Table, removed: Removals) -> tuple[int, str]:
+    """The live files in some manifests of a root: what they hold as written, less what manifest DVs remove."""
+    stats = whole_column(manifests["manifest_stats"])
+    counted = [stats.field(f"{s}_files_count") for s in ("added", "existing")]
+    files = sum(pc.sum(column).as_py() or 0 for column in counted)
+    gone = [removed.of(place).entries for place in manifests["location"].to_pylist()] if removed else []
+    files -= sum(n for n in gone if n is not None)
+    unknown = any(column.null_count for column in counted) or None in gone
+    return files, f"{'at least ' if unknown else ''}{amount(files, 'file')}"

@@ -1,0 +1,243 @@
+"""The tree of a table: metadata files, snapshots and refs, manifest lists, manifests, files; read as it is unfolded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from iceexplore.errors import OptionError, whole_number
+from iceexplore.graph._state import TableState
+from iceexplore.graph._travel import snapshot_of
+from iceexplore.graph.tree._labels import Labels, amount
+from iceexplore.graph.tree._nodes import TreeNode
+from iceexplore.graph.tree._shown import Depth, Shown, TreeOptions, shown_nodes
+from iceexplore.graph.tree._source import NodeSource
+from iceexplore.render import (
+    Mermaid,
+    Scene,
+    SceneEdge,
+    Svg,
+    Theme,
+    details,
+    graphviz,
+    html_lines,
+    mermaid,
+    svg,
+    svg_image,
+    text,
+)
+
+__all__ = ["Tree", "build_tree", "chosen_snapshots"]
+
+#: Children that one unfolding shows.
+_PAGE = 50
+
+
+class Tree:
+    """A view of a table's tree: some nodes shown, the rest folded. Immutable; unfolding gives a new one.
+
+    Nodes are read when the tree is first looked at (`nodes`, any ``to_*`` method, or its face in a notebook). Any
+    node of the table can be asked for by id, shown or not: see `node` and `children`.
+    """
+
+    def __init__(
+        self, source: NodeSource, options: TreeOptions, expanded: Mapping[str, int] | None = None
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._expanded = dict(expanded or {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_shown"}  # another process reads anew
+
+    @cached_property
+    def _shown(self) -> Shown:
+        return shown_nodes(self._source, self._options, self._expanded)
+
+    @property
+    def nodes(self) -> tuple[TreeNode, ...]:
+        """The nodes that are shown, parents before their children."""
+        return tuple(self._shown.nodes.values())
+
+    @property
+    def edges(self) -> tuple[SceneEdge, ...]:
+        """Relations besides parenthood: refs to snapshots, deletes to the data files that they name."""
+        return tuple(self._shown.edges)
+
+    def node(self, node_id: str) -> TreeNode:
+        """The node with this id, shown or not; its manifest is read if need be.
+
+        Raises
+        ------
+        OptionError
+            The table has no such node.
+        """
+        node_id = _id(node_id)
+        found = self._shown.nodes.get(node_id) or self._source.find(node_id)
+        if found is None:
+            some = ", ".join(list(self._shown.nodes)[:6])
+            raise OptionError(f"the tree of {self._source.state.name} has no node {node_id!r}; ids look like {some}")
+        return found
+
+    def children(self, node_id: str, *, offset: int = 0, limit: int = 200) -> list[TreeNode]:
+        """A page of a node's children, shown or not, reading what that takes; of a fold, what it hides.
+
+        Raises
+        ------
+        OptionError
+            The table has no such node, or a negative offset or limit.
+        """
+        offset, limit = whole_number("offset", offset), whole_number("limit", limit)
+        node_id = _id(node_id)
+        hidden = self._shown.hidden.get(node_id)
+        if hidden is not None:
+            return hidden(offset, limit)
+        self.node(node_id)
+        return self._source.children(node_id, offset, limit)
+
+    def expand(self, node_id: str, *, limit: int = _PAGE) -> Tree:
+        """A tree that also shows children of this node, ``limit`` more than now; of a fold, what it hides.
+
+        Raises
+        ------
+        OptionError
+            This tree does not show such a node, or the limit is less than 1.
+        """
+        limit = whole_number("limit", limit, least=1)
+        node_id = _id(node_id)
+        node = self._shown.nodes.get(node_id)
+        if node is None:
+            raise OptionError(f"this tree does not show a node {node_id!r}; .nodes lists those that it shows")
+        target = node_id
+        if node_id.startswith("more:") and node.parent is not None:
+            target = node.parent
+        shown = 0 if target in ("table", "metadata") else self._shown.counts.get(target, 0)
+        shown = max(shown, self._expanded.get(target, 0))
+        return Tree(self._source, self._options, {**self._expanded, target: shown + limit})
+
+    def find(self, words: str) -> list[TreeNode]:
+        """The shown nodes whose label, location, lines or field values contain the words, in any case."""
+        wanted = str(words).casefold()
+        return [
+            node
+            for node in self.nodes
+            if wanted in "\n".join([node.label, node.location or "", *node.lines, str(dict(node.fields))]).casefold()
+        ]
+
+    def scene(self) -> Scene:
+        """The nodes and edges as renderers take them."""
+        state, nodes = self._source.state, self.nodes
+        total = len(self._source.snapshots)
+        here = [n for n in nodes if n.kind == "snapshot"]
+        words = [f"Iceberg v{state.metadata.format_version}"]
+        if len(here) == 1:
+            words.append(f"snapshot {here[0].fields['snapshot-id']}, one of {total}" if total > 1 else "one snapshot")
+        else:
+            words.append(f"{len(here)} of {amount(total, 'snapshot')}" if here else "no snapshot")
+        if len(state.problems):
+            words.append(amount(len(state.problems), "problem"))
+        title = f"{state.name} · {state.travel}" if state.travel else state.name
+        return Scene(title, " · ".join(words), tuple(n.scene_node() for n in nodes), self.edges)
+
+    def to_text(self) -> str:
+        """The tree as lines with box-drawing branches; nothing in it can drive a terminal."""
+        return text(self.scene())
+
+    def to_svg(self, theme: Theme = "auto") -> Svg:
+        """The tree as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        return svg(self.scene(), theme=theme)
+
+    def to_mermaid(self, max_nodes: int = 150) -> Mermaid:
+        """The tree as a Mermaid flowchart, within Mermaid's limits."""
+        return mermaid(self.scene(), max_nodes=max_nodes)
+
+    def to_graphviz(self) -> Any:
+        """The tree as a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program dot."""
+        return graphviz(self.scene())
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        scene = self.scene()
+        plain = text(scene)
+        image = svg_image(svg(scene), f"{scene.title}: {scene.description}")
+        pre = html_lines(plain)
+        return {"text/plain": plain, "text/html": image + details("The tree as text", pre)}
+
+
+def build_tree(
+    state: TableState,
+    *,
+    snapshots: Literal["current", "all"] | int | str | Iterable[int] | None = None,
+    depth: Depth = "manifests",
+    labels: Labels = "short",
+    max_nodes: int = 150,
+) -> Tree:
+    """The tree of a table state.
+
+    With the defaults, looking at it reads one manifest list and nothing more.
+
+    Parameters
+    ----------
+    snapshots
+        ``current`` (the one that the state shows), ``all``, a snapshot id, several ids, or a small number: the last
+        so many. A number that is a snapshot's id is taken as that.
+    depth
+        ``snapshots`` reads nothing, ``manifests`` the manifest lists, ``files`` the manifests whose files fit.
+    labels
+        ``short`` (file names), ``full`` (locations, sequence numbers), ``counts`` (no names).
+    max_nodes
+        About so many nodes; the rest is folded into "+N more" nodes that name what they hold.
+
+    Raises
+    ------
+    OptionError
+        An argument makes no sense.
+    SnapshotNotFoundError
+        No such snapshot; the nearest are listed.
+    """
+    _check("depth", depth, get_args(Depth))
+    _check("labels", labels, get_args(Labels))
+    max_nodes = whole_number("max_nodes", max_nodes, least=1)
+    source = NodeSource(state, labels)
+    return Tree(source, TreeOptions(chosen_snapshots(source, snapshots), depth, max_nodes))
+
+
+def _check(option: str, value: str, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        raise OptionError(f"{option}={value!r}: choose one of {', '.join(map(repr, accepted))}")
+
+
+def chosen_snapshots(source: NodeSource, snapshots: object) -> tuple[int, ...]:
+    """The ids of the snapshots that an argument means; see `build_tree`."""
+    state = source.state
+    every = [s.snapshot_id for s in source.snapshots]
+    match snapshots:
+        case None | "current":
+            return () if state.snapshot is None else (state.snapshot.snapshot_id,)
+        case "all":
+            return tuple(every)
+        case bool():
+            pass
+        case int():
+            if snapshots not in every and 1 <= snapshots <= 100_000:
+                return tuple(every[-snapshots:])
+            return (snapshot_of(state.metadata, snapshots, state.name).snapshot_id,)
+        case str():
+            if snapshots.lstrip("-").isdecimal():
+                return (snapshot_of(state.metadata, int(snapshots), state.name).snapshot_id,)
+        case Iterable():
+            ids = list(snapshots)
+            if all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
+                return tuple(snapshot_of(state.metadata, i, state.name).snapshot_id for i in ids)
+    raise OptionError(
+        f"snapshots={snapshots!r}: give 'current', 'all', a snapshot id, several ids, or how many of the last"
+    )
+
+
+def _id(given: Any) -> str:
+    if not isinstance(given, str):
+        raise OptionError(f"{given!r} is no node's id: give a text such as 'table'; .nodes lists the nodes shown")
+    return given

@@ -1,0 +1,1 @@
+"""Compare schemas, specs and properties."""

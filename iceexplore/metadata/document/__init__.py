@@ -1,0 +1,1 @@
+"""Read table metadata from its JSON document."""

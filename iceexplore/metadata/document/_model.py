@@ -1,0 +1,268 @@
+"""Table metadata as immutable records: the spec's own keys, and ``raw`` for what a record does not name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from iceexplore.metadata.document._keys import signed
+from iceexplore.metadata.types._types import Schema
+from iceexplore.render import card_html, card_text
+
+__all__ = [
+    "BlobMetadata",
+    "Expression",
+    "MetadataLogEntry",
+    "PartitionField",
+    "PartitionSpec",
+    "PartitionStatisticsFile",
+    "Ref",
+    "Snapshot",
+    "SnapshotLogEntry",
+    "SortField",
+    "SortOrder",
+    "StatisticsFile",
+    "TableMetadata",
+]
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression of the V4 proposal, which specs and statistics refer to by its id."""
+
+    expr_id: int
+    transform: str
+    source_ids: tuple[int, ...]
+    name: str | None = None
+    partition_field_id: int | None = None
+    raw: Raw = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """A field of a partition spec. ``source_ids`` has more than one id for a multi-argument transform."""
+
+    field_id: int
+    name: str
+    transform: str
+    source_ids: tuple[int, ...]
+
+    @property
+    def source_id(self) -> int:
+        """The (first) source column's id."""
+        return self.source_ids[0]
+
+
+@dataclass(frozen=True)
+class PartitionSpec:
+    """A partition spec; unpartitioned if it has no fields (or only ``void`` ones)."""
+
+    spec_id: int
+    fields: tuple[PartitionField, ...]
+    raw: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_unpartitioned(self) -> bool:
+        """No field, or only void transforms (Java: ``PartitionSpec.isUnpartitioned``)."""
+        return all(f.transform == "void" for f in self.fields)
+
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import spec_line  # which is made of records
+
+        return spec_line(self)
+
+
+@dataclass(frozen=True)
+class SortField:
+    """A field of a sort order."""
+
+    transform: str
+    source_ids: tuple[int, ...]
+    direction: str
+    null_order: str
+
+
+@dataclass(frozen=True)
+class SortOrder:
+    """A sort order; 0 is unsorted."""
+
+    order_id: int
+    fields: tuple[SortField, ...]
+
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import order_line
+
+        return order_line(self)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state of the table at some time. Times are milliseconds since the epoch, UTC."""
+
+    snapshot_id: int
+    parent_snapshot_id: int | None
+    sequence_number: int
+    timestamp_ms: int
+    manifest_list: str | None
+    manifests: tuple[str, ...] | None  # v1 may inline the manifests; a manifest list wins
+    summary: Mapping[str, str] | None = field(hash=False)  # a mapping has no hash, and ids tell snapshots apart
+    schema_id: int | None
+    first_row_id: int | None = None
+    added_rows: int | None = None
+    key_id: str | None = None
+    raw: Raw = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def root_location(self) -> str | None:
+        """The root manifest (V4 draft: ``root-manifest``), else the manifest list (prototypes name a root there)."""
+        named = self.raw.get("root-manifest")
+        return named if isinstance(named, str) and named else self.manifest_list
+
+    @property
+    def operation(self) -> str | None:
+        """``append``, ``replace``, ``overwrite``, ``delete``, or None where the summary has none."""
+        return None if self.summary is None else self.summary.get("operation")
+
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import snapshot_line
+
+        return snapshot_line(self)
+
+    def __str__(self) -> str:
+        from iceexplore.metadata._shown import snapshot_card
+
+        return card_text(snapshot_card(self))
+
+    def _repr_html_(self) -> str:
+        from iceexplore.metadata._shown import snapshot_card
+
+        return card_html(snapshot_card(self))
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A branch or tag."""
+
+    name: str
+    type: Literal["branch", "tag"]
+    snapshot_id: int
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class SnapshotLogEntry:
+    """When a snapshot became current."""
+
+    timestamp_ms: int
+    snapshot_id: int
+
+
+@dataclass(frozen=True)
+class MetadataLogEntry:
+    """An earlier metadata file."""
+
+    timestamp_ms: int
+    metadata_file: str
+
+
+@dataclass(frozen=True)
+class BlobMetadata:
+    """A blob as the table metadata describes it."""
+
+    type: str
+    snapshot_id: int
+    sequence_number: int
+    fields: tuple[int, ...]
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class StatisticsFile:
+    """A Puffin file with table statistics."""
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+    file_footer_size_in_bytes: int
+    blob_metadata: tuple[BlobMetadata, ...]
+    raw: Raw = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class PartitionStatisticsFile:
+    """A file with statistics per partition."""
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+    raw: Raw = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class TableMetadata:
+    """One metadata file, v1 to v4. Missing keys are filled as the spec says; ``raw`` is the JSON as written."""
+
+    format_version: int
+    table_uuid: str | None
+    location: str
+    last_sequence_number: int
+    last_updated_ms: int | None
+    last_column_id: int | None
+    schemas: tuple[Schema, ...]
+    current_schema_id: int
+    partition_specs: tuple[PartitionSpec, ...]
+    default_spec_id: int
+    last_partition_id: int | None
+    properties: Mapping[str, str]
+    current_snapshot_id: int | None  # -1 and null read as None
+    snapshots: tuple[Snapshot, ...]
+    snapshot_log: tuple[SnapshotLogEntry, ...]
+    metadata_log: tuple[MetadataLogEntry, ...]
+    sort_orders: tuple[SortOrder, ...]
+    default_sort_order_id: int
+    refs: Mapping[str, Ref]  # always has `main` where there is a current snapshot
+    statistics: tuple[StatisticsFile, ...] = ()
+    partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
+    next_row_id: int | None = None
+    encryption_keys: tuple[Raw, ...] = ()
+    expressions: tuple[Expression, ...] = ()
+    raw: Raw = field(default_factory=dict, compare=False, repr=False)
+
+    def schema(self, schema_id: int | None = None) -> Schema:
+        """The schema with this id; the current one by default, or where the id is unknown."""
+        wanted = self.current_schema_id if schema_id is None else schema_id
+        for s in self.schemas:
+            if s.schema_id == wanted:
+                return s
+        for s in self.schemas:
+            if s.schema_id == self.current_schema_id:
+                return s
+        return self.schemas[-1] if self.schemas else Schema(0, ())
+
+    def spec(self, spec_id: int | None = None) -> PartitionSpec | None:
+        """The partition spec with this id; the default one without an id; None where it is unknown."""
+        wanted = self.default_spec_id if spec_id is None else spec_id
+        return next((s for s in self.partition_specs if s.spec_id == wanted), None)
+
+    def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
+        """The snapshot with this id; the current one without an id; None where there is none."""
+        wanted = self.current_snapshot_id if snapshot_id is None else signed(snapshot_id)
+        return next((s for s in self.snapshots if s.snapshot_id == wanted), None)
+
+    def all_fields(self) -> dict[int, tuple[str, Any]]:
+        """Full name and field by id over every schema; the current schema's names win, then the newest's."""
+        out: dict[int, tuple[str, Any]] = {}
+        for s in (self.schema(), *sorted(self.schemas, key=lambda s: -s.schema_id)):
+            for field_id, pair in s.by_id().items():
+                out.setdefault(field_id, pair)
+        return out
+
+    def __repr__(self) -> str:
+        from iceexplore.metadata._shown import metadata_line
+
+        return metadata_line(self)

@@ -1,0 +1,231 @@
+"""Table metadata from its JSON, v1 to v4, tolerantly (spec, "Table Metadata Fields" and Appendix C)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from iceexplore.errors import FormatError, Problems, UnsupportedError
+from iceexplore.metadata.document import _parts as parts
+from iceexplore.metadata.document._checks import check_references
+from iceexplore.metadata.document._checks_history import check_history
+from iceexplore.metadata.document._keys import INT, Keys, Reporter
+from iceexplore.metadata.document._model import Expression, PartitionSpec, Ref, SortOrder, TableMetadata
+from iceexplore.metadata.document._name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
+from iceexplore.metadata.document._types import read_schema
+from iceexplore.metadata.types._types import Schema
+
+__all__ = ["LATEST_FORMAT_VERSION", "parse_table_metadata"]
+
+LATEST_FORMAT_VERSION = 4
+
+T = TypeVar("T")
+
+#: Keys that the spec requires, by format version. Not here: `schema` and `partition-spec` of v1, for which the plural
+#: forms stand in (Java, and v1 tables of BigQuery and Glue, leave them out).
+_REQUIRED_V1 = ("format-version", "location", "last-updated-ms", "last-column-id")
+_REQUIRED_V2 = (
+    *_REQUIRED_V1, "table-uuid", "last-sequence-number", "schemas", "current-schema-id", "partition-specs",
+    "default-spec-id", "last-partition-id", "sort-orders", "default-sort-order-id",
+)  # fmt: skip
+_REQUIRED_V3 = (*_REQUIRED_V2, "next-row-id")
+_REQUIRED = {
+    1: _REQUIRED_V1,
+    2: _REQUIRED_V2,
+    3: _REQUIRED_V3,
+    4: tuple(k for k in _REQUIRED_V3 if k != "location"),
+}
+
+
+def parse_table_metadata(document: Any, location: str, problems: Problems) -> TableMetadata:
+    """Parse table metadata; what breaks the spec becomes a problem ``metadata-invalid`` and is filled sensibly.
+
+    Parameters
+    ----------
+    document
+        The JSON as Python objects.
+    location
+        Where the metadata file is: the node of the problems (with ``#snapshot 17`` and the like for parts).
+    problems
+        Where problems go.
+
+    Raises
+    ------
+    FormatError
+        Nothing can be shown: not an object, or no table metadata.
+    UnsupportedError
+        A ``format-version`` above 4.
+    """
+    if (error := parts.not_metadata(document, location)) is not None:
+        raise error
+    reporter = Reporter(problems, location)
+    keys = Keys(document, reporter, "table metadata")
+    version = _format_version(keys, location)
+    _report_missing(keys, version)
+
+    schemas, current_schema_id = _schemas(keys)
+    expressions = _each(keys, "expressions", parts.read_expression)
+    specs, default_spec_id = _specs(keys, {e.expr_id: e for e in expressions})
+    orders, default_order_id = _sort_orders(keys)
+    snapshots = _each(keys, "snapshots", parts.read_snapshot)
+    current = keys.snapshot_id("current-snapshot-id")
+    current = None if current == -1 else current
+    properties = keys.string_map("properties")
+    _check_name_mapping(properties, reporter)
+
+    metadata = TableMetadata(
+        format_version=version,
+        table_uuid=keys.text("table-uuid"),
+        location=keys.text("location") or _table_folder(location),
+        last_sequence_number=_last_sequence_number(keys, [s.sequence_number for s in snapshots]),
+        last_updated_ms=keys.integer("last-updated-ms"),
+        last_column_id=keys.integer("last-column-id", bits=INT),
+        schemas=schemas,
+        current_schema_id=current_schema_id,
+        partition_specs=specs,
+        default_spec_id=default_spec_id,
+        last_partition_id=keys.integer("last-partition-id", bits=INT),
+        properties=properties,
+        current_snapshot_id=current,
+        snapshots=snapshots,
+        snapshot_log=_each(keys, "snapshot-log", parts.read_snapshot_log_entry),
+        metadata_log=_each(keys, "metadata-log", parts.read_metadata_log_entry),
+        sort_orders=orders,
+        default_sort_order_id=default_order_id,
+        refs=_refs(keys, current),
+        statistics=_each(keys, "statistics", parts.read_statistics),
+        partition_statistics=_each(keys, "partition-statistics", parts.read_partition_statistics),
+        next_row_id=keys.integer("next-row-id"),
+        encryption_keys=_each(keys, "encryption-keys", parts.read_encryption_key),
+        expressions=expressions,
+        raw=document,
+    )
+    check_references(metadata, reporter)
+    check_history(metadata, location, reporter)
+    return metadata
+
+
+def _format_version(keys: Keys, location: str) -> int:
+    version = keys.integer("format-version")
+    if version is not None and version > LATEST_FORMAT_VERSION:
+        raise UnsupportedError(
+            f"format-version {version} of {location} is not supported: iceexplore reads 1 to {LATEST_FORMAT_VERSION}"
+        )
+    if version is not None and version >= 1:
+        return version
+    if version is not None:
+        keys.reporter.error(f"format-version cannot be {version}", "format-version")
+    # Told by the keys that each version brought.
+    if "next-row-id" in keys.json:
+        return 3
+    return 2 if "last-sequence-number" in keys.json else 1
+
+
+def _report_missing(keys: Keys, version: int) -> None:
+    """One problem for all: a reader wants to know what is missing, not to count problems."""
+    missing = [key for key in _REQUIRED[version] if keys.json.get(key) is None]
+    if version == 1:
+        for one, several in (("schema", "schemas"), ("partition-spec", "partition-specs")):
+            if keys.json.get(one) is None and keys.json.get(several) is None:
+                missing.append(one)
+        if "schema" not in keys.json and "schemas" in keys.json and keys.json.get("current-schema-id") is None:
+            missing.append("current-schema-id")
+    if missing:
+        plural = "s" if len(missing) > 1 else ""
+        keys.reporter.error(
+            f"table metadata v{version} lacks the required key{plural} {', '.join(missing)}", ", ".join(missing)
+        )
+
+
+def _each(keys: Keys, key: str, read: Callable[[Any, Reporter], T | None]) -> tuple[T, ...]:
+    found = (read(item, keys.reporter) for item in keys.items(key))
+    return tuple(item for item in found if item is not None)
+
+
+def _schemas(keys: Keys) -> tuple[tuple[Schema, ...], int]:
+    current = keys.integer("current-schema-id", bits=INT)
+    schemas = [_schema(item, i, keys.reporter) for i, item in enumerate(keys.items("schemas"))]
+    found = [s for s in schemas if s is not None]
+    if current is None or not found:
+        # v1 may have the schema alone, or beside schemas without saying which is current.
+        single = keys.json.get("schema")
+        schema = None if single is None else _schema(single, 0, keys.reporter)
+        if schema is not None:
+            if not any(s.schema_id == schema.schema_id for s in found):
+                found.append(schema)
+            current = schema.schema_id if current is None else current
+    if current is None:
+        current = max((s.schema_id for s in found), default=0)
+    return tuple(found), current
+
+
+def _schema(json: Any, default_id: int, reporter: Reporter) -> Schema | None:
+    schema_id = json.get("schema-id") if isinstance(json, dict) else None
+    part = reporter.at(f"schema {schema_id if type(schema_id) is int else default_id}")
+    try:
+        return read_schema(json, part.error, default_id)
+    except FormatError as error:
+        if reporter.problems is not None and reporter.problems.strict:
+            raise
+        part.error(f"a schema cannot be read: {error.reason}", error.field or "schemas")
+        return None
+
+
+def _specs(keys: Keys, expressions: dict[int, Expression]) -> tuple[tuple[PartitionSpec, ...], int]:
+    default = keys.integer("default-spec-id", bits=INT)
+    if keys.json.get("partition-specs") is not None:
+        specs = [
+            parts.read_spec(item, keys.reporter.at(f"spec {i}"), i, expressions)
+            for i, item in enumerate(keys.items("partition-specs"))
+        ]
+        if default is None:  # optional in v1: the newest
+            default = max((s.spec_id for s in specs), default=0)
+        return tuple(specs), default
+    single = keys.json.get("partition-spec")
+    if single is None:
+        return (PartitionSpec(0, ()),), 0 if default is None else default
+    return (parts.read_spec(single, keys.reporter.at("spec 0"), 0, expressions),), 0 if default is None else default
+
+
+def _sort_orders(keys: Keys) -> tuple[tuple[SortOrder, ...], int]:
+    default = keys.integer("default-sort-order-id", bits=INT)
+    orders = _each(keys, "sort-orders", parts.read_sort_order)
+    if not orders:
+        orders = (SortOrder(0, ()),)
+    if default is None:
+        default = orders[0].order_id if len(orders) == 1 else 0
+    return orders, default
+
+
+def _refs(keys: Keys, current: int | None) -> dict[str, Ref]:
+    refs = {}
+    for name, json in keys.object("refs").items():
+        ref = parts.read_ref(name, json, keys.reporter)
+        if ref is not None:
+            refs[name] = ref
+    if current is not None and "main" not in refs:
+        # "There is always a main branch reference pointing to the current-snapshot-id"
+        refs = {"main": Ref("main", "branch", current), **refs}
+    return refs
+
+
+def _last_sequence_number(keys: Keys, numbers: list[int]) -> int:
+    found = keys.integer("last-sequence-number")
+    return max(numbers, default=0) if found is None else found
+
+
+def _table_folder(location: str) -> str:
+    """The folder above ``metadata/``: v4 may leave the location out, damaged metadata may lack it."""
+    folder = location.rpartition("/")[0]
+    return folder.rpartition("/")[0] if folder.endswith("/metadata") else folder
+
+
+def _check_name_mapping(properties: dict[str, str], reporter: Reporter) -> None:
+    text = properties.get(NAME_MAPPING_PROPERTY)
+    if text is None:
+        return
+    try:
+        parse_name_mapping(text)
+    except FormatError as error:
+        # A warning: only data files without ids need it.
+        reporter.warning(error.reason, NAME_MAPPING_PROPERTY)

@@ -1,0 +1,119 @@
+"""Partition values as people read them: Java's ``Transform.toHumanString``, which also makes partition paths."""
+
+from __future__ import annotations
+
+import base64
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from iceexplore.metadata.transforms._names import transform_parts
+from iceexplore.metadata.types._parameters import type_base
+from iceexplore.metadata.types._types import Type
+from iceexplore.metadata.values import _temporal as temporal
+
+__all__ = ["human_value"]
+
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def human_value(type_: Type, transform: str, value: Any) -> str:
+    """A partition value (or, with ``identity``, any value) as Java's ``toHumanString`` prints it.
+
+    Parameters
+    ----------
+    type_
+        The type of the value: of the source column for identity and truncate. Other transforms fix their own.
+    transform
+        ``identity``, ``bucket[16]``, ``month`` ...; one that is not known prints the value by its type.
+    value
+        What Arrow or `decode_value` gives, or the stored integer; None prints ``null``.
+
+    Returns
+    -------
+    str
+        ``2024-01`` for a month, ``2024-01-01-05`` for an hour, base64 for bytes, ISO 8601 for times. Never raises for
+        a value that does not fit: that one is printed as it is.
+    """
+    if value is None:
+        return "null"
+    name, _ = transform_parts(transform)
+    base = "int" if name == "bucket" else type_base(type_)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        ordinal = int(value)
+        match name:
+            case "year":
+                return _year(1970 + ordinal)
+            case "month":
+                return f"{_year(1970 + ordinal // 12)}-{ordinal % 12 + 1:02d}"
+            case "day":
+                return _day(ordinal)
+            case "hour":
+                return f"{_day(ordinal // 24)}-{ordinal % 24:02d}"
+        if base == "date":
+            return _day(ordinal)
+        if base == "time":
+            return _clock(ordinal) if 0 <= ordinal < temporal.DAY_MICROS else str(ordinal)
+        if base in temporal.TIMESTAMP_UNITS:
+            return temporal.timestamp_text(ordinal, base)
+        return str(ordinal)
+    return _by_value(base, value)
+
+
+def _by_value(base: str, value: Any) -> str:
+    match value:
+        case bool() | np.bool_():
+            return "true" if value else "false"
+        case float() | np.floating():
+            return _java_float(np.float32(value) if base == "float" else np.float64(value))
+        case datetime() | np.datetime64() if base in temporal.TIMESTAMP_UNITS:
+            return temporal.timestamp_text(temporal.units_of(value, base), base)
+        case datetime() | Decimal() | UUID():
+            return str(value)
+        case date() | np.datetime64():
+            return _day(temporal.days_of(value))
+        case time():
+            return _clock(temporal.micros_of_time(value))
+    if isinstance(value, _BYTES):
+        raw = bytes(value)
+        if base == "uuid" and len(raw) == 16:
+            return str(UUID(bytes=raw))
+        return base64.b64encode(raw).decode()
+    return str(value)
+
+
+def _year(year: int) -> str:
+    # Java: String.format("%04d"), whose width counts the sign.
+    return f"{year:04d}"
+
+
+def _day(days: int) -> str:
+    year, month, day = temporal.civil_from_days(days)
+    return f"{_year(year)}-{month:02d}-{day:02d}"
+
+
+def _clock(micros: int) -> str:
+    """Java's ``LocalTime.toString``: the shortest of minutes, seconds, milliseconds, microseconds."""
+    seconds, fraction = divmod(micros, 1_000_000)
+    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
+    if seconds % 60 or fraction:
+        text += f":{seconds % 60:02d}"
+    if fraction:
+        text += f".{fraction // 1000:03d}" if fraction % 1000 == 0 else f".{fraction:06d}"
+    return text
+
+
+def _java_float(value: Any) -> str:
+    """``Double.toString`` and ``Float.toString``: plain from 0.001 to 10,000,000, scientific outside."""
+    if np.isnan(value):
+        return "NaN"
+    if np.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    magnitude = abs(value)
+    if magnitude == 0 or 1e-3 <= magnitude < 1e7:
+        return str(np.format_float_positional(value, unique=True, trim="0"))
+    mantissa, _, exponent = np.format_float_scientific(value, unique=True, trim="0").partition("e")
+    return f"{mantissa}E{int(exponent)}"

@@ -1,0 +1,1 @@
+"""The types of a schema, and their Arrow types."""

@@ -1,0 +1,48 @@
+"""The parameters in a type's or transform's string: precision and scale, length, width."""
+
+from __future__ import annotations
+
+import re
+
+from iceexplore.metadata.types._types import PrimitiveType, Type
+
+__all__ = ["PLAIN_TYPES", "decimal_parameters", "fixed_length", "is_known_type", "type_base"]
+
+_DECIMAL = re.compile(r"decimal\s*\(\s*(\d{1,4})\s*,\s*(\d{1,4})\s*\)")
+_FIXED = re.compile(r"fixed\s*\[\s*(\d{1,10})\s*\]")
+
+#: Primitive types of v1 to v3 without parameters.
+PLAIN_TYPES = frozenset(
+    (
+        "binary", "boolean", "date", "double", "float", "int", "long", "string", "time", "timestamp", "timestamp_ns",
+        "timestamptz", "timestamptz_ns", "unknown", "uuid", "variant",
+    )
+)  # fmt: skip
+_WITH_PARAMETERS = frozenset(("decimal", "fixed", "geography", "geometry"))
+
+
+def is_known_type(type_: Type) -> bool:
+    """Whether the type, not what is inside it, is one of v1 to v3; of another the values are bytes here."""
+    return not isinstance(type_, PrimitiveType) or type_.base in PLAIN_TYPES or type_.base in _WITH_PARAMETERS
+
+
+def type_base(type_: Type) -> str:
+    """``decimal`` of ``decimal(9,2)``; ``struct``, ``list`` or ``map`` of a nested type."""
+    if isinstance(type_, PrimitiveType):
+        return type_.base
+    return type(type_).__name__.removesuffix("Type").lower()
+
+
+def decimal_parameters(type_: Type) -> tuple[int, int] | None:
+    """Precision and scale; None where the type is no decimal that the spec allows (precision 1 to 38)."""
+    match = _DECIMAL.fullmatch(type_.name) if isinstance(type_, PrimitiveType) else None
+    if match is None:
+        return None
+    precision, scale = int(match[1]), int(match[2])
+    return (precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+
+
+def fixed_length(type_: Type) -> int | None:
+    """Length in bytes of a ``fixed``; None for any other type."""
+    match = _FIXED.fullmatch(type_.name) if isinstance(type_, PrimitiveType) else None
+    return None if match is None else int(match[1])

@@ -1,0 +1,1 @@
+"""Convert single values and arrays between Iceberg's encodings and Python or Arrow."""

@@ -1,0 +1,1 @@
+"""Compute which rows each snapshot inserted, updated and deleted."""

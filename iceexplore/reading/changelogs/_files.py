@@ -1,0 +1,214 @@
+"""What one snapshot changed, by data files: those that came, those that went, and those whose deletes changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.graph import ROOT_DIALECTS, TableState
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, Status, bool_array, concat_batches, whole
+from iceexplore.planning import Filter, equality_columns, match_deletes
+from iceexplore.reading._position_deletes import position_index
+from iceexplore.reading.row_history._history import DATA, DELETES, LeafKey, Step, file_keys, is_damaged, read_leaves
+
+__all__ = ["BEGIN_AFTER", "FileChanges", "changes_of_entries", "changes_of_step"]
+
+#: What is left to do where a snapshot's own changes are lost.
+BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) leaves out the rows of `from`"
+#: A location without its scheme and authority: tables that were moved may have deletes that name the old ones.
+_AUTHORITY = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"
+
+
+@dataclass(frozen=True)
+class FileChanges:
+    """The data files that one snapshot concerns.
+
+    Attributes
+    ----------
+    added, removed
+        Files that only the snapshot has, and that only its parent has.
+    kept
+        Files that both have, of which other rows may be deleted before and after.
+    """
+
+    added: EntryBatch
+    removed: EntryBatch
+    kept: EntryBatch
+
+
+def changes_of_step(before: Step | None, after: Step, wanted: Filter) -> FileChanges:
+    """Compare a snapshot with its parent; manifests that both name are not read, but for files whose deletes changed.
+
+    Parameters
+    ----------
+    before
+        None: the snapshot is the table's first.
+    wanted
+        Files in which no row can match are left out.
+
+    Raises
+    ------
+    FormatError
+        A manifest that has to be read is damaged.
+    """
+    for step in (before, after):
+        if step is not None and not step.readable:
+            raise _damage(step, step.root)
+    old_data = {} if before is None else before.data
+    new = _files(after, after.data.keys() - old_data.keys(), wanted.field_ids)
+    old = (
+        EntryBatch.empty() if before is None else _files(before, old_data.keys() - after.data.keys(), wanted.field_ids)
+    )
+    added = _once(new.filter(pc.invert(pc.is_in(_names(new), value_set=_names(old)))))
+    removed = _once(old.filter(pc.invert(pc.is_in(_names(old), value_set=_names(new)))))
+    kept = EntryBatch.empty() if before is None else _kept(before, after, added, wanted)
+    return FileChanges(_matching(added, after, wanted), _matching(removed, after, wanted), kept)
+
+
+def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
+    """What a snapshot says itself that it added and removed, where its parent has expired.
+
+    Raises
+    ------
+    UnsupportedError
+        The snapshot has deletes, or a V4 root: which rows its parent had cannot be told from it alone.
+    FormatError
+        A manifest that has to be read is damaged.
+    """
+    if not after.readable:
+        raise _damage(after, after.root)
+    number = after.snapshot.snapshot_id
+    if after.deletes or after.root.dialect in ROOT_DIALECTS:
+        raise UnsupportedError(
+            f"the parent of snapshot {number} has expired: which rows it deleted cannot be told. {BEGIN_AFTER}"
+        )
+    rows = {row: key for key, row in after.data.items()}
+    ours = [k for row, k in rows.items() if after.root.entries["snapshot_id"][row].as_py() == number]
+    parts: dict[Status, list[EntryBatch]] = {Status.ADDED: [], Status.DELETED: []}
+    order = sorted(after.data[k] for k in ours)
+    leaves = after.state.reader.leaves(after.root, order, parts=frozenset({"entries", "partition", "stats"}))
+    for leaf in leaves if order else ():
+        if is_damaged(leaf):
+            raise _damage(after, leaf)
+        mine = pc.and_(pc.equal(leaf.entries["snapshot_id"], number), pc.equal(leaf.entries["content_type"], 0))
+        mine = pc.and_(mine, pc.fill_null(pc.not_equal(leaf.entries["file_format"], "puffin"), True))
+        for status, found in parts.items():
+            mask = bool_array(pc.and_(mine, pc.equal(leaf.entries["status"], int(status))))
+            found.append(EntryBatch.of(leaf, wanted.field_ids).filter(pa.array(mask)))
+    added, removed = (_matching(concat_batches(found), after, wanted) for found in parts.values())
+    return FileChanges(added, removed, EntryBatch.empty())
+
+
+def _files(step: Step, keys: Iterable[LeafKey], stats: Iterable[int]) -> EntryBatch:
+    """The live data files of some manifests."""
+    found = []
+    for _, leaf, batch in read_leaves(step, sorted(keys, key=lambda k: step.data[k]), DATA, stats=stats):
+        if is_damaged(leaf):
+            raise _damage(step, leaf)
+        found.append(batch)
+    return concat_batches(found)
+
+
+def _deletes(step: Step, keys: Collection[LeafKey]) -> EntryBatch:
+    found = []
+    for _, leaf, batch in read_leaves(step, keys, DELETES, partition=False):
+        if is_damaged(leaf):
+            raise _damage(step, leaf)
+        found.append(batch)
+    return concat_batches(found)
+
+
+def _kept(before: Step, after: Step, added: EntryBatch, wanted: Filter) -> EntryBatch:
+    """The files that stay, and to which deletes apply that only one of the two snapshots has."""
+    new_keys = after.deletes.keys() - before.deletes.keys()
+    old_keys = before.deletes.keys() - after.deletes.keys()
+    if not (new_keys or old_keys):
+        return EntryBatch.empty()
+    new, old = _deletes(after, new_keys), _deletes(before, old_keys)
+    come, gone = _without(new, old), _without(old, new)
+    if not (len(come) or len(gone)):
+        return EntryBatch.empty()
+    names = _concerned(after, [come, gone])
+    fresh = _names(added)
+    rows = [after.deletes[k] for k in new_keys if after.deletes[k] >= 0]
+    old_rows = [before.deletes[k] for k in old_keys if before.deletes[k] >= 0]
+    ids = sorted({*wanted.field_ids, *equality_columns(after.state, rows), *equality_columns(before.state, old_rows)})
+    found = []
+    for _, leaf, batch in read_leaves(after, after.data, DATA, stats=ids):
+        if is_damaged(leaf):
+            raise _damage(after, leaf)
+        locations = whole(batch.entries["location"])
+        mask = ~bool_array(pc.is_in(locations, value_set=fresh))
+        if names is not None:
+            mask &= bool_array(pc.is_in(_bare(locations, after.state), value_set=names))
+        candidates = _matching(batch.filter(pa.array(mask)), after, wanted)
+        if len(candidates):
+            hit = _hit(after, candidates, rows) | _hit(before, candidates, old_rows)
+            found.append(candidates.filter(pa.array(hit)))
+    return _once(concat_batches(found))
+
+
+def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.bool_]:
+    matched = match_deletes(step.state, files, manifests=manifests)
+    some: npt.NDArray[np.bool_] = bool_array(matched.vector.is_valid())
+    for lists in (matched.positions, matched.equality):
+        some = some | bool_array(pc.greater(pc.list_value_length(lists), 0))
+    return some
+
+
+def _concerned(step: Step, batches: Iterable[EntryBatch]) -> pa.Array | None:
+    """Return the data files that deletes by position name, as `_bare` has them; None: any file may be concerned."""
+    names: list[pa.Array] = []
+    for batch in batches:
+        entries = batch.entries
+        if pc.any(pc.equal(entries["content_type"], int(ContentType.EQUALITY_DELETE))).as_py():
+            return None
+        said = whole(entries["referenced_file"])
+        names.append(said.drop_null())
+        for row in entries.filter(said.is_null()).select(["location", "file_format"]).to_pylist():
+            paths = position_index(step.state, row["location"], row["file_format"]).paths
+            names.append(pa.array(list(paths), pa.string()))
+    return _bare(pa.concat_arrays(names), step.state) if names else pa.array([], pa.string())
+
+
+def _bare(locations: pa.Array, state: TableState) -> pa.Array:
+    """Return locations without scheme and authority; of a moved table, where paths may differ, the files' names."""
+    if state.storage.moved:
+        return pc.replace_substring_regex(locations, "^.*/", "")
+    return pc.replace_substring_regex(locations, _AUTHORITY, "")
+
+
+def _without(batch: EntryBatch, other: EntryBatch) -> EntryBatch:
+    keys, others = file_keys(batch.entries), file_keys(other.entries)
+    return batch.filter(pc.invert(pc.is_in(keys, value_set=others)))
+
+
+def _names(batch: EntryBatch) -> pa.Array:
+    return whole(batch.entries["location"])
+
+
+def _once(batch: EntryBatch) -> EntryBatch:
+    """Each file once, though several entries name it."""
+    codes = np.asarray(_names(batch).dictionary_encode(null_encoding="encode").indices)
+    first = np.sort(np.unique(codes, return_index=True)[1])
+    return batch if len(first) == len(batch) else batch.take(pa.array(first))
+
+
+def _matching(batch: EntryBatch, step: Step, wanted: Filter) -> EntryBatch:
+    if not len(batch):
+        return batch
+    may, _ = wanted.judge(batch, step.state.metadata)
+    return batch if may.true_count == len(batch) else batch.filter(may)
+
+
+def _damage(step: Step, manifest: Manifest) -> FormatError:
+    why = next((p.text for p in manifest.problems), "entries of it are missing")
+    return FormatError(
+        f"what snapshot {step.snapshot.snapshot_id} changed cannot be told: {why}", location=manifest.location or None
+    )

@@ -1,0 +1,1 @@
+"""Project a data file's columns onto a schema."""

@@ -1,0 +1,1 @@
+"""Follow rows across snapshots."""

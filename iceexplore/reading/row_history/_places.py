@@ -1,0 +1,263 @@
+"""The places of rows as people look at them: a table, sentences, and the way to the story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from iceexplore.graph import TableState, card_html, card_text, to_frame
+from iceexplore.reading.row_history._fate import Commit, Fate, Move, RowEvent
+from iceexplore.render import Card, CardTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.reading.row_history._story import RowStory
+
+__all__ = ["RowPlace", "RowPlaces", "value_text"]
+
+_SHOWN = 50
+_WIDE = 60
+
+
+@dataclass(frozen=True)
+class RowPlace:
+    """A row at one position of one data file.
+
+    Attributes
+    ----------
+    values
+        The columns that are shown, as Python values.
+    file, position
+        The data file's location, as the table spells it, and the row's place in it, from 0.
+    row_id
+        ``_row_id`` (version 3 and later, spec, "Row Lineage"); None before.
+    last_updated
+        ``_last_updated_sequence_number``, likewise.
+    added
+        The snapshot that added the file.
+    events
+        What happened to the row here, oldest first.
+    lines
+        The branches or tags in whose history this is so.
+    moved_from
+        Where the row was before, if a snapshot moved or updated it.
+    sequence_number
+        The file's data sequence number.
+    """
+
+    values: Mapping[str, Any]
+    file: str
+    position: int
+    row_id: int | None
+    last_updated: int | None
+    added: Commit
+    fate: Fate
+    events: tuple[RowEvent, ...] = ()
+    lines: tuple[str, ...] = ()
+    moved_from: Move | None = None
+    sequence_number: int | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What is the same for a place that has one fate in several branches."""
+        by = None if self.fate.by is None else self.fate.by.snapshot_id
+        return self.file, self.position, self.fate.kind, by
+
+    @property
+    def text(self) -> str:
+        """Place and fate in a sentence."""
+        values = ", ".join(f"{k} = {value_text(v)}" for k, v in self.values.items())
+        return f"{values}: {self.file}, position {self.position}, added in {self.added.text}; {self.fate.text}"
+
+
+def value_text(value: Any) -> str:
+    """A value for people, shortened."""
+    text = "null" if value is None else value if isinstance(value, str) else str(value)
+    return text if len(text) <= _WIDE else text[: _WIDE - 1] + "…"
+
+
+_COLUMNS = pa.schema(
+    [
+        ("_file", pa.string()),
+        ("_pos", pa.int64()),
+        ("_row_id", pa.int64()),
+        ("_last_updated_sequence_number", pa.int64()),
+        ("_added_snapshot_id", pa.int64()),
+        ("_added_at", pa.timestamp("ms", "UTC")),
+        ("_added_operation", pa.string()),
+        ("_fate", pa.string()),
+        ("_fate_snapshot_id", pa.int64()),
+        ("_fate_at", pa.timestamp("ms", "UTC")),
+        ("_fate_operation", pa.string()),
+        ("_deleted_by", pa.string()),
+        ("_delete_kind", pa.string()),
+        ("_delete_offset", pa.int64()),
+        ("_deletes", pa.int64()),
+        ("_moved_to_file", pa.string()),
+        ("_moved_to_pos", pa.int64()),
+        ("_moved_to_guess", pa.bool_()),
+        ("_lines", pa.string()),
+        ("_story", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RowPlaces:
+    """Every place where a matching row lives or lived. In a notebook it shows itself as a table.
+
+    Attributes
+    ----------
+    filter
+        What was looked for, as text.
+    columns
+        Names of the columns that are shown.
+    places
+        In the order in which they were added, by file and position.
+    complete
+        False where the search ended at its limit: there may be more.
+    candidates
+        How many data files could have held such rows, by metadata.
+    unread
+        Data files that could not be read, and why: rows in them are not known.
+    history_from
+        The oldest snapshot that was looked at, and whether it is the table's first: before it nothing is known.
+    """
+
+    state: TableState = field(repr=False)
+    filter: str
+    columns: tuple[str, ...]
+    places: tuple[RowPlace, ...]
+    history: bool = False
+    complete: bool = True
+    candidates: int = 0
+    unread: Mapping[str, str] = field(default_factory=dict)
+    history_from: Commit | None = None
+    types: pa.Schema | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[RowPlace]:
+        return iter(self.places)
+
+    def __getitem__(self, index: int) -> RowPlace:
+        return self.places[index]
+
+    @property
+    def live(self) -> tuple[RowPlace, ...]:
+        """Those whose row is there in the state shown."""
+        return tuple(p for p in self.places if p.fate.kind == "live")
+
+    def to_arrow(self) -> pa.Table:
+        """A row per place: the values, then ``_file``, ``_pos``, ``_row_id``, who added it, its fate, ``_story``.
+
+        ``_deleted_by`` is the delete that came first, ``_deletes`` how many delete the row.
+        """
+        types = self.types or pa.schema([])
+        columns: dict[str, pa.Array] = {}
+        for name in self.columns:
+            kind = types.field(name).type if name in types.names else None
+            columns[name] = pa.array([p.values.get(name) for p in self.places], kind)
+        mine = pa.Table.from_pylist([_record(p) for p in self.places], schema=_COLUMNS)
+        for name in mine.column_names:
+            columns[name] = mine[name]
+        return pa.table(columns)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """`to_arrow` as a data frame."""
+        return to_frame(self.to_arrow())
+
+    def story(self) -> RowStory:
+        """The life of each row across snapshots, as text and as a picture."""
+        from iceexplore.reading.row_history._story import story_of
+
+        return story_of(self)
+
+    timeline = story
+
+    def card(self) -> Card:
+        """What is shown of them."""
+        kinds: dict[str, int] = {}
+        for p in self.places:
+            kinds[p.fate.kind] = kinds.get(p.fate.kind, 0) + 1
+        facts = [("Places", f"{len(self):,}"), *((k.capitalize(), f"{n:,}") for k, n in kinds.items())]
+        facts.append(("Data files that could hold such rows", f"{self.candidates:,}"))
+        several = any(len(p.lines) > 1 or p.lines != self.places[0].lines for p in self.places)
+        columns = (*self.columns, "file", "pos", "row id", "added", "fate", *(("in",) if several else ()))
+        rows = [self._cells(p, several) for p in self.places[:_SHOWN]]
+        notes = []
+        if len(self) > _SHOWN:
+            notes.append(f"The first {_SHOWN} are shown; to_pandas() has all {len(self):,}.")
+        if not self.complete:
+            notes.append("The search ended at its limit: there may be more; limit= raises it.")
+        if self.history and self.history_from is not None:
+            first = self.history_from
+            notes.append(f"The history that the metadata has begins with {first.text}.")
+        if not self.history:
+            notes.append("Files that were removed before this state are not looked at: history=True.")
+        problems = tuple(("error", f"a data file could not be read: {why}", name) for name, why in self.unread.items())
+        tables = (CardTable("Rows", columns, tuple(rows), right=frozenset({len(self.columns) + 1})),) if rows else ()
+        return Card(
+            f"Rows of {self.state.name} where {self.filter}",
+            facts=tuple(facts),
+            tables=tables,
+            notes=tuple(notes),
+            problems=problems,
+        )
+
+    def _cells(self, p: RowPlace, several: bool) -> tuple[str, ...]:
+        values = tuple(value_text(p.values.get(name)) for name in self.columns)
+        row_id = "" if p.row_id is None else str(p.row_id)
+        rest = (", ".join(p.lines),) if several else ()
+        return (*values, _short(p.file), str(p.position), row_id, p.added.text, _shortened(p), *rest)
+
+    def __repr__(self) -> str:
+        return card_text(self.card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self.card())
+
+
+def _short(location: str) -> str:
+    return location.rpartition("/")[2] or location
+
+
+def _shortened(p: RowPlace) -> str:
+    """The fate, locations by their last part."""
+    text = p.fate.text
+    places = [d.location for d in p.fate.deletes] + ([p.fate.moved_to.file] if p.fate.moved_to else [])
+    for location in places:
+        text = text.replace(location, _short(location))
+    return text
+
+
+def _record(p: RowPlace) -> dict[str, Any]:
+    fate, cause, move = p.fate, p.fate.cause, p.fate.moved_to
+    by = fate.by or Commit(None)
+    return {
+        "_file": p.file,
+        "_pos": p.position,
+        "_row_id": p.row_id,
+        "_last_updated_sequence_number": p.last_updated,
+        "_added_snapshot_id": p.added.snapshot_id,
+        "_added_at": p.added.timestamp_ms,
+        "_added_operation": p.added.operation,
+        "_fate": fate.kind,
+        "_fate_snapshot_id": by.snapshot_id,
+        "_fate_at": by.timestamp_ms,
+        "_fate_operation": by.operation,
+        "_deleted_by": cause.location if cause else None,
+        "_delete_kind": cause.kind if cause else None,
+        "_delete_offset": cause.offset if cause else None,
+        "_deletes": len(fate.deletes),
+        "_moved_to_file": move.file if move else None,
+        "_moved_to_pos": move.position if move else None,
+        "_moved_to_guess": move.guess if move else None,
+        "_lines": ", ".join(p.lines),
+        "_story": fate.text,
+    }

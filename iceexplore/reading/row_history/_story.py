@@ -1,0 +1,232 @@
+"""The life of rows across snapshots, as text and as a small picture: people rather look than read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iceexplore.graph import format_ms
+from iceexplore.reading.row_history._fate import Commit, RowDelete, RowEvent
+from iceexplore.reading.row_history._places import RowPlace, RowPlaces, value_text
+from iceexplore.render import (
+    Mark,
+    Mermaid,
+    Scene,
+    SceneEdge,
+    SceneNode,
+    Svg,
+    Theme,
+    details,
+    escape,
+    html_lines,
+    mermaid,
+    svg,
+    svg_image,
+    text,
+)
+
+__all__ = ["RowStory", "story_of"]
+
+#: Rows that a picture shows; the text has all of them.
+_DRAWN = 12
+
+
+@dataclass(frozen=True)
+class RowStory:
+    """The places of rows in order of time, those of one row together.
+
+    Attributes
+    ----------
+    location
+        The table's.
+    rows
+        The places of each row: linked by ``_row_id``, by the identifier fields, or by a move that was guessed. Rows of
+        a table with neither are told apart by their places alone.
+    """
+
+    title: str
+    rows: tuple[tuple[RowPlace, ...], ...]
+    location: str = ""
+
+    def to_text(self) -> str:
+        """A paragraph per row, a line per event, files relative to the table; nothing in it can drive a terminal."""
+        out = [self.title]
+        for row in self.rows:
+            lines = _paragraph(row)
+            out += ["", *([line.replace(f"{self.location}/", "") for line in lines] if self.location else lines)]
+        return "\n".join(escape.text(line) for line in out)
+
+    def scene(self) -> Scene:
+        """Snapshots, what they added, and what became of it, as renderers take them; the first rows, if many."""
+        nodes: list[SceneNode] = []
+        edges: list[SceneEdge] = []
+        shown = self.rows[:_DRAWN]
+        for i, row in enumerate(shown):
+            _draw(nodes, edges, str(i), row)
+        rest = len(self.rows) - len(shown)
+        words = f"{len(shown)} of {len(self.rows)} rows" if rest else _count(len(shown), "row")
+        return Scene(self.title, words, tuple(nodes), tuple(edges))
+
+    def to_svg(self, theme: Theme = "auto") -> Svg:
+        """The picture as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        return svg(self.scene(), theme=theme)
+
+    def to_mermaid(self, max_nodes: int = 150) -> Mermaid:
+        """The picture as a Mermaid flowchart."""
+        return mermaid(self.scene(), max_nodes=max_nodes)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        plain = self.to_text()
+        pre = html_lines(plain)
+        if not self.rows:
+            return {"text/plain": plain, "text/html": pre}
+        scene = self.scene()
+        image = svg_image(svg(scene), f"{scene.title}: {text(scene)}")
+        return {"text/plain": plain, "text/html": image + details("The story as text", pre, opened=True)}
+
+
+def story_of(places: RowPlaces) -> RowStory:
+    """The places of `places`, row by row in order of time."""
+    names = [
+        f.name
+        for f in places.state.schema.fields
+        if f.field_id in places.state.schema.identifier_field_ids and f.name in places.columns
+    ]
+    leaders = list(range(len(places)))
+
+    def lead(i: int) -> int:
+        while leaders[i] != i:
+            leaders[i] = leaders[leaders[i]]
+            i = leaders[i]
+        return i
+
+    known: dict[Any, int] = {}
+    spots = {(p.file, p.position): i for i, p in enumerate(places)}
+    for i, p in enumerate(places):
+        keys: list[Any] = [("place", p.file, p.position)]
+        if p.row_id is not None:
+            keys.append(("row id", p.row_id))
+        elif names:
+            keys.append(("identifier", repr([p.values.get(n) for n in names])))
+        for key in keys:
+            leaders[lead(i)] = lead(known.setdefault(key, i))
+        move = p.fate.moved_to
+        if move is not None and (move.file, move.position) in spots:
+            leaders[lead(spots[move.file, move.position])] = lead(i)
+    groups: dict[int, list[RowPlace]] = {}
+    for i, p in enumerate(places):
+        groups.setdefault(lead(i), []).append(p)
+    title = f"Rows of {places.state.name} where {places.filter}"
+    rows = tuple(tuple(g) for g in groups.values())
+    return RowStory(title if groups else f"{title}: none was found", rows, places.state.metadata.location.rstrip("/"))
+
+
+def _paragraph(row: Sequence[RowPlace]) -> list[str]:
+    out = [_heading(row)]
+    told: list[tuple[tuple[int, int], str]] = []
+    for n, place in enumerate(row):
+        several = f" [{', '.join(place.lines)}]" if any(p.lines != row[0].lines for p in row) else ""
+        for event in place.events:
+            when = event.by.timestamp_ms
+            told.append(((-1 if when is None else when, n), _line(event, place) + several))
+    out += [f"  {words}" for _, words in sorted(told, key=lambda t: t[0])]
+    for place in row:
+        if place.fate.kind in ("live", "unknown"):
+            out.append(f"  {'now':23}  {place.fate.text} in {place.file}, position {place.position}")
+    if all(p.fate.kind not in ("live", "unknown") for p in row):
+        out.append(f"  {'now':23}  gone")
+    return out
+
+
+def _heading(row: Sequence[RowPlace]) -> str:
+    first = row[0]
+    same = {k: v for k, v in first.values.items() if all(repr(p.values.get(k)) == repr(v) for p in row)}
+    words = ", ".join(f"{k} = {value_text(v)}" for k, v in same.items()) or "a row"
+    return words if first.row_id is None else f"{words} (_row_id {first.row_id})"
+
+
+def _line(event: RowEvent, place: RowPlace) -> str:
+    when = "—" if event.by.timestamp_ms is None else format_ms(event.by.timestamp_ms).removesuffix(" UTC")
+    where = f"{place.file}, position {place.position}"
+    values = ", ".join(f"{k} = {value_text(v)}" for k, v in place.values.items())
+    told = {
+        "added": f"appears in {where} ({values})",
+        "deleted": f"deleted in {where} by {event.deletes[0].text}" if event.deletes else f"deleted in {where}",
+        "restored": f"back in {where}: its delete was removed",
+        "gone": f"{where}: the file was removed",
+        "back": f"{where}: the file is back",
+    }[event.kind]
+    if event.kind == "added" and place.moved_from is not None:
+        told += f", from {place.moved_from.text}"
+    doubt = "" if event.sure else "or before "
+    return f"{when:23}  {told}, {doubt}{_snapshot(event.by)}"
+
+
+def _snapshot(by: Commit) -> str:
+    if by.snapshot_id is None:
+        return "by a snapshot that is not named"
+    said = by.operation or "no operation" if by.known else "no longer in the metadata"
+    return f"snapshot {by.snapshot_id} ({said})"
+
+
+def _draw(nodes: list[SceneNode], edges: list[SceneEdge], prefix: str, row: Sequence[RowPlace]) -> None:
+    """One row: the snapshots that added it, its places under them, and under these what ended them."""
+    drawn: set[str] = set()
+    ids = {(p.file, p.position): f"{prefix}:place:{i}" for i, p in enumerate(row)}
+    for i, place in enumerate(row):
+        by = f"{prefix}:snapshot:{place.added.snapshot_id}"
+        if by not in drawn:
+            drawn.add(by)
+            nodes.append(_commit_node(by, place.added, _heading(row)))
+        at = f"{prefix}:place:{i}"
+        marks: frozenset[Mark] = frozenset({"added"} if place.fate.kind == "live" else {"removed"})
+        if place.fate.kind == "unknown":
+            marks = frozenset({"problem"})
+        values = tuple(f"{k} = {value_text(v)}" for k, v in list(place.values.items())[:4])
+        nodes.append(
+            SceneNode(
+                at,
+                "data-file",
+                place.file.rpartition("/")[2],
+                (f"position {place.position}", *values),
+                badge="live" if place.fate.kind == "live" else None,
+                marks=marks,
+                parent=by,
+                level=1,
+                tooltip=place.text,
+            )
+        )
+        ended = [e for e in place.events if e.kind in ("deleted", "gone")]
+        for n, event in enumerate(ended):
+            nodes.append(_end(f"{at}:end:{n}", event, at))
+        move = place.fate.moved_to
+        target = None if move is None else ids.get((move.file, move.position))
+        if move is not None and target is not None and target != at:
+            edges.append(SceneEdge(at, target, "ref", "a guess" if move.guess else "same _row_id"))
+    order = {node.id: i for i, node in enumerate(nodes)}
+    edges[:] = [e for e in edges if e.source in order and e.target in order]
+
+
+def _commit_node(node_id: str, by: Commit, line: str) -> SceneNode:
+    when = () if by.timestamp_ms is None else (format_ms(by.timestamp_ms),)
+    label = f"snapshot {by.snapshot_id}" if by.snapshot_id is not None else "a snapshot that is not named"
+    return SceneNode(node_id, "snapshot", label, (*when, line), badge=by.operation, level=0)
+
+
+def _end(node_id: str, event: RowEvent, parent: str) -> SceneNode:
+    when = () if event.by.timestamp_ms is None else (format_ms(event.by.timestamp_ms),)
+    if event.kind == "deleted" and event.deletes:
+        delete: RowDelete = event.deletes[0]
+        at = () if delete.offset is None else (f"at byte {delete.offset}",)
+        label, kind, lines = delete.location.rpartition("/")[2], delete.kind, (*at, _snapshot(event.by), *when)
+    else:
+        label, kind, lines = "the file was removed", "snapshot", (_snapshot(event.by), *when)
+    return SceneNode(node_id, kind, label, lines, parent=parent, level=2)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""Draw bar charts and bars in tables."""

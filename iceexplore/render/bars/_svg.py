@@ -1,0 +1,164 @@
+"""A bar chart as one standalone SVG: its own colours for light and dark, every number in text, no script, no id."""
+
+from __future__ import annotations
+
+from iceexplore.errors import OptionError
+from iceexplore.render import _escape as escape
+from iceexplore.render._measure import elide, text_width, wrapped
+from iceexplore.render._mime import Svg
+from iceexplore.render.bars._bars import Bar, BarChart, BarRow, spoken
+from iceexplore.render.scenes._style import PAPER
+from iceexplore.render.scenes._svg import FONT, Theme
+
+__all__ = ["bars_svg"]
+
+_MARGIN = 20.0
+_GAP = 18.0
+_LABEL = 12.5
+_NOTE = 11.0
+_TEXT = 11.5
+_BAR = 9.0
+_MIN_ROW = 38.0
+_LINE = 14.0
+#: The share of the width that names may take.
+_NAMES = 0.34
+#: Accent (light, dark), and the pale part's fill and outline. They differ in outline, not in colour alone.
+_COLOURS = {"light": ("#1f6fb2", "#dfe6ee", "#7c8a9a"), "dark": ("#4aa3e0", "#263240", "#7f8fa3")}
+#: Longest description: a screen reader reads it all.
+_SPOKEN = 4000
+
+
+def bars_svg(chart: BarChart, *, theme: Theme = "auto", width: float = 700.0) -> Svg:
+    """Draw a bar chart.
+
+    Parameters
+    ----------
+    theme
+        ``auto`` follows the viewer's ``prefers-color-scheme``; ``light`` and ``dark`` are fixed.
+    width
+        Of the whole picture in pixels, at least 400; texts are cut to fit.
+
+    Raises
+    ------
+    OptionError
+        An unknown theme, or less than 400 pixels.
+    """
+    if theme not in ("auto", "light", "dark"):
+        raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
+    if not 400 <= width <= 10_000:
+        raise OptionError(f"width={width!r}: give 400 to 10000 pixels")
+    inner = width - 2 * _MARGIN
+    names = min(inner * _NAMES, max([80.0, *(_name_width(row) for row in chart.rows)]))
+    count = max(1, len(chart.columns))
+    column = (inner - names - _GAP * count) / count
+    lefts = [names + _GAP + i * (column + _GAP) for i in range(len(chart.columns))]
+    parts: list[str] = []
+    y = 0.0
+    parts.append(_text(0, y + 13, elide(escape.visible(chart.title), 16, inner, bold=True), "ix-title", 16))
+    y += 22
+    for line in _wrapped(chart.description, inner):
+        parts.append(_text(0, y + 11, line, "ix-muted", 12))
+        y += 16
+    y += 14
+    for left, head in zip(lefts, chart.columns, strict=True):
+        title = elide(escape.visible(head).upper(), 10.5, column, bold=True)
+        parts.append(_text(left, y + 8, title, "ix-muted ix-heading", 10.5))
+    if chart.columns and chart.rows:
+        y += 16
+        parts.append(f'<path class="ix-rule" d="M0 {_n(y)}h{_n(inner)}"/>')
+    scales = chart.scales()
+    for row in chart.rows:
+        height, drawn = _row(row, y, names, lefts, column, scales)
+        parts.append(drawn)
+        y += height
+        parts.append(f'<path class="ix-rule" d="M0 {_n(y)}h{_n(inner)}"/>')
+    legend = [(word, css) for word, css in ((chart.solid, "ix-solid"), (chart.pale, "ix-pale")) if word]
+    if legend and chart.rows:
+        y += 12
+        x = 0.0
+        for word, css in legend:
+            shown = elide(escape.visible(word), _TEXT, inner / 2 - 30)
+            parts.append(
+                f'<rect class="{css}" x="{_n(x + 0.5)}" y="{_n(y + 2)}" width="18" height="{_n(_BAR)}" rx="2"/>'
+            )
+            parts.append(_text(x + 25, y + 11, shown, "ix-muted", _TEXT))
+            x += 25 + text_width(shown, _TEXT) + 22
+        y += 16
+    total = y + 2 * _MARGIN
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(total)}" '
+        f'viewBox="0 0 {_n(width)} {_n(total)}" role="img" font-family="{FONT}">'
+        f"<title>{escape.svg(escape.shorten(chart.title, 300))}</title>"
+        f"<desc>{escape.svg(escape.shorten(spoken(chart), _SPOKEN))}</desc>"
+        f"<style>{_css(theme)}</style>"
+        f'<rect class="ix-paper" width="{_n(width)}" height="{_n(total)}" rx="10"/>'
+        f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
+    )
+    return Svg("\n".join([head, *filter(None, parts), "</g></svg>"]), caption=chart.title, width=width)
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def _text(x: float, y: float, content: str, css: str, size: float) -> str:
+    if not content:
+        return ""
+    return f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}">{escape.svg(content)}</text>'
+
+
+def _name_width(row: BarRow) -> float:
+    label = text_width(escape.visible(escape.shorten(row.label, 200)), _LABEL, bold=True)
+    return max(label, min(200.0, text_width(escape.visible(escape.shorten(row.note, 200)), _NOTE)))
+
+
+def _wrapped(said: str, limit: float, *, size: float = 12.0, most: int = 3) -> list[str]:
+    return wrapped(escape.visible(escape.shorten(said, 1000)), size, limit, most) if said else []
+
+
+def _row(
+    row: BarRow, top: float, names: float, lefts: list[float], column: float, scales: list[float]
+) -> tuple[float, str]:
+    """Its height, and what is drawn."""
+    notes = _wrapped(row.note, names, size=_NOTE) if row.note else []
+    height = max(_MIN_ROW, 12 + 15 + _LINE * len(notes))
+    parts = ["<g>"]
+    if row.tooltip:
+        parts.append(f"<title>{escape.svg(escape.shorten(row.tooltip, 1500))}</title>")
+    parts.append(_text(0, top + 18, elide(escape.visible(row.label), _LABEL, names, bold=True), "ix-label", _LABEL))
+    parts += [_text(0, top + 32 + _LINE * i, line, "ix-muted", _NOTE) for i, line in enumerate(notes)]
+    for left, bar, scale in zip(lefts, row.bars, scales, strict=True):
+        if bar is not None:
+            parts += _bar(bar, left, top, column, scale)
+    return height, "".join([*parts, "</g>"])
+
+
+def _bar(bar: Bar, left: float, top: float, column: float, scale: float) -> list[str]:
+    solid = 0.0 if bar.value <= 0 else max(2.0, column * bar.value / scale)
+    pale = column * bar.rest / scale
+    pale = min(column - solid, max(2.0, pale)) if bar.rest > 0 else 0.0
+    at = f'y="{_n(top + 23.5)}" height="{_n(_BAR)}" rx="2"'
+    parts = [_text(left, top + 17, elide(escape.visible(bar.text), _TEXT, column), "ix-value", _TEXT)]
+    if pale > 0:
+        parts.append(f'<rect class="ix-pale" x="{_n(left + solid)}" width="{_n(pale)}" {at}/>')
+    if solid > 0:
+        parts.append(f'<rect class="ix-solid" x="{_n(left)}" width="{_n(solid)}" {at}/>')
+    return parts
+
+
+def _css(theme: Theme) -> str:
+    def rules(name: str) -> str:
+        paper, (accent, pale, outline) = PAPER[name], _COLOURS[name]
+        return (
+            f".ix-paper{{fill:{paper.paper}}}.ix-title,.ix-label,.ix-value{{fill:{paper.ink}}}"
+            f".ix-muted{{fill:{paper.muted}}}.ix-rule{{stroke:{paper.line}}}.ix-solid{{fill:{accent}}}"
+            f".ix-pale{{fill:{pale};stroke:{outline}}}"
+        )
+
+    base = (
+        ".ix-title{font-weight:650}.ix-label{font-weight:600}.ix-rule{stroke-width:.6;opacity:.7}"
+        ".ix-pale{stroke-width:1;stroke-dasharray:3 2}.ix-heading{letter-spacing:.05em;font-weight:600}"
+    )
+    if theme == "auto":
+        return f"{base}{rules('light')}@media (prefers-color-scheme:dark){{{rules('dark')}}}"
+    return base + rules("dark" if theme == "dark" else "light")

@@ -1,0 +1,1 @@
+"""Draw manifests as tables with a row per entry, as the V4 proposal does."""

@@ -1,0 +1,313 @@
+"""Where the tables of a diagram stand, and which way its edges go, so that no two solid edges cross.
+
+Nodes of a layer stand side by side in the order given. Two roots that share two children cannot be joined to them by
+downward lines without a crossing, wherever the children stand. So an edge may also go down through the gap beside a
+child, along a lane below the layer, and into its target from underneath. Edges are placed one after the other, those
+to new children first, each where it crosses the fewest placed before it. Three roots that share three children cannot
+be drawn on a plane without a crossing at all (K3,3); such edges cross as little as this search finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from iceexplore.render._measure import elide, text_width
+from iceexplore.render.diagrams._tables import TableDiagram, TableLink, TableNode
+
+__all__ = ["Placed", "Route", "TablesLayout", "place", "route_crossings"]
+
+TITLE_SIZE = 13.0
+ROW_SIZE = 12.0
+ROW_HEIGHT = 19.0
+TITLE_HEIGHT = 24.0
+PAD = 10.0
+NODE_GAP = 34.0
+LAYER_GAP = 54.0
+LANE = 9.0
+MAX_NAME = 190.0
+MIN_WIDTH = 92.0
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A node's place in pixels, and its texts cut to fit. ``split`` is where the status column begins."""
+
+    node: TableNode
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+    rows: tuple[tuple[str, str], ...]
+    split: float
+
+    @property
+    def middle(self) -> float:
+        """The x of its middle."""
+        return self.x + self.width / 2
+
+    @property
+    def bottom(self) -> float:
+        """The y of its lower edge."""
+        return self.y + self.height
+
+
+@dataclass
+class Route:
+    """Which way an edge goes: straight down (``gap`` None), or through a gap and along a lane below the layer.
+
+    Attributes
+    ----------
+    gap
+        The gap, counted from 0 (left of the first node of the target's layer).
+    track, lane
+        The place in the gap, and the lane below, counted from 0.
+    end
+        The x at which a detour comes into its target.
+    """
+
+    link: TableLink
+    gap: int | None = None
+    track: int = 0
+    lane: int = 0
+    end: float = 0.0
+
+
+@dataclass
+class TablesLayout:
+    """The whole drawing. ``gaps``: the x of each track, by (layer, gap); ``lanes``: the y of each lane, by layer."""
+
+    nodes: dict[str, Placed]
+    routes: list[Route]
+    tracks: dict[tuple[int, int], list[float]]
+    lanes: dict[int, list[float]]
+    width: float
+    height: float
+
+    def floor(self, node: Placed) -> float:
+        """The lowest edge of the boxes in a node's layer: there curves begin, for only then they cross as ends do."""
+        return max(p.bottom for p in self.nodes.values() if p.node.layer == node.node.layer)
+
+
+@dataclass
+class _Order:
+    """The order of nodes in two neighbouring layers: places of sources and of targets."""
+
+    sources: dict[str, int]
+    targets: dict[str, int]
+
+    def top(self, route: Route) -> tuple[float, float]:
+        """Where the downward part begins and ends: a gap lies between two targets."""
+        start = self.sources[route.link.source]
+        return start, self.targets[route.link.target] if route.gap is None else route.gap - 0.5
+
+    def turn(self, route: Route) -> float:
+        """The place among those of one gap, from left: what goes left, the nearest target first; then what goes
+        right, the farthest first. Only so do their lanes nest."""
+        gap = 0 if route.gap is None else route.gap
+        away = self.targets[route.link.target] - (gap - 0.5)
+        return -1e6 - away if away < 0 else 1e6 - away
+
+    def below(self, route: Route) -> tuple[float, float] | None:
+        """The two ends of the lane."""
+        if route.gap is None:
+            return None
+        ends = (route.gap - 0.5, float(self.targets[route.link.target]))
+        return min(ends), max(ends)
+
+
+def _cross(order: _Order, a: Route, b: Route) -> bool:
+    (s, t), (u, v) = order.top(a), order.top(b)
+    if (s - u) * (t - v) < 0:
+        return True
+    one, two = order.below(a), order.below(b)
+    if one is None or two is None:
+        return False
+    if a.gap == b.gap:  # side by side in one gap: as their sources stand, and as their lanes nest
+        return (order.turn(a) < order.turn(b)) != (s < u) and order.turn(a) != order.turn(b) and s != u
+    return one[0] < two[0] < one[1] < two[1] or two[0] < one[0] < two[1] < one[1]
+
+
+def route_crossings(layout: TablesLayout, diagram: TableDiagram) -> int:
+    """How many times solid edges cross, by the lines as they are drawn (curves taken as straight)."""
+    lines = [_corners(route, layout, diagram) for route in layout.routes]
+    return sum(_meet(one, two) for i, one in enumerate(lines) for two in lines[:i])
+
+
+def _corners(route: Route, layout: TablesLayout, diagram: TableDiagram) -> list[tuple[float, float]]:
+    source, target = layout.nodes[route.link.source], layout.nodes[route.link.target]
+    start = (source.middle, layout.floor(source))
+    if route.gap is None:
+        return [start, (target.middle, target.y)]
+    number = next(i for i, layer in enumerate(diagram.layers) if target.node in layer)
+    track, lane = layout.tracks[number, route.gap][route.track], layout.lanes[number][route.lane]
+    return [start, (track, target.y), (track, lane), (route.end, lane), (route.end, target.bottom)]
+
+
+def _meet(one: list[tuple[float, float]], two: list[tuple[float, float]]) -> int:
+    """How many pairs of segments cross, ends that touch not counted."""
+
+    def side(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+    count = 0
+    for a, b in pairwise(one):
+        for c, d in pairwise(two):
+            across = side(a, b, c) * side(a, b, d), side(c, d, a) * side(c, d, b)
+            count += across[0] < -1e-6 and across[1] < -1e-6
+    return count
+
+
+def _pairs(diagram: TableDiagram) -> list[tuple[list[TableNode], list[TableNode]]]:
+    return list(zip(diagram.layers, diagram.layers[1:], strict=False))
+
+
+def _order(upper: list[TableNode], lower: list[TableNode]) -> _Order:
+    return _Order({n.id: i for i, n in enumerate(upper)}, {n.id: i for i, n in enumerate(lower)})
+
+
+def _routes(diagram: TableDiagram) -> list[Route]:
+    """A way for every solid edge."""
+    out = []
+    for upper, lower in _pairs(diagram):
+        order = _order(upper, lower)
+        links = [x for x in diagram.children() if x.source in order.sources and x.target in order.targets]
+        parents: dict[str, int] = {}
+        for link in links:  # the first root that names a node is the one under which it stands
+            parents[link.target] = min(parents.get(link.target, 1 << 30), order.sources[link.source])
+        links.sort(key=lambda x: (order.sources[x.source] - parents[x.target], order.sources[x.source]))
+        # A dotted edge between neighbours runs through the gap between them.
+        ends = [(order.targets.get(x.source, -9), order.targets.get(x.target, -9)) for x in diagram.relations()]
+        taken = {max(a, b) for a, b in ends if abs(a - b) == 1}
+        best: list[Route] | None = None
+        least = 1 << 30
+        for turn in range(2):
+            placed: list[Route] = []
+            total = 0
+            for link in links if turn == 0 else sorted(links, key=lambda x: order.sources[x.source]):
+                choices = [Route(link), *(Route(link, gap) for gap in _near(order, link, taken))]
+                crossings = [sum(_cross(order, c, p) for p in placed) for c in choices]
+                total += min(crossings)
+                placed.append(choices[crossings.index(min(crossings))])
+            if total < least:
+                best, least = placed, total
+        out += best or []
+    return out
+
+
+def _near(order: _Order, link: TableLink, taken: set[int]) -> list[int]:
+    """The gaps, nearest to the target first; those that a dotted edge crosses last."""
+    at = order.targets[link.target]
+    return sorted(range(len(order.targets) + 1), key=lambda gap: (gap in taken, abs(gap - 0.5 - at), -gap))
+
+
+def _size(node: TableNode) -> tuple[float, float, str, tuple[tuple[str, str], ...], float]:
+    title = elide(node.title, TITLE_SIZE, MAX_NAME + 60, bold=True)
+    rows = tuple((elide(name, ROW_SIZE, MAX_NAME), status) for name, status in node.rows)
+    names = max((text_width(name, ROW_SIZE) for name, _ in rows), default=0.0)
+    states = max((text_width(status, ROW_SIZE - 1, bold=True) for _, status in rows), default=0.0)
+    split = PAD + names + 12
+    inner = max(names + (12 + states if states else 0), text_width(title, TITLE_SIZE, bold=True))
+    return max(MIN_WIDTH, inner + 2 * PAD), TITLE_HEIGHT + ROW_HEIGHT * len(rows) + 8, title, rows, split
+
+
+def place(diagram: TableDiagram) -> TablesLayout:
+    """Work out where everything goes; the same diagram gives the same drawing."""
+    routes = _routes(diagram)
+    sizes = {node.id: _size(node) for node in diagram.nodes}
+    tracks, lanes = _numbered(diagram, routes)
+    out = TablesLayout({}, routes, {}, {}, 0.0, 0.0)
+    y = 0.0
+    for number, layer in enumerate(diagram.layers):
+        x = 0.0
+        for i, node in enumerate(layer):
+            room = tracks.get((number, i), 0) * LANE
+            start = x - (NODE_GAP / 2 if i else 0)
+            out.tracks[number, i] = [start + LANE * (k + 0.5) for k in range(tracks.get((number, i), 0))]
+            x += room
+            width, height, title, rows, split = sizes[node.id]
+            out.nodes[node.id] = Placed(node, x, y, width, height, title, rows, split)
+            x += width + NODE_GAP
+        last = len(layer)
+        out.tracks[number, last] = [x - NODE_GAP / 2 + LANE * (k + 0.5) for k in range(tracks.get((number, last), 0))]
+        x += tracks.get((number, last), 0) * LANE
+        out.width = max(out.width, x - NODE_GAP)
+        y += max(sizes[node.id][1] for node in layer)
+        out.lanes[number] = [y + 12 + LANE * k for k in range(lanes.get(number, 0))]
+        y += LANE * lanes.get(number, 0) + (14 if lanes.get(number) else 0) + LAYER_GAP
+    out.height = y - LAYER_GAP
+    _centre(diagram, out)
+    _ends(out)
+    return out
+
+
+def _numbered(diagram: TableDiagram, routes: list[Route]) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
+    """Give every detour a track in its gap and a lane below, so that those of one gap nest; how many of each."""
+    tracks: dict[tuple[int, int], int] = {}
+    lanes: dict[int, int] = {}
+    for number, (upper, lower) in enumerate(_pairs(diagram), start=1):
+        order = _order(upper, lower)
+        detours = [r for r in routes if r.gap is not None and r.link.target in order.targets]
+        # The shortest lane lies highest; of equal ones that of the inner track.
+        detours.sort(key=lambda r: (_length(order, r), _inner(order, r)))
+        for lane, route in enumerate(detours):
+            route.lane = lane
+        for gap in {r.gap for r in detours if r.gap is not None}:
+            mine = sorted(
+                (r for r in detours if r.gap == gap), key=lambda r: (order.turn(r), order.sources[r.link.source])
+            )
+            for track, route in enumerate(mine):
+                route.track = track
+            tracks[number, gap] = len(mine)
+        lanes[number] = len(detours)
+    return tracks, lanes
+
+
+def _inner(order: _Order, route: Route) -> int:
+    """Of detours from one gap into one target: to the left the leftmost source's track is the inner one."""
+    at = order.sources[route.link.source]
+    return at if route.gap is not None and order.targets[route.link.target] < route.gap else -at
+
+
+def _ends(out: TablesLayout) -> None:
+    """Detours end side by side under their target: those from the right on its right, the inner one outermost."""
+    for target in {r.link.target for r in out.routes if r.gap is not None}:
+        p = out.nodes[target]
+        mine = [r for r in out.routes if r.link.target == target and r.gap is not None]
+        number = next(n for (n, gap) in out.tracks if any(r.gap == gap for r in mine) and out.tracks[n, gap])
+        for right in (True, False):
+            some = [r for r in mine if (out.tracks[number, r.gap or 0][r.track] > p.middle) == right]
+            some.sort(key=lambda r: r.lane, reverse=True)  # the longest comes in nearest to the middle
+            step = min(6.0, (p.width / 2 - 8) / (len(some) + 1)) if some else 0.0
+            for i, route in enumerate(some, start=1):
+                route.end = p.middle + step * i * (1 if right else -1)
+
+
+def _length(order: _Order, route: Route) -> float:
+    ends = order.below(route)
+    return 0.0 if ends is None else ends[1] - ends[0]
+
+
+def _centre(diagram: TableDiagram, out: TablesLayout) -> None:
+    """Move each node over the middle of the children that stand under it, keeping the order; the lowest layer stays."""
+    for number in reversed(range(len(diagram.layers) - 1)):
+        if any(out.tracks.get((number, gap)) for gap in range(len(diagram.layers[number]) + 1)):
+            continue  # edges run through its gaps
+        edge = -NODE_GAP
+        for node in diagram.layers[number]:
+            p = out.nodes[node.id]
+            own = [out.nodes[x.target] for x in diagram.children() if x.source == node.id]
+            under = [c for c in own if c.node.group == node.group] or own
+            middle = (min(c.x for c in under) + max(c.x + c.width for c in under)) / 2 if under else p.middle
+            moved = replace(p, x=max(edge + NODE_GAP, middle - p.width / 2))
+            out.nodes[node.id] = moved
+            edge = moved.x + moved.width
+    tracks = [x for xs in out.tracks.values() for x in xs]
+    left = min([p.x for p in out.nodes.values()] + tracks, default=0.0)
+    for key, p in out.nodes.items():
+        out.nodes[key] = replace(p, x=p.x - left)
+    for at, xs in out.tracks.items():
+        out.tracks[at] = [x - left for x in xs]
+    right = max([p.x + p.width for p in out.nodes.values()] + tracks, default=0.0)
+    out.width = right - left + LANE

@@ -1,0 +1,1 @@
+"""Draw nodes in layers with edges: Mermaid, Graphviz, SVG and text."""

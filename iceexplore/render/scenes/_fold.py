@@ -1,0 +1,81 @@
+"""Fold what is too much: fair shares of a budget, and a scene cut down to so many nodes with named "+N more"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iceexplore.render.scenes._scene import Scene, SceneNode
+
+__all__ = ["fold", "share"]
+
+
+def share(counts: Sequence[int], budget: int) -> list[int]:
+    """How many of each group to show so that at most ``budget`` nodes appear: small groups whole, large ones equally.
+
+    A group that is not shown whole costs one more node, for its "+N more". A group gets at least one (or its fold
+    node alone) even where the budget is smaller than the number of groups.
+    """
+    if sum(counts) <= budget:
+        return list(counts)
+    low, high = 0, max(counts, default=0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(n, middle) + (n > middle) for n in counts) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return [min(n, low) for n in counts]
+
+
+def fold(scene: Scene, max_nodes: int) -> Scene:
+    """The scene with at most about ``max_nodes`` nodes, the rest folded into "+N more" under their parents."""
+    if len(scene.nodes) <= max_nodes:
+        return scene
+    sizes = _subtree_sizes(scene)
+    kept: list[SceneNode] = []
+    ids: set[str] = set()
+    frontier: list[str | None] = [None]
+    while frontier:
+        groups = [(parent, scene.children.get(parent, [])) for parent in frontier]
+        groups = [(parent, nodes) for parent, nodes in groups if nodes]
+        room = max(0, max_nodes - len(kept))
+        # A layer with others below takes half of what is left, so that the last layer is never starved.
+        deeper = any(scene.children.get(node.id) for _, nodes in groups for node in nodes)
+        total = sum(len(nodes) for _, nodes in groups)
+        budget = room if not deeper or total * 2 <= room else max(1, room // 2)
+        frontier = []
+        for (parent, nodes), n in zip(groups, share([len(nodes) for _, nodes in groups], budget), strict=True):
+            for node in nodes[:n]:
+                kept.append(node)
+                ids.add(node.id)
+                frontier.append(node.id)
+            rest = nodes[n:]
+            if rest:
+                kept.append(_more(parent, rest, sizes))
+                ids.add(kept[-1].id)
+    edges = tuple(e for e in scene.edges if e.source in ids and e.target in ids)
+    return Scene(scene.title, scene.description, tuple(kept), edges)
+
+
+def _more(parent: str | None, rest: Sequence[SceneNode], sizes: dict[str, int]) -> SceneNode:
+    nodes = sum(sizes[node.id] for node in rest)
+    lines = tuple(node.label for node in rest if node.kind == "more")[:1]
+    if nodes > len(rest):
+        lines = (f"with {nodes:,} nodes in all", *lines)
+    return SceneNode(
+        id=f"fold\x00{parent}",
+        kind="more",
+        label=f"+{len(rest):,} more",
+        lines=lines,
+        marks=frozenset({"folded"}),
+        parent=parent,
+        level=min(node.level for node in rest),
+    )
+
+
+def _subtree_sizes(scene: Scene) -> dict[str, int]:
+    sizes = {node.id: 1 for node in scene.nodes}
+    for node in reversed(scene.nodes):  # parents come before their children
+        if node.parent is not None:
+            sizes[node.parent] += sizes[node.id]
+    return sizes

@@ -1,0 +1,248 @@
+"""Positions: a strictly layered tidy tree, from left to right, by arithmetic alone.
+
+Every layer is a column as wide as its widest node. Subtrees are pushed together until their outlines touch (a
+contour per layer), so a small subtree nestles beside a tall one. The widget, the SVG export and the static fallback
+share these positions, so the function is pure: the same scene gives the same layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iceexplore.render import _escape as escape
+from iceexplore.render._measure import elide, text_width, wrapped
+from iceexplore.render.scenes._scene import Scene, SceneNode
+from iceexplore.render.scenes._style import style
+
+__all__ = ["Box", "Column", "Layout", "layout"]
+
+LABEL_SIZE = 13.0
+LINE_SIZE = 11.5
+HEADING_SIZE = 11.0
+
+ICON = 16.0
+PAD_X = 11.0
+PAD_Y = 9.0
+LINE_HEIGHT = 15.5
+LABEL_HEIGHT = 16.0
+COLUMN_GAP = 40.0
+SIBLING_GAP = 10.0
+SUBTREE_GAP = 18.0
+ATTACHED_GAP = 5.0
+HEADING_HEIGHT = 26.0
+MAX_LABEL = 196.0
+MAX_LINE = 268.0
+#: A label of so many characters is not cut: a snapshot id that lacks digits names nothing.
+WHOLE_LABEL = 30
+WIDEST_LABEL = 300.0
+MIN_WIDTH = 96.0
+#: A parent stands in the middle of its children, but no further than this below the first: it stays in sight.
+DROP = 150.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node's place in pixels, and its texts cut to fit."""
+
+    node: SceneNode
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+    lines: tuple[str, ...]
+    badge: str | None
+    attached: bool
+
+    @property
+    def middle(self) -> float:
+        """The height of the point where its edges end."""
+        return self.y + self.height / 2
+
+
+@dataclass(frozen=True)
+class Column:
+    """A layer: where it stands, and its heading."""
+
+    x: float
+    width: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Every box, column by column, and the size of the whole."""
+
+    boxes: tuple[Box, ...]
+    columns: tuple[Column, ...]
+    width: float
+    height: float
+
+
+@dataclass
+class _Sized:
+    label: str
+    lines: tuple[str, ...]
+    badge: str | None
+    width: float
+    height: float
+
+
+def _size(node: SceneNode, wrap: int) -> _Sized:
+    badge = elide(escape.visible(node.badge), LINE_SIZE, 90.0) if node.badge else None
+    limit = WIDEST_LABEL if len(node.label) <= WHOLE_LABEL else MAX_LABEL
+    label = elide(escape.visible(node.label), LABEL_SIZE, limit, bold=True)
+    said = [escape.visible(escape.shorten(line, 1000) if wrap > 1 else line) for line in node.lines if line]
+    if wrap > 1:
+        lines = tuple(part for line in said for part in wrapped(line, LINE_SIZE, MAX_LINE, wrap))
+    else:
+        lines = tuple(elide(line, LINE_SIZE, MAX_LINE) for line in said)
+    first = ICON + 7 + text_width(label, LABEL_SIZE, bold=True)
+    if badge:
+        first += 12 + text_width(badge, LINE_SIZE) + 10
+    widest = max([first, *(text_width(line, LINE_SIZE) for line in lines)])
+    height = 2 * PAD_Y + LABEL_HEIGHT + LINE_HEIGHT * len(lines)
+    return _Sized(label, lines, badge, max(MIN_WIDTH, widest + 2 * PAD_X), height)
+
+
+def _label(node: SceneNode, sized: _Sized, width: float) -> str:
+    """The label in its column, where a wider box may have room for more of it."""
+    room = width - 2 * PAD_X - ICON - 7
+    if sized.badge:
+        room -= 12 + text_width(sized.badge, LINE_SIZE) + 10
+    return elide(escape.visible(node.label), LABEL_SIZE, room, bold=True)
+
+
+def layout(scene: Scene) -> Layout:
+    """Place every node of a scene; no two boxes overlap. Sizes are pixels, the origin is the upper left corner."""
+    sized = {node.id: _size(node, scene.wrap) for node in scene.nodes}
+    attached = _attached(scene)
+    host = {source: target for target, sources in attached.items() for source in sources}
+    columns = _columns(scene, sized)
+    children = {
+        node.id: [child for child in scene.children.get(node.id, []) if child.id not in host] for node in scene.nodes
+    }
+    above = {  # the room that a node's attached nodes take atop it
+        target: sum(sized[s].height + ATTACHED_GAP for s in sources) for target, sources in attached.items()
+    }
+    tops = _place(scene, children, sized, above, host)
+    for target, sources in attached.items():
+        y = tops[target] - above[target]
+        for source in sources:
+            tops[source] = y
+            y += sized[source].height + ATTACHED_GAP
+    boxes = []
+    for node in scene.nodes:
+        s, column = sized[node.id], columns[node.level]
+        label = _label(node, s, column.width)
+        boxes.append(
+            Box(node, column.x, tops[node.id], column.width, s.height, label, s.lines, s.badge, node.id in host)
+        )
+    shift = HEADING_HEIGHT - min((b.y for b in boxes), default=0.0)
+    placed = tuple(
+        Box(b.node, b.x, b.y + shift, b.width, b.height, b.label, b.lines, b.badge, b.attached) for b in boxes
+    )
+    return Layout(
+        boxes=placed,
+        columns=tuple(columns[level] for level in sorted(columns)),
+        width=max((c.x + c.width for c in columns.values()), default=0.0),
+        height=max((b.y + b.height for b in placed), default=HEADING_HEIGHT),
+    )
+
+
+def _attached(scene: Scene) -> dict[str, list[str]]:
+    """Sources of `ref` edges that are drawn atop their target: childless, with the target's parent and layer."""
+    out: dict[str, list[str]] = {}
+    taken: set[str] = set()
+    for edge in scene.relations(("ref",)):
+        source, target = scene.by_id[edge.source], scene.by_id[edge.target]
+        beside = source.parent == target.parent and source.level == target.level and source.id != target.id
+        free = source.id not in taken and target.id not in taken and source.id not in out
+        if beside and free and not scene.children.get(source.id):
+            out.setdefault(target.id, []).append(source.id)
+            taken.add(source.id)
+    return out
+
+
+def _columns(scene: Scene, sized: dict[str, _Sized]) -> dict[int, Column]:
+    widths: dict[int, float] = {}
+    titles: dict[int, dict[str, int]] = {}
+    for node in scene.nodes:
+        widths[node.level] = max(widths.get(node.level, 0.0), sized[node.id].width)
+        title = style(node.kind).layer
+        if title:
+            counts = titles.setdefault(node.level, {})
+            counts[title] = counts.get(title, 0) + 1
+    columns: dict[int, Column] = {}
+    x = 0.0
+    for level in sorted(widths):
+        names = titles.get(level, {})
+        title = max(names, key=lambda name: names[name]) if names else ""
+        if {"Manifests", "Files"} <= set(names):  # what stands in a root of V4
+            title = "Manifests and files"
+        columns[level] = Column(x, widths[level], title)
+        x += widths[level] + COLUMN_GAP
+    return columns
+
+
+def _place(
+    scene: Scene,
+    children: dict[str, list[SceneNode]],
+    sized: dict[str, _Sized],
+    above: dict[str, float],
+    host: dict[str, str],
+) -> dict[str, float]:
+    """The y of every node that stands by itself.
+
+    A subtree's outline is, per layer, its (top, bottom) relative to its root's top. Parents come before their children
+    in a scene, so walking it backwards sees children first: no recursion.
+    """
+    outlines: dict[str, dict[int, tuple[float, float]]] = {}
+    offsets: dict[str, float] = {}  # a child's top relative to its parent's
+    for node in reversed(scene.nodes):
+        if node.id in host:
+            continue
+        outline: dict[int, tuple[float, float]] = {}
+        starts = _stack(children[node.id], outlines, outline)
+        height = sized[node.id].height
+        top = 0.0
+        if starts:
+            first, last = children[node.id][0], children[node.id][-1]
+            begin = starts[0] + sized[first.id].height / 2
+            end = starts[-1] + sized[last.id].height / 2
+            top = min((begin + end) / 2, begin + DROP) - height / 2
+        for child, start in zip(children[node.id], starts, strict=True):
+            offsets[child.id] = start - top
+        shifted = {level: (a - top, b - top) for level, (a, b) in outline.items()}
+        shifted[node.level] = (-above.get(node.id, 0.0), height)
+        outlines[node.id] = shifted
+        for child in children[node.id]:
+            del outlines[child.id]
+    tops: dict[str, float] = {}
+    roots = [node for node in scene.children.get(None, []) if node.id not in host]
+    for root, start in zip(roots, _stack(roots, outlines, {}), strict=True):
+        tops[root.id] = start
+    for node in scene.nodes:
+        if node.parent is not None and node.id not in host:
+            tops[node.id] = tops[node.parent] + offsets[node.id]
+    return tops
+
+
+def _stack(
+    nodes: list[SceneNode],
+    outlines: dict[str, dict[int, tuple[float, float]]],
+    merged: dict[int, tuple[float, float]],
+) -> list[float]:
+    """Put subtrees one under another as close as their outlines allow; fill ``merged`` with the outline of all."""
+    starts: list[float] = []
+    for i, node in enumerate(nodes):
+        outline = outlines[node.id]
+        gap = SIBLING_GAP if len(outline) == 1 else SUBTREE_GAP
+        start = max((merged[level][1] + gap - a for level, (a, _) in outline.items() if level in merged), default=0.0)
+        if i:
+            start = max(start, starts[-1])  # keep the order of siblings, whatever their layers
+        starts.append(start)
+        for level, (a, b) in outline.items():
+            old = merged.get(level)
+            merged[level] = (start + a, start + b) if old is None else (min(old[0], start + a), max(old[1], start + b))
+    return starts

@@ -1,0 +1,177 @@
+"""One table of how each kind of node looks: colour, and a shape and a sign beside it (never colour alone)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iceexplore.render.scenes._scene import Mark
+
+__all__ = ["KindStyle", "MARKS", "MarkStyle", "PAPER", "PRUNED", "Palette", "STYLE", "style"]
+
+
+@dataclass(frozen=True)
+class KindStyle:
+    """How one kind of node looks.
+
+    Attributes
+    ----------
+    title, layer
+        The kind's name for a legend, and the heading of the layer in which it stands.
+    sign
+        One character for text outputs.
+    shape
+        The outline of its icon (a key of the SVG icons).
+    mermaid, graphviz
+        Brackets of Mermaid's node shape; Graphviz's shape name.
+    fill, stroke, dark_fill, dark_stroke
+        Colours as ``#rrggbb``, for light and dark.
+    """
+
+    title: str
+    layer: str
+    sign: str
+    shape: str
+    mermaid: tuple[str, str]
+    graphviz: str
+    fill: str
+    stroke: str
+    dark_fill: str
+    dark_stroke: str
+
+
+@dataclass(frozen=True)
+class MarkStyle:
+    """How a mark looks: its sign, its meaning, its colour in light and dark."""
+
+    sign: str
+    title: str
+    light: str
+    dark: str
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of everything that is not a node."""
+
+    paper: str
+    ink: str
+    muted: str
+    line: str
+
+
+#: The fills and strokes of snapshots, manifests, files, deletes and vectors are those of the V4 proposal's diagrams.
+STYLE: dict[str, KindStyle] = {
+    "table": KindStyle(
+        "Table", "Table", "▦", "grid", ("[(", ")]"), "cylinder", "#eceff1", "#37474f", "#1f2a30", "#b0bec5"
+    ),
+    "metadata": KindStyle(
+        "Metadata file", "Metadata", "▤", "page", ("[/", "/]"), "note", "#e8eaf6", "#283593", "#1b2042", "#9fa8da"
+    ),
+    "branch": KindStyle(
+        "Branch", "Snapshots", "⚑", "flag", (">", "]"), "cds", "#e0f2f1", "#00695c", "#0c2f2b", "#80cbc4"
+    ),
+    "tag": KindStyle("Tag", "Snapshots", "⌂", "tag", (">", "]"), "cds", "#e0f2f1", "#00695c", "#0c2f2b", "#80cbc4"),
+    "snapshot": KindStyle(
+        "Snapshot", "Snapshots", "●", "circle", ("([", "])"), "ellipse", "#e1f5fe", "#01579b", "#0c2b3e", "#4fc3f7"
+    ),
+    "root-manifest": KindStyle(
+        "Root manifest", "Root", "⬢", "hexagon", ("{{", "}}"), "hexagon", "#f3e5f5", "#4a148c", "#2b1a39", "#ce93d8"
+    ),
+    "manifest-list": KindStyle(
+        "Manifest list",
+        "Manifest list",
+        "⬡",
+        "hexagon-open",
+        ("{{", "}}"),
+        "hexagon",
+        "#fff3e0",
+        "#e65100",
+        "#38230f",
+        "#ffb74d",
+    ),
+    "data-manifest": KindStyle(
+        "Data manifest", "Manifests", "■", "list", ("[[", "]]"), "folder", "#e8f5e8", "#1b5e20", "#14301a", "#81c784"
+    ),
+    "delete-manifest": KindStyle(
+        "Delete manifest",
+        "Manifests",
+        "◪",
+        "list-cut",
+        ("[\\", "\\]"),
+        "component",
+        "#ffebee",
+        "#c62828",
+        "#3b1518",
+        "#ef9a9a",
+    ),
+    "manifest-dv": KindStyle(
+        "Manifest deletion vector",
+        "Manifests",
+        "◍",
+        "dots",
+        ("(", ")"),
+        "octagon",
+        "#fed7aa",
+        "#ea580c",
+        "#43210b",
+        "#fb923c",
+    ),
+    "data-file": KindStyle(
+        "Data file", "Files", "▭", "rows", ("[", "]"), "box", "#fff8e1", "#f57f17", "#352a0b", "#ffd54f"
+    ),
+    "position-delete": KindStyle(
+        "Position delete file",
+        "Files",
+        "✕",
+        "cross",
+        ("[/", "\\]"),
+        "house",
+        "#fce4ec",
+        "#ad1457",
+        "#3a1226",
+        "#f48fb1",
+    ),
+    "equality-delete": KindStyle(
+        "Equality delete file",
+        "Files",
+        "≠",
+        "unequal",
+        ("[\\", "/]"),
+        "invhouse",
+        "#efebe9",
+        "#5d4037",
+        "#2e2421",
+        "#bcaaa4",
+    ),
+    "deletion-vector": KindStyle(
+        "Deletion vector", "Files", "◍", "dots", ("(", ")"), "octagon", "#ffebee", "#c62828", "#3b1518", "#ef9a9a"
+    ),
+    "statistics": KindStyle(
+        "Statistics file", "Snapshots", "∑", "bars", ("[", "]"), "tab", "#f1f8e9", "#558b2f", "#223012", "#aed581"
+    ),
+    "more": KindStyle("Folded", "", "…", "more", ("(", ")"), "plaintext", "#f5f5f5", "#757575", "#22272b", "#9e9e9e"),
+}
+
+_OTHER = KindStyle("Other", "", "·", "circle", ("[", "]"), "box", "#f5f5f5", "#616161", "#22272b", "#bdbdbd")
+
+MARKS: dict[Mark, MarkStyle] = {
+    "added": MarkStyle("+", "added by the snapshot", "#1b7f3b", "#56d364"),
+    "removed": MarkStyle("−", "removed by the snapshot", "#b3261e", "#ff8a80"),
+    "carried": MarkStyle("=", "carried over from an earlier snapshot", "#6b7280", "#9aa4b2"),
+    "problem": MarkStyle("!", "problem", "#b45309", "#ffb020"),
+    "folded": MarkStyle("…", "folded", "#6b7280", "#9aa4b2"),
+    "pruned": MarkStyle("⊘", "skipped, not read", "#6b7280", "#9aa4b2"),
+}
+
+#: Fill and stroke of what a filter skips, in place of its kind's: light and dark.
+PRUNED: dict[str, tuple[str, str]] = {"light": ("#f4f5f7", "#9aa4b2"), "dark": ("#1a2028", "#7b8797")}
+
+PAPER: dict[str, Palette] = {
+    "light": Palette("#ffffff", "#1c2430", "#525d6c", "#aab4c0"),
+    "dark": Palette("#11161d", "#e8edf3", "#9aa6b4", "#4b5766"),
+}
+
+
+def style(kind: str) -> KindStyle:
+    """The style of a kind; a neutral one for a kind that the table does not know."""
+    return STYLE.get(kind, _OTHER)

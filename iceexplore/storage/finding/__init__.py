@@ -1,0 +1,1 @@
+"""Find and open a table's current metadata file."""

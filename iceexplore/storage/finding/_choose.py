@@ -1,0 +1,331 @@
+"""Which metadata file of a folder is the table's current one: the hint, the names, and, for ties, the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iceexplore.errors import (
+    AccessDeniedError,
+    FileMissingError,
+    FormatError,
+    IceexploreError,
+    MemoryLimitError,
+    MetadataNotFoundError,
+    Problems,
+    SnapshotNotFoundError,
+    StorageError,
+    UnsupportedError,
+    problem,
+)
+from iceexplore.storage._location import basename, is_local, join, same_location
+from iceexplore.storage._storage import Storage
+from iceexplore.storage.finding._document import parse_document, too_large
+from iceexplore.storage.finding._versions import (
+    HINT,
+    MetadataVersion,
+    choose,
+    hinted_names,
+    is_metadata_name,
+    match_version,
+    parse_name,
+    version_names,
+)
+
+__all__ = ["Pick", "Picker", "nearest_versions"]
+
+_MOST_TIED = 64
+#: A hint is a number or a name.
+_HINT_BYTES = 64 << 10
+_MOST_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A metadata file that was taken: where it is, its document, and why it."""
+
+    real: str
+    document: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+class Picker:
+    """Picks metadata files of one table; what it meets on the way goes to ``problems``."""
+
+    def __init__(self, storage: Storage, problems: Problems, max_bytes: int) -> None:
+        self._storage = storage
+        self._problems = problems
+        self._max_bytes = max_bytes
+
+    def load(self, real: str, *notes: str) -> Pick:
+        """Read one metadata file. Raises as `Storage.read` and `parse_document`."""
+        try:
+            data = self._storage.read_real(real, kind="metadata", most=self._max_bytes)
+        except MemoryLimitError:
+            raise too_large(self._max_bytes, self._storage.unresolve(real)) from None
+        document, more = parse_document(data, self._storage.unresolve(real), self._max_bytes)
+        return Pick(real, document, (*notes, *more))
+
+    def in_folder(self, folder: str, version: int | str | None = None) -> Pick | None:
+        """The current metadata file of a metadata folder, or the one that ``version`` means; None if it has none.
+
+        Raises
+        ------
+        SnapshotNotFoundError
+            No such version.
+        FormatError
+            None of the files can be read as table metadata.
+        """
+        hint: tuple[str, ...] = ()
+        if version is None:
+            pick, hint = self._by_hint(folder)
+            if pick is not None:
+                return pick
+        try:
+            entries = self._storage.entries(folder, details=False)
+        except FileMissingError:
+            return None
+        names = [basename(e.real) for e in entries if not e.is_folder]
+        if not any(map(is_metadata_name, names)):
+            return None
+        if version is not None:
+            return self._by_version(folder, version, names)
+        chosen = choose(names, lambda name: self._modified(join(folder, name)))
+        pick = None
+        if chosen.tied:
+            tied = [join(folder, n) for n in chosen.tied]
+            pick = self.among(tied, one_table=parse_name(chosen.tied[0]) is not None)
+        if pick is None:
+            rest = [n for n in chosen.names if n not in chosen.tied]
+            pick = self._first([join(folder, n) for n in rest], chosen.reason)
+        return None if pick is None else Pick(pick.real, pick.document, (*pick.notes, *hint))
+
+    def among(self, reals: Sequence[str], *, one_table: bool = False) -> Pick | None:
+        """The newest of files whose names do not tell; None if none of them is table metadata.
+
+        Raises
+        ------
+        MetadataNotFoundError
+            They belong to several tables (unless ``one_table`` says that they are in one table's folder).
+        """
+        picks: list[Pick] = []
+        first: FormatError | UnsupportedError | None = None
+        for real in reals[:_MOST_TIED]:
+            try:
+                picks.append(self.load(real))
+            except (FormatError, UnsupportedError) as e:
+                first = first or e
+                if len(reals) == 1 or one_table:
+                    self._problems.add_error(e, self._storage.unresolve(real))
+        if not picks:
+            if first is not None and len(reals) == 1:
+                raise first
+            return None
+        if len(picks) == 1:
+            why = "" if len(reals) == 1 else f": of {len(reals)} candidates the only table metadata"
+            return self._noted(picks[0], f"Metadata: {basename(picks[0].real)}{why}.")
+        uuids, locations = ({str(p.document.get(key)) for p in picks} for key in ("table-uuid", "location"))
+        if len(uuids) > 1 and len(locations) > 1 and not one_table:
+            listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
+            raise MetadataNotFoundError(
+                f"the metadata files here belong to {len(uuids)} tables: open one of them by its own path: {listed}"
+            )
+        return self._newest(picks, one_table)
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _newest(self, picks: list[Pick], one_table: bool) -> Pick:
+        ancestors = {basename(f) for p in picks for f in _log_of(p.document)}
+        heads = [p for p in picks if basename(p.real) not in ancestors] or picks
+        heads.sort(key=lambda p: (_age(p.document), basename(p.real)), reverse=True)
+        best = heads[0]
+        name = basename(best.real)
+        rivals = [p for p in heads[1:] if _is_rival(p, best)]
+        if not rivals:
+            return self._noted(
+                best, f"Metadata: {name}, the last written of {len(picks)} metadata files of this name or number."
+            )
+        others = ", ".join(basename(p.real) for p in rivals[:6]) + (" …" if len(rivals) > 6 else "")
+        same_time = _age(best.document)[0] == _age(rivals[0].document)[0]
+        if same_time and not one_table:
+            listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
+            raise MetadataNotFoundError(
+                f"which of {len(picks)} metadata files is the newest cannot be told: open one by its own path: {listed}"
+            )
+        why = (
+            "the last by name, as several were written at the same time"
+            if same_time
+            else "the last written (last-updated-ms)"
+        )
+        uuids = len({p.document.get("table-uuid") for p in (best, *rivals)})
+        different = f" They have {uuids} table-uuids: a table was dropped and created again here." if uuids > 1 else ""
+        text = f"{name} was taken, {why}; others that could be the newest: {others}.{different}"
+        self._problems.add(
+            problem(
+                "metadata-ambiguous",
+                self._storage.unresolve(best.real),
+                f"Several metadata files could be the newest; {text}",
+                found=f"{len(rivals) + 1} files",
+                expected="one",
+            )
+        )
+        return self._noted(best, f"Metadata: {text}")
+
+    def _by_hint(self, folder: str) -> tuple[Pick | None, tuple[str, ...]]:
+        try:
+            data = self._storage.read_real(join(folder, HINT), kind="metadata", most=_HINT_BYTES)
+            text = data[:4096].decode("utf-8", "replace")
+        except MemoryLimitError:
+            return None, (f"{HINT} has more than {_HINT_BYTES:,} bytes: the newest by name was taken.",)
+        except (FileMissingError, AccessDeniedError):
+            return None, ()  # object stores refuse what is missing to those who may not list
+        except StorageError:
+            entry = self._storage.find(join(folder, HINT))
+            if entry is None or not entry.is_folder:
+                raise
+            return None, (f"{HINT} is a folder, not a file: the newest by name was taken.",)
+        number, names = hinted_names(text)
+        found = self._existing(folder, names)
+        if found is None:
+            shown = text.strip()[:80]
+            if not names:
+                says = f"says {shown!r}, which names no version" if shown else "is empty"
+                return None, (f"{HINT} {says}: the newest by name was taken.",)
+            where = self._storage.unresolve(join(folder, HINT))
+            says = f"{HINT} says {shown!r}, and there is no such metadata file: the newest by name was taken."
+            self._problems.add(problem("file-missing", where, says, found=shown, severity="warning"))
+            return None, (says,)
+        reason = f"as {HINT} says"
+        if number is not None:
+            # As HadoopTableOperations.refresh: the hint is a starting point, the next version that exists is newer.
+            hinted = number
+            while number - hinted < _MOST_STEPS and (later := self._existing(folder, version_names(number + 1))):
+                number, found = number + 1, later
+            if number != hinted:
+                reason = f"newer than {HINT}, which says {hinted}; Iceberg goes forward from there"
+        elif (newer := self._newer_than(folder, found)) is not None:
+            reason += f" (there is {newer} with a larger number)"
+        return self._or_older(found, folder, f"Metadata: {basename(found)}, {reason}."), ()
+
+    def _modified(self, real: str) -> int:
+        entry = self._storage.find(real)
+        return (entry.modified_ms if entry else None) or 0
+
+    def _newer_than(self, folder: str, real: str) -> str | None:
+        """A file of a larger number than the hinted one: looked for only where listing is free."""
+        number = parse_name(real)
+        if number is None or not is_local(folder):
+            return None
+        names = [n for e in self._storage.entries(folder, details=False) if is_metadata_name(n := basename(e.real))]
+        newest = max(names, key=lambda n: (-1 if (v := parse_name(n)) is None else v, n))
+        found = parse_name(newest)
+        return newest if found is not None and found > number else None
+
+    def _or_older(self, real: str, folder: str, note: str) -> Pick:
+        try:
+            return self.load(real, note)
+        except FormatError as e:
+            names = [basename(x.real) for x in self._storage.entries(folder, details=False) if not x.is_folder]
+            older = [join(folder, n) for n in choose(names).names if join(folder, n) != real]
+            pick = self._fall_back(older, {real: e})
+            if pick is None:
+                raise
+            return pick
+
+    def _first(self, reals: Sequence[str], reason: str) -> Pick | None:
+        if not reals:
+            return None
+        try:
+            return self.load(reals[0], f"Metadata: {basename(reals[0])}, {reason}.")
+        except FormatError as e:
+            pick = self._fall_back(reals[1:], {reals[0]: e})
+            if pick is None:
+                raise
+            return pick
+
+    def _fall_back(self, reals: Sequence[str], broken: dict[str, IceexploreError]) -> Pick | None:
+        """The next older file that can be read; those that cannot become problems only if one is found."""
+        for real in reals[:_MOST_TIED]:
+            try:
+                pick = self.load(real)
+            except (FormatError, UnsupportedError) as e:
+                broken[real] = e
+                continue
+            for path, error in broken.items():
+                self._problems.add_error(error, self._storage.unresolve(path))
+            names = ", ".join(map(basename, broken))
+            return self._noted(pick, f"Metadata: {basename(real)}, because newer metadata cannot be read: {names}.")
+        return None
+
+    def _by_version(self, folder: str, version: int | str, names: list[str]) -> Pick:
+        files = [
+            MetadataVersion(parse_name(n), self._storage.unresolve(join(folder, n)))
+            for n in names
+            if n.endswith((".json", ".gz"))
+        ]
+        found = match_version(version, files, same_location)
+        if not found:
+            raise nearest_versions(version, [f for f in files if is_metadata_name(f.name)], folder)
+        reals = [join(folder, f.name) for f in found]
+        pick = (
+            self.load(reals[0], f"Metadata: {found[0].name}, as version= asks.")
+            if len(reals) == 1
+            else self.among(reals, one_table=True)
+        )
+        if pick is None:
+            raise FormatError(
+                f"version {version}: none of its files is table metadata", location=folder, code="metadata-invalid"
+            )
+        return pick
+
+    def _existing(self, folder: str, names: Sequence[str]) -> str | None:
+        for name in names:
+            real = join(folder, name)
+            entry = self._storage.find(real)
+            if entry is not None and not entry.is_folder:
+                return real
+        return None
+
+    @staticmethod
+    def _noted(pick: Pick, note: str) -> Pick:
+        return Pick(pick.real, pick.document, (note, *pick.notes))
+
+
+def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where: str) -> SnapshotNotFoundError:
+    """The error for a version that is not there; it lists the nearest ones."""
+    if isinstance(version, int):
+        near: list[MetadataVersion] = sorted(
+            (f for f in files if f.number is not None), key=lambda f: abs((f.number or 0) - version)
+        )
+    else:
+        import difflib
+
+        names = difflib.get_close_matches(version, [f.name for f in files], 5, 0.3)
+        near = [f for n in names for f in files if f.name == n]
+    listed = ", ".join(f.name for f in (near or list(files))[:5]) or "none"
+    return SnapshotNotFoundError(
+        f"no metadata file of version {version!r} in {where}; the nearest: {listed} ({len(files)} in all)"
+    )
+
+
+def _is_rival(other: Pick, best: Pick) -> bool:
+    """Whether a file that no log names could be the newest: a failed commit leaves lower numbers of the same table."""
+    if other.document.get("table-uuid") != best.document.get("table-uuid"):
+        return True
+    mine, its = parse_name(best.real), parse_name(other.real)
+    return mine is None or its is None or its >= mine
+
+
+def _age(document: dict[str, Any]) -> tuple[float, float]:
+    return _number(document.get("last-updated-ms")), _number(document.get("last-sequence-number"))
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else -1
+
+
+def _log_of(document: dict[str, Any]) -> list[str]:
+    log = document.get("metadata-log")
+    entries = log if isinstance(log, list) else []
+    return [f for e in entries if isinstance(e, dict) and isinstance(f := e.get("metadata-file"), str)]

@@ -1,0 +1,168 @@
+"""Where in a folder a table is, and, if none is, what is there instead."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+
+from iceexplore.errors import (
+    AccessDeniedError,
+    FileMissingError,
+    FormatError,
+    MetadataNotFoundError,
+    StorageError,
+    UnsupportedError,
+)
+from iceexplore.storage._location import basename, dirname, is_local, join, relative_to
+from iceexplore.storage._storage import Storage
+from iceexplore.storage.finding._choose import Pick, Picker
+from iceexplore.storage.finding._versions import HINT, is_metadata_name
+from iceexplore.storage.stores._backend import Entry
+
+__all__ = ["find_table", "missing_path", "table_folder"]
+
+_MOST_LOOSE = 64
+
+
+def table_folder(metadata_file: str) -> str:
+    """A table's folder by its metadata file: the parent of ``metadata/``, else the file's own folder.
+
+    Also the parent of a local ``…metadata/`` with a ``data/`` beside it, as people name copies.
+    """
+    folder = dirname(metadata_file)
+    parent, name = dirname(folder), basename(folder)
+    if name == "metadata" or (name.endswith("metadata") and is_local(parent) and os.path.isdir(join(parent, "data"))):
+        return parent
+    return folder
+
+
+def find_table(storage: Storage, picker: Picker, root: str, version: int | str | None) -> tuple[str, Pick]:
+    """The table in a folder: (its own folder, the metadata file taken).
+
+    The folder may be a table's, its metadata folder, one with loose metadata files, or one with a single table in it.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        No table, or several; the message says what is there.
+    """
+    for folder in (join(root, "metadata"), root):
+        pick = picker.in_folder(folder, version)
+        if pick is not None:
+            return (root if folder != root else table_folder(pick.real)), pick
+    try:
+        entries = storage.entries(root)
+    except FileMissingError:
+        raise missing_path(storage, root) from None
+    for entry in entries:
+        if entry.is_folder and basename(entry.real).endswith("metadata"):
+            pick = picker.in_folder(entry.real, version) or _loose(picker, storage.entries(entry.real), version)
+            if pick is not None:
+                return root, pick
+    pick = _loose(picker, entries, version)
+    if pick is not None:
+        return table_folder(pick.real), pick
+    tables = list(_tables_below(storage, root, entries))
+    if len(tables) == 1:
+        folder, pick = find_table(storage, picker, tables[0], version)
+        note = f"{relative_to(folder, root) or basename(folder)} is the only table under the folder that was opened."
+        return folder, Pick(pick.real, pick.document, (*pick.notes, note))
+    inside = next((e for e in entries if e.is_folder and basename(e.real) == "metadata"), None)
+    raise MetadataNotFoundError(_what_is_there(root, entries, storage.entries(inside.real) if inside else [], tables))
+
+
+def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> Pick | None:
+    """Table metadata in JSON files of another name."""
+    files = [e.real for e in entries if not e.is_folder and basename(e.real).endswith((".json", ".json.gz"))]
+    files = [f for f in files if not basename(f).startswith(".")]
+    if isinstance(version, str):
+        files = [f for f in files if basename(f) == basename(version)]
+    if not files or len(files) > _MOST_LOOSE:
+        return None
+    try:
+        return picker.among(files)
+    except (FormatError, UnsupportedError) as e:
+        # Damaged JSON and views are worth saying; JSON of another kind is just not what is sought.
+        if isinstance(e, FormatError) and e.code == "metadata-invalid" and not isinstance(version, str):
+            return None
+        raise
+
+
+def _tables_below(storage: Storage, root: str, entries: list[Entry]) -> Iterator[str]:
+    """Folders under ``root`` that look like tables, nearest first; fewer where listing costs a request."""
+    depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
+    level = [e for e in entries if e.is_folder]
+    for _ in range(depth):
+        below: list[Entry] = []
+        for entry in level:
+            name = basename(entry.real)
+            if name.startswith((".", "__MACOSX")):
+                continue
+            folders -= 1
+            if folders < 0 or most <= 0:
+                return
+            try:
+                inside = storage.entries(entry.real)
+                if _is_table(storage, inside):
+                    most -= 1
+                    yield entry.real
+                else:
+                    below += [e for e in inside if e.is_folder]
+            except (FileMissingError, AccessDeniedError, StorageError):
+                continue
+        level = below
+
+
+def _is_table(storage: Storage, entries: list[Entry]) -> bool:
+    for entry in entries:
+        name = basename(entry.real)
+        if not entry.is_folder and is_metadata_name(name):
+            return True
+        if entry.is_folder and name == "metadata":
+            inside = (basename(e.real) for e in storage.entries(entry.real) if not e.is_folder)
+            if any(is_metadata_name(n) or n == HINT for n in inside):
+                return True
+    return False
+
+
+def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
+    """The error for a path that does not exist; it lists the nearest names where listing is free."""
+    text = f"{place} does not exist"
+    if is_local(place):
+        parent = dirname(place)
+        while not os.path.isdir(parent) and dirname(parent) != parent:
+            parent = dirname(parent)
+        try:
+            names = os.listdir(parent)
+        except OSError:
+            names = []
+        wanted = (relative_to(place, parent) or "").split("/")[0]
+        near = difflib.get_close_matches(wanted, names, 4, 0.5)
+        text += f"; {parent} has {', '.join(near)}" if near else f"; the nearest folder that does is {parent}"
+        if "/" not in place.removeprefix(os.getcwd() + "/") and "." in basename(place):
+            text += ". If this is the name of a catalog's table, pass catalog="
+    return MetadataNotFoundError(text)
+
+
+def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], tables: list[str]) -> str:
+    if tables:
+        names = ", ".join(relative_to(t, root) or t for t in tables[:20]) + (" …" if len(tables) > 20 else "")
+        return f"{root} is no table, it looks like a warehouse with {len(tables)} tables: open one of them: {names}"
+    names_there = [basename(e.real) + ("/" if e.is_folder else "") for e in entries]
+    start = f"no Iceberg table in {root}"
+    for mark, kind in (("_delta_log/", "a Delta Lake table"), (".hoodie/", "a Hudi table")):
+        if mark in names_there:
+            return f"{start}: this is {kind} ({mark} is there, metadata/ is not)"
+    if metadata:
+        some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
+        return f"{start}: metadata/ is there, without a *.metadata.json; it has {len(metadata)} files: {some}"
+    for end, kind in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
+        count = sum(n.lower().endswith(end) for n in names_there)
+        if count:
+            start += f": it holds {count} {kind} files and no table metadata (metadata/*.metadata.json)"
+            return start + ("; ix.open_file(path) shows a single manifest" if kind == "Avro" else "")
+    if not names_there:
+        return f"{start}: the folder is empty"
+    there = ", ".join(names_there[:12]) + (" …" if len(names_there) > 12 else "")
+    return f"{start}: neither metadata/*.metadata.json nor other table metadata is there. There are: {there}"

@@ -1,0 +1,265 @@
+"""Opening: from whatever the user names to a table's metadata document and the storage to read the rest from."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+from iceexplore.errors import (
+    AccessDeniedError,
+    FileMissingError,
+    FormatError,
+    MetadataNotFoundError,
+    OptionError,
+    Problems,
+    StorageError,
+)
+from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, is_table, version_notes
+from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, is_uri
+from iceexplore.storage._moved import Moves, root_properties
+from iceexplore.storage._roots import allowed_places
+from iceexplore.storage._storage import Storage
+from iceexplore.storage._temporary import TemporaryFolder
+from iceexplore.storage._zip import ZipLimits, extract_zip, is_zip
+from iceexplore.storage.finding._choose import Pick, Picker
+from iceexplore.storage.finding._find import find_table, missing_path, table_folder
+from iceexplore.storage.finding._history import open_version
+from iceexplore.storage.finding._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
+from iceexplore.storage.stores._remote import FileIOBackend
+
+__all__ = ["open_again", "open_source"]
+
+_EMPTY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
+
+
+def open_source(
+    source: Any,
+    *,
+    catalog: Any = None,
+    moved: Mapping[str, str | os.PathLike[str]] | None = None,
+    version: int | str | None = None,
+    allow: Any = (),
+    properties: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> Opened:
+    """Find a table's metadata and parse it: one JSON file is read, nothing more.
+
+    Parameters
+    ----------
+    source
+        A table's folder, a metadata file, or a zip of a table, as a path or URI; with ``catalog=`` a table's name;
+        or a PyIceberg Table.
+    catalog
+        A PyIceberg catalog, or the name of one.
+    moved
+        Prefixes as written in the metadata, each with where it is now. Found by itself where files prove it.
+    version
+        A metadata file other than the newest: its number, name or location.
+    allow
+        Locations that may be read besides the table's own, or one (see the module `_storage` for the rule).
+    properties
+        Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. ``iceexplore.`` ones set limits:
+        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``, and ``parallel-reads``, how
+        many requests to a far store are made at once.
+    strict
+        Raise the first fault met instead of noting it as a `Problem`.
+
+    Raises
+    ------
+    MetadataNotFoundError
+        The path does not exist, or no table, or more than one, is there; the message says what is.
+    SnapshotNotFoundError
+        No such version.
+    FormatError, UnsupportedError
+        The metadata file is damaged, or that of a view; the zip is damaged or encrypted.
+    AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
+        The storage or the catalog refused or failed, or an argument makes no sense.
+    """
+    if not is_table(source) and catalog is None:
+        if not isinstance(source, (str, os.PathLike)):
+            raise OptionError(
+                "a table is opened by a path, a URI, a name with catalog=, or a PyIceberg Table, "
+                f"not by {type(source).__name__}"
+            )
+        if _EMPTY_URI.fullmatch(str(source).strip()):
+            raise OptionError(
+                f"{source!r} names no folder, bucket or host; give a table folder, a metadata file or a zip, "
+                "like s3://bucket/db/table"
+            )
+        source = _spelled(os.fspath(source))
+    return _open(Source(source, catalog, moved, version, allowed_places(allow), properties, strict), fresh=False)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def open_again(asked: Source) -> Opened:
+    """Ask once more: a catalog's table is loaded anew. Raises as `open_source`."""
+    return _open(asked, fresh=True)
+
+
+def _open(asked: Source, *, fresh: bool) -> Opened:
+    if is_table(asked.source):
+        return _open_catalog(from_table(asked.source, fresh=fresh), asked)
+    if asked.catalog is not None:
+        return _open_catalog(from_catalog(asked.source, asked.catalog, asked.properties or {}), asked)
+    return _open_path(asked)
+
+
+def _open_path(asked: Source) -> Opened:
+    problems = Problems(strict=asked.strict)
+    moves = Moves(asked.moved)
+    place = canonical(asked.source)
+    place = moves.apply(place) or place
+    name: str | None = None
+    temporary: TemporaryFolder | None = None
+    storage = Storage(dirname(place), moves=moves, allow=asked.allow, properties=asked.properties)
+    is_file = _is_file(storage, place)
+    if is_file and _head(storage, place, 4)[:2] == b"PK":
+        name = basename(place).removesuffix(".zip")
+        temporary = _unzip(storage, place, asked)
+        place = temporary.path
+        is_file = False
+    storage = Storage(
+        dirname(place) if is_file else place,
+        moves=moves,
+        allow=asked.allow,
+        properties=asked.properties,
+        temporary=temporary,
+    )
+    picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
+    try:
+        if is_file:
+            folder, pick = table_folder(place), _metadata_file(picker, storage, place, asked.version)
+        else:
+            folder, pick = find_table(storage, picker, place, asked.version)
+    except MetadataNotFoundError as e:
+        storage.close()
+        raise MetadataNotFoundError(str(e).replace(place, asked.source)) if temporary else e from None
+    except BaseException:
+        storage.close()
+        raise
+    storage.settle(folder, pick.real)
+    notes = learn_moves(storage, pick)
+    if not is_local(folder):
+        bucket = folder.split("/")[:3]
+        storage.trust(*(p for p in _json_roots(storage, pick) if p.split("/")[:3] == bucket))
+    if temporary is None or folder != temporary.path:
+        name = basename(folder)
+    return make_opened(storage, pick, notes, problems, asked, name or None, None)
+
+
+def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
+    problems = Problems(strict=asked.strict)
+    moves = Moves(asked.moved)
+    metadata_file = canonical(table.metadata_location)
+    metadata_file = moves.apply(metadata_file) or metadata_file
+    storage = Storage(
+        table_folder(metadata_file),
+        moves=moves,
+        allow=asked.allow,
+        properties=asked.properties,
+        backend=FileIOBackend(table.file_io),
+    )
+    picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
+    try:
+        pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, as the catalog says.")
+        first, table = table.file_io, table.read(pick.document)
+        if table.file_io is not first:
+            storage.read_by(FileIOBackend(table.file_io))
+    except (FileMissingError, AccessDeniedError, StorageError) as e:
+        document = table.document()
+        if document is None:
+            raise
+        problems.add_error(e, table.metadata_location)
+        pick = Pick(metadata_file, document, ("Metadata: as the catalog sent it; its file cannot be read.",))
+    location = pick.document.get("location")
+    if isinstance(location, str) and location.strip():
+        folder = canonical(location)
+        moved = moves.apply(folder)
+        moves.add(location, moved or folder)
+        storage.settle(moved or folder, pick.real)
+    else:
+        storage.settle(storage.folder, pick.real)
+    # The catalog vouches for where its table is; but one on remote storage has no business on the local disk.
+    places = [dirname(metadata_file), *_json_roots(storage, pick), *((table.warehouse,) if table.warehouse else ())]
+    storage.trust(
+        *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
+    )
+    opened = make_opened(storage, pick, version_notes(), problems, asked, table.name, table.table)
+    return opened if asked.version is None else open_version(opened, asked.version)
+
+
+def _json_roots(storage: Storage, pick: Pick) -> list[str]:
+    location = pick.document.get("location")
+    places = [location] if isinstance(location, str) and location else []
+    places += root_properties(pick.document).values()
+    canonicals = [canonical(p) for p in places]
+    return [storage.moves.apply(p) or p for p in canonicals]
+
+
+def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | str | None) -> Pick:
+    if version is not None:
+        pick = picker.in_folder(dirname(real), version)
+        if pick is None:
+            raise MetadataNotFoundError(f"there are no metadata files beside {real}, so no version {version!r}")
+        return pick
+    head = _head(storage, real, 4)
+    for magic, kind in (
+        (b"Obj\x01", "an Avro file"),
+        (b"PAR1", "a Parquet file"),
+        (b"PFA1", "a Puffin file"),
+        (b"ORC", "an ORC file"),
+    ):
+        if head.startswith(magic):
+            raise FormatError(
+                f"this is {kind}, not table metadata; ix.open_file(path) shows a file without its table, "
+                "and a table is opened by its folder or metadata file",
+                location=real,
+                code="metadata-invalid",
+            )
+    return picker.load(real, f"Metadata: {basename(real)}, as asked for.")
+
+
+def _is_file(storage: Storage, place: str) -> bool:
+    """Whether a source is a file; the storage is not asked where the name tells (object stores know no folders)."""
+    if not is_local(place):
+        path = place.partition("?")[0] if place.startswith("http") else place  # a signed URL
+        return path.endswith((".json", ".json.gz", ".zip"))
+    if os.path.isdir(place):
+        return False
+    if not os.path.exists(place):
+        raise missing_path(storage, place)
+    return True
+
+
+def _head(storage: Storage, place: str, length: int) -> bytes:
+    if is_local(place):
+        with storage.open(place, kind="metadata") as file:
+            return file.read(length)
+    return b"PK" if place.endswith(".zip") else b""
+
+
+def _unzip(storage: Storage, place: str, asked: Source) -> TemporaryFolder:
+    with storage.local_path(place, kind="other") as path:
+        with path.open("rb") as file:
+            if not is_zip(file.read(4)):
+                raise FormatError("the name or its beginning says zip, the rest does not", location=asked.source)
+        return extract_zip(str(path), ZipLimits.of(asked.properties or {}), name=asked.source)
+
+
+def _spelled(source: str) -> str:
+    """A path of the user's as one that stays valid: absolute, ``~`` expanded; a file URI may be percent-encoded."""
+    if not source.strip():
+        raise OptionError("the path is empty")
+    if "\0" in source:
+        raise OptionError(f"{source!r} has a NUL character in it")
+    place = canonical(check_host(source))
+    if not is_local(place):
+        return source
+    if is_uri(source) and not os.path.exists(place) and os.path.exists(decoded := urllib.parse.unquote(place)):
+        place = decoded
+    return os.path.abspath(os.path.expanduser(place))

@@ -1,0 +1,1 @@
+"""Places that iceexplore writes to: overlays, folders and whole files."""

@@ -1,0 +1,1 @@
+"""The stores that bytes come from: local disk, object stores, HTTP."""
