@@ -52,8 +52,7 @@ from iceexplore.commits.rules._entries import RuleBreak
 from iceexplore.commits.rules._registry import RULES, Rule, rule
 from iceexplore.commits.saving._reachable import snapshot_files
 from iceexplore.commits.saving._save import Saved, save
-from iceexplore.commits.transaction._attempts import CommitRecord, DocumentChange, MakeChange
-from iceexplore.commits.transaction._committer import Committer
+from iceexplore.commits.transaction._committer import CommitRecord, Committer, DocumentChange, MakeChange
 from iceexplore.commits.transaction._pointer import (
     FolderFiles,
     MetadataNames,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from iceexplore.commits.saving._reachable import MetadataFile, files_of_leaves, reachable_files, tree_files
-from iceexplore.commits.transaction._attempts import CommitRecord
+from iceexplore.commits.transaction._committer import CommitRecord
 from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.metadata import Snapshot, ancestry, in_order

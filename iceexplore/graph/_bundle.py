@@ -17,7 +17,7 @@ from iceexplore.graph.redaction._document import DocumentRedactor, to_json
 from iceexplore.graph.redaction._puffin import redact_puffin
 from iceexplore.graph.redaction._redactor import REDACTIONS, Redaction, redactions
 from iceexplore.graph.redaction._secrets import blank_secrets, is_secret_name
-from iceexplore.manifests import ContentType, Redactor
+from iceexplore.manifests import ContentType, Redactor, redact_manifest
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text
 from iceexplore.storage import member_name, parse_document, place_to_write, progress, write_zip
@@ -187,7 +187,7 @@ class _Collector:
         try:
             data = written = self.state.storage.read(location, kind=kind)
             if self.kinds:
-                written = self.manifests.redact(data, location, self.lengths)
+                written = redact_manifest(self.manifests, data, location, self.lengths)
         except IceexploreError as error:
             self._left_out(location, error)
             return

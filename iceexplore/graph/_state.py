@@ -10,7 +10,7 @@ from typing import Any
 from iceexplore.errors import Problems, TableChangedError, problem
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Schema, Snapshot, TableMetadata, parse_table_metadata
-from iceexplore.storage import Opened, Storage, open_source
+from iceexplore.storage import Opened, Storage, open_source, reopen
 
 __all__ = ["TableState", "open_state", "refreshed", "state_of"]
 
@@ -144,7 +144,7 @@ def refreshed(state: TableState) -> TableState:
         Another table (another ``table-uuid``) stands there now (spec, "Table Metadata": ``table-uuid``).
     """
     source = state.opened.source
-    new = state_of(source.reopen(), strict=state.problems.strict)
+    new = state_of(reopen(source), strict=state.problems.strict)
     old_uuid, new_uuid = state.metadata.table_uuid, new.metadata.table_uuid
     if old_uuid and new_uuid and old_uuid != new_uuid:
         raise TableChangedError(

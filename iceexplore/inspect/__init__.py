@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.inspect import _loose_card  # noqa: F401  (registers the card of loose files)
 from iceexplore.inspect._by_leaf import DIRECT, ROOT, ByLeaf, LeafPlace
 from iceexplore.inspect._docs import COLUMN_DOCS
 from iceexplore.inspect._inspect import DEFINITIONS, Inspect

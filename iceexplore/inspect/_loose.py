@@ -21,9 +21,8 @@ from iceexplore.errors import (
     UnsupportedError,
 )
 from iceexplore.formats import HEAD_BYTES, sniff
-from iceexplore.inspect._loose_card import loose_card
 from iceexplore.inspect._loose_kinds import READERS, Content, vector_content
-from iceexplore.render import card_html, card_text, shown_frame
+from iceexplore.render import card_html, card_of, card_text, shown_frame
 from iceexplore.storage import Storage, canonical, check_host
 
 if TYPE_CHECKING:
@@ -122,13 +121,13 @@ class LooseFile:
         return self._vectors()
 
     def __repr__(self) -> str:
-        return card_text(loose_card(self))
+        return card_text(card_of(self))
 
     def _repr_html_(self) -> str:
-        return card_html(loose_card(self))
+        return card_html(card_of(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        card = loose_card(self)
+        card = card_of(self)
         return {"text/plain": card_text(card), "text/html": card_html(card)}
 
 

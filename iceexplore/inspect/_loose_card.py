@@ -1,20 +1,18 @@
-"""The card of a loose file."""
+"""The card of a loose file; importing this module registers it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import field_id
 from iceexplore.graph import human_bytes
+from iceexplore.inspect._loose import LooseFile
 from iceexplore.metadata import Schema
-from iceexplore.render import Card, CardTable, escape
-
-if TYPE_CHECKING:
-    from iceexplore.inspect._loose import LooseFile
+from iceexplore.render import Card, CardTable, card_of, escape
 
 __all__ = ["loose_card"]
 
@@ -24,6 +22,7 @@ _CELL = 60
 _VALUE = 300
 
 
+@card_of.register
 def loose_card(file: LooseFile) -> Card:
     """Kind, header, the first records, problems: everything as text, nothing escaped yet."""
     scalars = [(k, v) for k, v in file.header.items() if not isinstance(v, (Mapping, list))]

@@ -28,6 +28,7 @@ from iceexplore.manifests.model._content_entry import (
     live,
 )
 from iceexplore.manifests.model._header import ManifestHeader
+from iceexplore.manifests.redaction._manifest_file import redact_manifest
 from iceexplore.manifests.redaction._redactor import Redactor
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "manifest_entry",
     "open_manifest",
     "read_manifest_dv",
+    "redact_manifest",
     "role_of",
     "stats_type",
     "upgrade_entries",

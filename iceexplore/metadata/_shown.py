@@ -6,16 +6,13 @@ A record's names come from a table, so what escapes and shortens them is `render
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from iceexplore.metadata._text import format_sort_order, format_spec
+from iceexplore.metadata.document._model import PartitionSpec, Snapshot, SortOrder, TableMetadata
 from iceexplore.metadata.types._types import Schema
-from iceexplore.render import Card, CardTable, escape
+from iceexplore.render import Card, CardTable, card_of, escape, line_of
 
-if TYPE_CHECKING:
-    from iceexplore.metadata.document._model import PartitionSpec, Snapshot, SortOrder, TableMetadata
-
-__all__ = ["format_ms", "metadata_line", "order_line", "schema_card", "snapshot_card", "snapshot_line", "spec_line"]
+__all__ = ["format_ms"]
 
 #: Columns of a schema that are shown.
 _MOST = 200
@@ -32,7 +29,8 @@ def format_ms(ms: int | None) -> str:
     return f"{when.year:04d}-{when:%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
 
 
-def schema_card(schema: Schema) -> Card:
+@card_of.register
+def _schema_card(schema: Schema) -> Card:
     """Id, name, type and what else there is of each field, nested ones by their full names."""
     rows: list[tuple[str, ...]] = []
     names = {f.field_id: name for name, f in schema.walk()}
@@ -55,18 +53,21 @@ def schema_card(schema: Schema) -> Card:
     return Card(f"Schema {schema.schema_id}", facts=facts, tables=(table,))
 
 
-def spec_line(spec: PartitionSpec) -> str:
+@line_of.register
+def _spec_line(spec: PartitionSpec) -> str:
     """``<PartitionSpec 2: days(#2) as started_at_day>``; ``#2`` is the column's id, which the schema names."""
     parts = [f"{format_spec(type(spec)(spec.spec_id, (f,)), Schema(0, ()))} as {f.name}" for f in spec.fields[:_MOST]]
     return escape.text(f"<PartitionSpec {spec.spec_id}: {', '.join(parts) or 'unpartitioned'}>")
 
 
-def order_line(order: SortOrder) -> str:
+@line_of.register
+def _order_line(order: SortOrder) -> str:
     """``<SortOrder 1: #3 DESC NULLS LAST>``; ``#3`` is the column's id, which the schema names."""
     return escape.text(f"<SortOrder {order.order_id}: {format_sort_order(order, Schema(0, ()))}>")
 
 
-def snapshot_line(snapshot: Snapshot) -> str:
+@line_of.register
+def _snapshot_line(snapshot: Snapshot) -> str:
     """A snapshot in one line: what it is known by, and when it did what."""
     parent = "" if snapshot.parent_snapshot_id is None else f", parent {snapshot.parent_snapshot_id}"
     number = f", sequence number {snapshot.sequence_number}" if snapshot.sequence_number else ""
@@ -74,7 +75,8 @@ def snapshot_line(snapshot: Snapshot) -> str:
     return escape.text(f"<Snapshot {snapshot.snapshot_id}: {did}, {format_ms(snapshot.timestamp_ms)}{number}{parent}>")
 
 
-def snapshot_card(snapshot: Snapshot) -> Card:
+@card_of.register
+def _snapshot_card(snapshot: Snapshot) -> Card:
     """A snapshot with its summary."""
     facts = (
         ("Committed", format_ms(snapshot.timestamp_ms)),
@@ -93,7 +95,8 @@ def snapshot_card(snapshot: Snapshot) -> Card:
     return Card(f"Snapshot {snapshot.snapshot_id}", facts=known, tables=tables)
 
 
-def metadata_line(m: TableMetadata) -> str:
+@line_of.register
+def _metadata_line(m: TableMetadata) -> str:
     """What a metadata file holds, in one line; ``.raw`` is the JSON."""
     counted = (
         (m.schemas, "schema", "schemas"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iceexplore.render import _escape as escape
 from iceexplore.render._card import Card, CardTable, card_html, card_text
+from iceexplore.render._display import card_of, line_of
 from iceexplore.render._frames import shown_frame
 from iceexplore.render._html import Html, details, html_lines, html_table
 from iceexplore.render._mime import Mermaid, Svg, svg_image
@@ -57,6 +58,7 @@ __all__ = [
     "bars_svg",
     "bars_text",
     "card_html",
+    "card_of",
     "card_text",
     "details",
     "escape",
@@ -65,6 +67,7 @@ __all__ = [
     "html_lines",
     "html_table",
     "layout",
+    "line_of",
     "mermaid",
     "place",
     "route_crossings",

@@ -14,7 +14,7 @@ from iceexplore.storage._temporary import TemporaryFolder, folder_beside, tempor
 from iceexplore.storage._zip import member_name, write_zip
 from iceexplore.storage.finding._document import parse_document
 from iceexplore.storage.finding._history import list_versions, open_version
-from iceexplore.storage.finding._open import open_source
+from iceexplore.storage.finding._open import open_source, reopen
 from iceexplore.storage.finding._opened import Opened, Source
 from iceexplore.storage.finding._versions import MetadataVersion
 from iceexplore.storage.output._folder import FolderStorage, replace_file, write_new
@@ -70,6 +70,7 @@ __all__ = [
     "path_only",
     "place_to_write",
     "progress",
+    "reopen",
     "replace_file",
     "same_location",
     "temporary_room",

@@ -69,7 +69,7 @@ def thin_layout(change: Change, writer: CommitWriter) -> Applied:
 
 @pytest.fixture(autouse=True)
 def layout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iceexplore.commits.transaction._attempts.layout_of", lambda options: thin_layout)
+    monkeypatch.setattr("iceexplore.commits.transaction._committer.layout_of", lambda options: thin_layout)
 
 
 @pytest.fixture
@@ -355,7 +355,7 @@ def test_attempts_run_out(table: Path) -> None:
         return thin_layout(change, writer)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("iceexplore.commits.transaction._attempts.layout_of", lambda options: slow)
+        patch.setattr("iceexplore.commits.transaction._committer.layout_of", lambda options: slow)
         with pytest.raises(CommitConflictError, match="2 attempts") as failed:
             one.commit(append)
     assert failed.value.rule == "table-unchanged"
@@ -376,7 +376,7 @@ def test_retries_by_the_tables_property(tmp_path: Path, text: str, most: int) ->
         return thin_layout(change, writer)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("iceexplore.commits.transaction._attempts.layout_of", lambda options: slow)
+        patch.setattr("iceexplore.commits.transaction._committer.layout_of", lambda options: slow)
         with pytest.raises(CommitConflictError, match=f"{most} attempts"):
             one.commit(append)
 

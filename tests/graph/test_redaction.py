@@ -27,7 +27,7 @@ from iceexplore.graph import REDACTIONS
 from iceexplore.graph.redaction._document import DocumentRedactor, to_json
 from iceexplore.graph.redaction._puffin import redact_puffin
 from iceexplore.graph.redaction._redactor import Redaction, redactions
-from iceexplore.manifests import Redactor
+from iceexplore.manifests import Redactor, redact_manifest
 from iceexplore.metadata import parse_table_metadata
 from tests.graph.redaction_search import forms, found, layers, members, token
 from tests.manifests import v4_files
@@ -395,9 +395,9 @@ def test_no_word_of_a_v4_manifest_is_left(kind: str, content: int, mode: str | i
     for write in (v4_files.parquet, v4_files.avro):
         data = write(fields, [row, row], **header)
         assert found(words, [("before", data)]), "they are where they could be found"
-        made = redactor(*kinds).redact(data, "x", {})
+        made = redact_manifest(redactor(*kinds), data, "x", {})
         assert not found(words, [(kind, made)])
-        assert redactor(*kinds).redact(made, "x", {}), "what is written can be read"
+        assert redact_manifest(redactor(*kinds), made, "x", {}), "what is written can be read"
 
 
 LIST = {
@@ -540,7 +540,7 @@ def test_no_word_of_an_older_manifest_is_left(codec: str, mode: str | int) -> No
     fastavro.writer(out, schema, [entry, entry], codec=codec, metadata=header)
     if mode == "values":
         words = [x for x in words if x != words[12]]  # the key of a header is a name
-    made = redactor(*kinds).redact(out.getvalue(), "x", {})
+    made = redact_manifest(redactor(*kinds), out.getvalue(), "x", {})
     got = found(words, [("manifest", made)])
     assert not got
     if isinstance(mode, str):
@@ -578,7 +578,8 @@ def test_no_word_of_a_manifest_list_is_left(mode: str | int) -> None:
     }
     out = io.BytesIO()
     fastavro.writer(out, LIST, [row], codec="deflate")
-    made = redactor(*(REDACTIONS if mode == "all" else ("credentials",))).redact(out.getvalue(), "x", {w[0]: 77})
+    kinds = REDACTIONS if mode == "all" else ("credentials",)
+    made = redact_manifest(redactor(*kinds), out.getvalue(), "x", {w[0]: 77})
     assert not found(words, [("list", made)])
     assert next(iter(fastavro.reader(io.BytesIO(made))))["manifest_length"] == 77
 
@@ -768,7 +769,7 @@ def test_many_entries_take_little_time_each(tmp_path: Path) -> None:
     out = io.BytesIO()
     fastavro.writer(out, ENTRY, (entry for _ in range(20_000)), codec="deflate")
     begin = time.process_time()
-    redactor(*REDACTIONS).redact(out.getvalue(), "x", {})
+    redact_manifest(redactor(*REDACTIONS), out.getvalue(), "x", {})
     assert time.process_time() - begin < 4
 
 
@@ -822,11 +823,11 @@ def test_what_readers_of_avro_pass_over_goes(where: str) -> None:
     word = token(where)
     data = _with_more(where, word)
     assert word.encode() in data
-    made = redactor("credentials").redact(data, "x", {})
+    made = redact_manifest(redactor("credentials"), data, "x", {})
     assert word.encode() not in made and not found([word], [("made", made)])
     assert [r["manifest_length"] for r in fastavro.reader(io.BytesIO(made))] == [5]
     bare = _with_more("nowhere", word)
-    assert redactor("credentials").redact(bare, "x", {}) == bare
+    assert redact_manifest(redactor("credentials"), bare, "x", {}) == bare
 
 
 def test_what_readers_of_parquet_pass_over_goes() -> None:
@@ -837,7 +838,7 @@ def test_what_readers_of_parquet_pass_over_goes() -> None:
     given = pq.read_table(io.BytesIO(v4_files.parquet(fields, [{"location": "s3://b/x", "content_type": 0}])))
     said = [f.with_metadata({**f.metadata, b"comment": f"password={word}".encode()}) for f in given.schema]
     pq.write_table(given.cast(pa.schema(said)), out)
-    made = redactor("credentials").redact(out.getvalue(), "x", {})
+    made = redact_manifest(redactor("credentials"), out.getvalue(), "x", {})
     assert not found([word], [("made", made)]) and b"ARROW:schema" in out.getvalue() and b"ARROW:schema" not in made
     assert pq.read_table(io.BytesIO(made)).num_rows == 1
 
@@ -936,10 +937,10 @@ def test_columns_are_redacted_as_records_are(kinds: tuple[str, ...], monkeypatch
 
         monkeypatch.setattr(_redact_avro, "worth_bulk", lambda size: True)
         monkeypatch.setattr(_redact_avro, "_by_columns", columns)
-        made = it.redact(data, "x", lengths)
+        made = redact_manifest(it, data, "x", lengths)
         assert went and went[0] is not None, f"{name} goes by columns"
         monkeypatch.setattr(_redact_avro, "worth_bulk", lambda size: False)
-        other = it.redact(data, "x", lengths)
+        other = redact_manifest(it, data, "x", lengths)
         assert list(layers(made)) == list(layers(other)), name
         if name == "plain" and "credentials" in kinds:
             assert not found([token(("columns", i)) for i in range(84)], [(name, made)])
@@ -954,7 +955,7 @@ def test_a_manifest_without_secrets_stays_as_it_is(monkeypatch: pytest.MonkeyPat
         data = t.state.storage.read(entry["path"], kind="manifest")
         for bulk in (True, False):
             monkeypatch.setattr(_redact_avro, "worth_bulk", lambda size, bulk=bulk: bulk)
-            assert redactor("credentials").redact(data, "x", {}) == data
+            assert redact_manifest(redactor("credentials"), data, "x", {}) == data
 
 
 def test_a_hundred_thousand_entries_take_seconds() -> None:
@@ -987,7 +988,7 @@ def test_a_hundred_thousand_entries_take_seconds() -> None:
     )
     for kinds in (REDACTIONS, ("credentials",)):
         begin = time.process_time()
-        made = redactor(*kinds).redact(data, "x", {})
+        made = redact_manifest(redactor(*kinds), data, "x", {})
         assert time.process_time() - begin < 8
     assert len(list(fastavro.reader(io.BytesIO(made)))) == count
 

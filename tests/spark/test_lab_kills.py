@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RETRIES = """
 import collections, json, os, sys, time
 import iceexplore as ix
-from iceexplore.on_spark import _compact
+from iceexplore.on_spark.write import _compact
 folder = sys.argv[1]
 spark = ix.spark(config={"spark.master": "local[2,3]", "spark.ui.enabled": "false", "spark.driver.memory": "1g"})
 spark.sparkContext.setLogLevel("OFF")

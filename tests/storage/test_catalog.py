@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from iceexplore.errors import AccessDeniedError, CatalogError, OptionError, OutsideRootsError
-from iceexplore.storage import list_versions, open_source, open_version
+from iceexplore.storage import list_versions, open_source, open_version, reopen
 from tests.storage.tables_on_disk import document, make_table
 
 
@@ -59,8 +59,8 @@ def test_refresh_asks_the_catalog_and_leaves_the_users_table(catalog: Any) -> No
     mine = catalog.load_table("db.trips")
     by_name, by_table = open_source("db.trips", catalog=catalog), open_source(mine)
     add_row(catalog)
-    assert by_name.source.reopen().version == 1
-    assert by_table.source.reopen().version == 1
+    assert reopen(by_name.source).version == 1
+    assert reopen(by_table.source).version == 1
     assert mine.metadata_location.endswith("metadata.json") and "/00000-" in mine.metadata_location
 
 
@@ -68,7 +68,7 @@ def test_a_static_table(catalog: Any) -> None:
     from pyiceberg.table import StaticTable
 
     opened = open_source(StaticTable.from_metadata(catalog.load_table("db.trips").metadata_location))
-    assert opened.version == 0 and opened.source.reopen().version == 0
+    assert opened.version == 0 and reopen(opened.source).version == 0
 
 
 def test_the_nearest_names(catalog: Any) -> None:
@@ -127,7 +127,7 @@ def test_what_pyiceberg_cannot_parse_still_opens(catalog: Any, tmp_path: Path) -
     opened = open_source("db.v", catalog=catalog)
     assert opened.version == 7 and opened.catalog_table is None and opened.name == "db.v"
     assert opened.document == doc
-    assert opened.source.reopen().version == 7
+    assert reopen(opened.source).version == 7
 
 
 def test_a_missing_metadata_file_is_told(catalog: Any, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from iceexplore.errors import FileMissingError, FormatError, MetadataNotFoundError, SnapshotNotFoundError
-from iceexplore.storage import Opened, list_versions, open_source, open_version
+from iceexplore.storage import Opened, list_versions, open_source, open_version, reopen
 from tests.storage.tables_on_disk import document, log, make_table, name_of
 
 
@@ -219,7 +219,7 @@ def test_reopen_asks_again(tmp_path: Path) -> None:
     made = table(tmp_path, {"v1.metadata.json": 1}, "1")
     opened = open_source(made)
     table(tmp_path, {"v2.metadata.json": 2})
-    new = opened.source.reopen()
+    new = reopen(opened.source)
     assert (opened.version, new.version) == (1, 2)
     assert new.storage.identity == opened.storage.identity
 

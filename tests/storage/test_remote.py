@@ -21,7 +21,7 @@ from iceexplore.errors import (
     OutsideRootsError,
     StorageError,
 )
-from iceexplore.storage import list_versions, open_source, open_version
+from iceexplore.storage import list_versions, open_source, open_version, reopen
 from iceexplore.storage.stores._faults import translate
 from iceexplore.storage.stores._remote import FileIOBackend, remote_backend
 from tests.storage.tables_on_disk import document, name_of, snapshots
@@ -122,7 +122,7 @@ def test_refresh_sees_what_came_since(memory: Any) -> None:
         memory,
         {"/wh/t/metadata/00001-b.metadata.json": table("memory://wh/t", **{"last-updated-ms": 1_800_000_000_000})},
     )
-    assert name_of(opened.source.reopen()) == "00001-b.metadata.json"
+    assert name_of(reopen(opened.source)) == "00001-b.metadata.json"
     assert [v.number for v in list_versions(opened)] == [0, 1]
     assert open_version(opened, 1).version == 1
 

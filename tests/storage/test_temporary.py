@@ -218,7 +218,7 @@ def test_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 _KILLED_SAVE = """
 import os, signal, sys
 import iceexplore as ix
-from iceexplore.commits import _save
+from iceexplore.commits.saving import _save
 _save._publish = lambda building, target: os.kill(os.getpid(), signal.SIGKILL)
 ix.empty({"id": "long"}).save(sys.argv[1])
 """

@@ -22,7 +22,7 @@ from iceexplore.errors import (
     StorageError,
     UnsupportedError,
 )
-from iceexplore.storage import Storage, member_name, open_source, write_zip
+from iceexplore.storage import Storage, member_name, open_source, reopen, write_zip
 from tests.storage.tables_on_disk import document, make_table, snapshots
 
 DOC = json.dumps(document("s3://b/wh/t", **snapshots("s3://b/wh/t/metadata/snap-1.avro"))).encode()
@@ -62,7 +62,7 @@ def test_it_goes_away_with_the_table(tmp_path: Path) -> None:
 
 def test_a_zip_by_content_and_a_source_that_asks_again(tmp_path: Path) -> None:
     opened = open_source(pack(tmp_path / "attachment", TABLE))
-    again = opened.source.reopen()
+    again = reopen(opened.source)
     assert again.storage.folder != opened.storage.folder and again.storage.identity != opened.storage.identity
     (tmp_path / "no.zip").write_bytes(b"PKnonsense")
     with pytest.raises(FormatError, match="zip"):

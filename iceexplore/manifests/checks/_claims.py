@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
+from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import live
 from iceexplore.manifests.model._table_context import Meaning
@@ -34,10 +35,6 @@ from iceexplore.metadata import (
     type_base,
 )
 
-if TYPE_CHECKING:
-    from iceexplore.manifests._manifest import Manifest
-    from iceexplore.manifests.column_stats._maps import ColumnStats
-
 __all__ = ["RootClaims"]
 
 #: The code of these problems: a warning, for all of the manifest is shown, and an error where reading is strict.
@@ -46,6 +43,20 @@ SUMMARY_UNTRUE = "summary-untrue"
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 _INCOMPARABLE = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 _LONG = 60
+
+
+class Entries(Protocol):
+    """What is compared: a manifest as `iceexplore.manifests.Manifest` has it."""
+
+    location: str
+    entries: pa.Table
+    dialect: str
+    root_row: int | None
+
+    def __len__(self) -> int: ...
+
+    def stats(self, field_id: int) -> ColumnStats:
+        """Return the statistics of one column."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +88,13 @@ class RootClaims:
         A manifest list, or a V4 root.
     """
 
-    def __init__(self, root: Manifest, meaning: Meaning) -> None:
+    def __init__(self, root: Entries, meaning: Meaning) -> None:
         self._root = root
         self._meaning = meaning
         self._fields: dict[int, list[tuple[PartitionField, int | None, _Claim]]] = {}
         self._columns: dict[int, _Claim | None] = {}
 
-    def against_tuples(self, leaf: Manifest, tuples: pa.StructArray | None) -> list[Problem]:
+    def against_tuples(self, leaf: Entries, tuples: pa.StructArray | None) -> list[Problem]:
         """Compare the partition tuples of a manifest: a problem for each field of which the root claims too little."""
         row = leaf.root_row
         if row is None or tuples is None or not len(leaf):
@@ -110,7 +121,7 @@ class RootClaims:
                     out.append(self._problem(leaf, row, what, found, column))
         return out
 
-    def against_stats(self, leaf: Manifest, stats: ColumnStats) -> Problem | None:
+    def against_stats(self, leaf: Entries, stats: ColumnStats) -> Problem | None:
         """Compare the statistics of one column of a V4 leaf with those of its row in the root."""
         row = leaf.root_row
         if row is None or not len(leaf) or stats.field_id in self._partitioned:
@@ -124,7 +135,7 @@ class RootClaims:
         found = _untrue(claim, row, values, nulls, "identity")
         return None if found is None else self._problem(leaf, row, f"column {stats.field_id}", found, stats.field_id)
 
-    def _problem(self, leaf: Manifest, row: int, what: str, found: tuple[str, str], column: int | None) -> Problem:
+    def _problem(self, leaf: Entries, row: int, what: str, found: tuple[str, str], column: int | None) -> Problem:
         has, claimed = found
         name, field = ("manifest list", "507 partitions") if column is None else ("root", "146 content_stats")
         where = f"{self._root.location}#entry {self._root.entries['ordinal'][row].as_py()}"

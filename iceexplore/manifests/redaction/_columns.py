@@ -7,17 +7,15 @@ each distinct value of a column. Types that need more, such as maps and unions o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.manifests.model._arrow import bool_array, offsets_of
+from iceexplore.manifests.redaction._avro_schema import Schema
 from iceexplore.manifests.redaction._places import PATH_ID, Kind, Place, inside, kind_of_avro, statistic
-
-if TYPE_CHECKING:
-    from iceexplore.manifests.redaction._avro import Schema
 
 __all__ = ["ColumnChange", "Columns", "OtherWayError"]
 

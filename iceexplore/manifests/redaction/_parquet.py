@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,10 +22,8 @@ from iceexplore.manifests.redaction._places import (
     inside,
     statistic,
 )
+from iceexplore.manifests.redaction._redactor import Redactor
 from iceexplore.storage import Budget
-
-if TYPE_CHECKING:
-    from iceexplore.manifests.redaction._redactor import Redactor
 
 __all__ = ["redact_parquet"]
 

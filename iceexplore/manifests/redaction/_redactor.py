@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
-from iceexplore.formats import AVRO_MAGIC
+from iceexplore.errors import IceexploreError
 from iceexplore.manifests._manifest_dv import decode_manifest_dv
 from iceexplore.manifests.model._locations import joined
-from iceexplore.manifests.redaction._avro import redact_avro
-from iceexplore.manifests.redaction._parquet import redact_parquet
 from iceexplore.manifests.redaction._places import Terms, value_keys
 
 __all__ = ["Redactor"]
@@ -40,34 +37,6 @@ class Redactor:
         self.table = metadata.location
         #: Columns whose bounds are no text, so hold no credentials.
         self.plain = frozenset(i for i, (_, f) in metadata.all_fields().items() if str(f.type).startswith(numbers))
-
-    def redact(self, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
-        """A file of records, redacted.
-
-        Parameters
-        ----------
-        lengths
-            Bytes of the files that were rewritten, by location as written: entries of them are put right.
-
-        Raises
-        ------
-        FormatError
-            The file is damaged: what is in its rest nobody knows.
-        UnsupportedError
-            A format that cannot be rewritten.
-        """
-        if not data.startswith((AVRO_MAGIC, b"PAR1")):
-            raise UnsupportedError(f"only Avro and Parquet files can be redacted, and {location} is neither")
-        try:
-            if data.startswith(AVRO_MAGIC):
-                return redact_avro(self, data, location, lengths)
-            return redact_parquet(self, data, location, lengths)
-        except IceexploreError:
-            raise
-        except RecursionError:
-            raise UnsupportedError(f"{location} cannot be redacted: its records are nested too deep") from None
-        except Exception as e:  # fastavro and Arrow raise whatever a damaged file makes them stumble on
-            raise FormatError(f"cannot be redacted: {type(e).__name__}", location=location) from e
 
     def length_of(self, lengths: Mapping[str, int]) -> Callable[[Any, int], int]:
         """What a file that was rewritten is long now, by its location as written: in V4 it may be relative."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from iceexplore.metadata.document._keys import signed
 from iceexplore.metadata.types._types import Schema
-from iceexplore.render import card_html, card_text
+from iceexplore.render import card_html, card_of, card_text, line_of
 
 __all__ = [
     "BlobMetadata",
@@ -70,9 +70,7 @@ class PartitionSpec:
         return all(f.transform == "void" for f in self.fields)
 
     def __repr__(self) -> str:
-        from iceexplore.metadata._shown import spec_line  # which is made of records
-
-        return spec_line(self)
+        return line_of(self)
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,7 @@ class SortOrder:
     fields: tuple[SortField, ...]
 
     def __repr__(self) -> str:
-        from iceexplore.metadata._shown import order_line
-
-        return order_line(self)
+        return line_of(self)
 
 
 @dataclass(frozen=True)
@@ -127,19 +123,13 @@ class Snapshot:
         return None if self.summary is None else self.summary.get("operation")
 
     def __repr__(self) -> str:
-        from iceexplore.metadata._shown import snapshot_line
-
-        return snapshot_line(self)
+        return line_of(self)
 
     def __str__(self) -> str:
-        from iceexplore.metadata._shown import snapshot_card
-
-        return card_text(snapshot_card(self))
+        return card_text(card_of(self))
 
     def _repr_html_(self) -> str:
-        from iceexplore.metadata._shown import snapshot_card
-
-        return card_html(snapshot_card(self))
+        return card_html(card_of(self))
 
 
 @dataclass(frozen=True)
@@ -263,6 +253,4 @@ class TableMetadata:
         return out
 
     def __repr__(self) -> str:
-        from iceexplore.metadata._shown import metadata_line
-
-        return metadata_line(self)
+        return line_of(self)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from iceexplore.render import card_html, card_text
+from iceexplore.render import card_html, card_of, card_text
 
 __all__ = ["ListType", "MapType", "NestedField", "PrimitiveType", "Schema", "StructType", "Type"]
 
@@ -98,14 +98,10 @@ class Schema:
         return next((f for _, f in self.walk() if f.field_id == field_id), None)
 
     def __repr__(self) -> str:
-        from iceexplore.metadata._shown import schema_card  # which is made of schemas
-
-        return card_text(schema_card(self))
+        return card_text(card_of(self))
 
     def _repr_html_(self) -> str:
-        from iceexplore.metadata._shown import schema_card
-
-        return card_html(schema_card(self))
+        return card_html(card_of(self))
 
 
 def _walk(prefix: str, fields: tuple[NestedField, ...]) -> Iterator[tuple[str, NestedField]]:

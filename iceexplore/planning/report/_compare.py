@@ -21,12 +21,11 @@ from iceexplore.planning.report._card import plan_totals
 from iceexplore.planning.report._tables import reads_table, tasks_table
 from iceexplore.planning.scan._files import leaves_of, parts_of
 from iceexplore.planning.scan._manifests import candidates
+from iceexplore.planning.scan._result import PlannedScan
 from iceexplore.render import Card, CardTable
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from iceexplore.planning.scan._result import PlannedScan
 
 __all__ = [
     "PlanComparison",

@@ -30,7 +30,7 @@ from iceexplore.storage.finding._history import open_version
 from iceexplore.storage.finding._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
 from iceexplore.storage.stores._remote import FileIOBackend
 
-__all__ = ["open_again", "open_source"]
+__all__ = ["reopen", "open_source"]
 
 _EMPTY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
 
@@ -96,9 +96,9 @@ def open_source(
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def open_again(asked: Source) -> Opened:
-    """Ask once more: a catalog's table is loaded anew. Raises as `open_source`."""
-    return _open(asked, fresh=True)
+def reopen(asked: Source) -> Opened:
+    """Open the same source again, as it is now: a catalog's table is loaded anew. Raises as `open_source`."""
+    return _open(asked, fresh=True) if asked.newest is None else asked.newest()
 
 
 def _open(asked: Source, *, fresh: bool) -> Opened:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,12 +28,8 @@ class Source:
     allow: tuple[str, ...] = ()
     properties: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
     strict: bool = False
-
-    def reopen(self) -> Opened:
-        """The same again, as it is now. Raises as `open_source`."""
-        from iceexplore.storage.finding._open import open_again  # that module makes what this one describes
-
-        return open_again(self)
+    #: What finds the newest state, where that is not to open the same once more: of a table that is committed to.
+    newest: Callable[[], Opened] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

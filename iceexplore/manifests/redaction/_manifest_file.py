@@ -1,0 +1,42 @@
+"""Redact a manifest, a manifest list or a root, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
+from iceexplore.formats import AVRO_MAGIC
+from iceexplore.manifests.redaction._avro import redact_avro
+from iceexplore.manifests.redaction._parquet import redact_parquet
+from iceexplore.manifests.redaction._redactor import Redactor
+
+__all__ = ["redact_manifest"]
+
+
+def redact_manifest(redactor: Redactor, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
+    """Redact a file of records: a manifest, a manifest list or a root.
+
+    Parameters
+    ----------
+    lengths
+        Bytes of the files that were rewritten, by location as written: entries of them are put right.
+
+    Raises
+    ------
+    FormatError
+        The file is damaged: what is in its rest nobody knows.
+    UnsupportedError
+        A format that cannot be rewritten.
+    """
+    if not data.startswith((AVRO_MAGIC, b"PAR1")):
+        raise UnsupportedError(f"only Avro and Parquet files can be redacted, and {location} is neither")
+    try:
+        if data.startswith(AVRO_MAGIC):
+            return redact_avro(redactor, data, location, lengths)
+        return redact_parquet(redactor, data, location, lengths)
+    except IceexploreError:
+        raise
+    except RecursionError:
+        raise UnsupportedError(f"{location} cannot be redacted: its records are nested too deep") from None
+    except Exception as e:  # fastavro and Arrow raise whatever a damaged file makes them stumble on
+        raise FormatError(f"cannot be redacted: {type(e).__name__}", location=location) from e

@@ -1,0 +1,26 @@
+"""How records display themselves, given by whoever knows: the records need not import it.
+
+A record says ``return line_of(self)``, and the module that draws such records registers the function that makes the
+line or the card.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from iceexplore.render._card import Card
+
+__all__ = ["card_of", "line_of"]
+
+
+@singledispatch
+def card_of(record: Any) -> Card:
+    """Return the card of a record; ``@card_of.register`` adds a kind of record."""
+    raise TypeError(f"no card is registered for {type(record).__name__}")
+
+
+@singledispatch
+def line_of(record: Any) -> str:
+    """Return a record in one line, escaped; ``@line_of.register`` adds a kind of record."""
+    raise TypeError(f"no line is registered for {type(record).__name__}")
