@@ -30,7 +30,7 @@ from iceexplore.storage.finding._history import open_version
 from iceexplore.storage.finding._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
 from iceexplore.storage.stores._remote import FileIOBackend
 
-__all__ = ["reopen", "open_source"]
+__all__ = ["open_source", "reopen"]
 
 _EMPTY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
 
