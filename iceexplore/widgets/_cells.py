@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.graph import json_safe
+from iceexplore.widgets._arrow_values import array_values
 from iceexplore.widgets._grid_query import MAX_COLUMNS
 
 if TYPE_CHECKING:
@@ -92,16 +93,13 @@ def page_of(
     pages = max(1, -(-total // size))
     page = min(max(page, 0), pages - 1)
     at = slice(page * size, (page + 1) * size)
-    part = table.rows(at, rows)
     count = len(table.names)
     shown = [c for c in (range(count) if columns is None else columns) if c < count][:MAX_COLUMNS]
     names = [
         {"name": cell(name) or "", "right": right, "doc": (docs or {}).get(name, "")}
         for name, right in list(zip(table.names, table.right, strict=True))[:_MAX_NAMES]
     ]
-    wanted = set(shown)
-    made = {i: [cell(v) for v in values_of(series)] for i, (_, series) in enumerate(part.items()) if i in wanted}
-    values = [made[i] for i in shown]
+    values = [[cell(v) for v in column] for column in table.values(at, rows, shown)]
     return {
         "columns": names,
         "shown": shown,
@@ -139,50 +137,9 @@ def values_of(series: pd.Series[Any]) -> list[Any]:
     import pyarrow as pa
 
     if isinstance(series.dtype, pd.ArrowDtype):
-        kind = series.dtype.pyarrow_dtype
-        if pa.types.is_string(kind) or pa.types.is_integer(kind):  # the same values, without pandas' loop over them
-            return list(pa.array(series.array).to_pylist())
-        try:
-            return series.tolist()
-        except (ValueError, OverflowError):  # a time beyond Python's calendar, as others write
-            return [_one_of(series.iloc[i : i + 1]) for i in range(len(series))]
+        return array_values(pa.array(series.array))
     values = series.tolist()
     return [None if isinstance(v, float) and math.isnan(v) else v for v in values]
-
-
-def _one_of(series: pd.Series[Any]) -> Any:
-    """The value of a column of one row; times beyond Python's calendar are text."""
-    import pyarrow as pa
-
-    try:
-        return series.tolist()[0]
-    except (ValueError, OverflowError):
-        return _beyond(pa.array(series.array)[0])
-
-
-def _beyond(scalar: Any) -> Any:
-    """A scalar of Arrow's as a Python value, times beyond Python's calendar as text."""
-    import numpy as np
-    import pyarrow as pa
-
-    kind = scalar.type
-    if not scalar.is_valid:
-        return None
-    if pa.types.is_struct(kind):
-        return {kind.field(i).name: _beyond(scalar[i]) for i in range(kind.num_fields)}
-    if pa.types.is_map(kind):
-        return [(_beyond(pair[0]), _beyond(pair[1])) for pair in scalar.values]
-    if pa.types.is_nested(kind):
-        return [_beyond(one) for one in scalar.values]
-    try:
-        return scalar.as_py()
-    except (ValueError, OverflowError):
-        pass
-    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) or scalar.value == -(2**63):  # numpy's NaT
-        return str(scalar.value)
-    unit: Any = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
-    text = str(np.datetime64(scalar.value, unit)).replace("T", " ")
-    return text if getattr(kind, "tz", None) is None else f"{text}+00:00"
 
 
 def _is_missing(value: Any) -> bool:
