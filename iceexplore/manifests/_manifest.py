@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -105,6 +106,14 @@ class Manifest:
         self._compared: set[int] = set()
         self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
+        self._maps: dict[bool, MapStats] = {}  # by whether contradictions are noted
+
+    def under(self, root: Manifest, row: int) -> Manifest:
+        """Return this leaf as one of another root, which says the same of it; what was decoded is decoded for both."""
+        other = copy.copy(self)
+        other.claims, other.root_row = root.claims, row
+        other._compared, other._tuples_compared = set(), False  # the other root's claims are
+        return other
 
     def row(self, index: int, columns: Sequence[str]) -> dict[str, Any]:
         """Return some columns of one entry as Python values; those of a small file are converted once."""
@@ -225,9 +234,11 @@ class Manifest:
             found = MapStats(pairs.slice(row, 1)).columns({i: kinds.get(i) for i in ids})
         return sorted(found, key=lambda s: s.field_id), row if small else 0
 
-    @cached_property
+    @property
     def _silent(self) -> MapStats:
-        return MapStats(self._pairs())
+        if False not in self._maps:
+            self._maps[False] = MapStats(self._pairs())
+        return self._maps[False]
 
     def stat_maps(self) -> pa.Table:
         """The six statistics maps: ``column_sizes``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``
@@ -307,9 +318,11 @@ class Manifest:
             self._report.add(item)
         return made
 
-    @cached_property
+    @property
     def _mapped(self) -> MapStats:
-        return MapStats(self._pairs(), self._told)
+        if True not in self._maps:
+            self._maps[True] = MapStats(self._pairs(), self._told)
+        return self._maps[True]
 
     def _told(self, field_id: int, what: Contradiction, entry: int) -> None:
         """The first entry of a column with such a contradiction; a warning, for all entries are there."""

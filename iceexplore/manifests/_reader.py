@@ -272,6 +272,11 @@ class ManifestReader:
         found = self._kept.get(key, part, root)
         if found is not None:
             return found
+        # Most manifests stand in one snapshot's root after another, and nothing but the claims differs between them.
+        same = None if root.dialect in V4_DIALECTS else (location, *_plain(row))
+        twin = None if same is None else self._kept.twin(same, part)
+        if twin is not None:
+            return self._kept.put(key, part, twin.under(root, index), root, same)
         head = part.head
         if head.is_root:
             what = "root manifest" if head.dialect in V4_DIALECTS else "manifest list"
@@ -321,7 +326,7 @@ class ManifestReader:
             stored=head.rows,
             claims=root.claims,
         )
-        return self._kept.put(key, part, made, root)
+        return self._kept.put(key, part, made, root, same)
 
 
 class _Kept:
@@ -332,7 +337,9 @@ class _Kept:
     """
 
     def __init__(self) -> None:
-        self._made: OrderedDict[Any, tuple[Part, Manifest | None, Manifest]] = OrderedDict()
+        self._made: OrderedDict[Any, tuple[Part, Manifest | None, Manifest, Any]] = OrderedDict()
+        #: Where a manifest is kept, by its location and what its root says of it.
+        self._same: dict[Any, Any] = {}
         self._bytes = 0
         self._lock = threading.Lock()
 
@@ -348,19 +355,39 @@ class _Kept:
             self._made.move_to_end(key)
             return found[2]
 
-    def put(self, key: Any, part: Part, made: Manifest, root: Manifest | None = None) -> Manifest:
+    def twin(self, same: Any, part: Part) -> Manifest | None:
+        """The manifest that was made from this part for another root, which says the same of it."""
+        with self._lock:
+            found = self._made.get(self._same.get(same))
+            return None if found is None or found[0] is not part else found[2]
+
+    def put(
+        self, key: Any, part: Part, made: Manifest, root: Manifest | None = None, same: Any = None
+    ) -> Manifest:
         """Keep it, unless it is large."""
         if part.head.length > _KEPT_BYTES // 4:
             return made
         with self._lock:
             if key in self._made:
-                self._bytes -= self._made.pop(key)[0].head.length
-            self._made[key] = (part, root, made)
+                self._drop(key)
+            self._made[key] = (part, root, made, same)
             self._bytes += part.head.length
+            if same is not None:
+                self._same[same] = key
             while self._bytes > _KEPT_BYTES or len(self._made) > _KEPT:
-                _, (old, _, _) = self._made.popitem(last=False)
-                self._bytes -= old.head.length
+                self._drop(next(iter(self._made)))
         return made
+
+    def _drop(self, key: Any) -> None:
+        part, _, _, same = self._made.pop(key)
+        self._bytes -= part.head.length
+        if self._same.get(same) == key:
+            del self._same[same]
+
+
+def _plain(row: dict[str, Any]) -> Iterator[Any]:
+    """What a root says of a manifest, to be compared."""
+    return (tuple(value.items()) if isinstance(value, dict) else value for value in row.values())
 
 
 def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list[Problem]]:

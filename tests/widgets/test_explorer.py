@@ -18,7 +18,8 @@ from iceexplore.widgets import Explorer, explore
 from iceexplore.widgets._explorer import _LATER, _VIEW
 from iceexplore.widgets.core._bundle import later_script, packed, script, style_sheet
 from iceexplore.widgets.core._worker import Work
-from iceexplore.widgets.grid._cells import cell, page_of
+from iceexplore.widgets.grid._cells import cell
+from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._table import FrameTable
 from iceexplore.widgets.tree._forest import short
 

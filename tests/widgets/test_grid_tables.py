@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import iceexplore as ix
 from iceexplore.graph import to_frame
 from iceexplore.widgets.core._table_widget import Face
-from iceexplore.widgets.grid._cells import page_of, text_of, values_of
+from iceexplore.widgets.grid._cells import text_of, values_of
 from iceexplore.widgets.grid._copy_export import MAX_TEXT, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
+from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._part import GridPart
 from iceexplore.widgets.grid._query import Filter, GridQuery, Order
 from iceexplore.widgets.grid._table import FrameTable, GridTable

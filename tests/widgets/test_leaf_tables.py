@@ -20,9 +20,9 @@ from iceexplore.widgets._explorer import Explorer
 from iceexplore.widgets.detail import _node_tables
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.grid import _table as _grid_table
-from iceexplore.widgets.grid._cells import page_of
 from iceexplore.widgets.grid._copy_export import cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
+from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._query import Filter, Order
 from iceexplore.widgets.grid._table import FrameTable, LeafTable
 

@@ -281,21 +281,37 @@ class NodeSource:
             return nodes[parsed.parts[1]] if 0 <= parsed.parts[1] < len(nodes) else None
         return self._entry(snapshot, parsed)
 
+    def has(self, node_id: str) -> bool:
+        """Whether there is a node with this id; of a manifest or file no node is made to find out."""
+        parsed = NodeId.parse(node_id)
+        if parsed is None or parsed.kind not in ("manifest", "file"):
+            return self.find(node_id) is not None
+        snapshot = self.state.metadata.snapshot(parsed.parts[0])
+        return snapshot is not None and self._place(snapshot, parsed) is not None
+
     def _entry(self, snapshot: Snapshot, parsed: NodeId) -> TreeNode | None:
+        place = self._place(snapshot, parsed)
+        if place is None:
+            return None
+        manifest, row, parent, at = place
+        return self.entries.nodes(parent, manifest, snapshot, np.array([row]), self.problems(), at)[0]
+
+    def _place(self, snapshot: Snapshot, parsed: NodeId) -> tuple[Manifest, int, str, tuple[int, ...]] | None:
+        """The manifest of an entry, its row, its parent's id, and what its own id begins with."""
         manifest = self.state.root(snapshot)
         row, parent = parsed.parts[1], f"root:{snapshot.snapshot_id}"
         at: tuple[int, ...] = (snapshot.snapshot_id,)
         if manifest is None or not 0 <= row < manifest.entries.num_rows:
             return None
+        leads = is_manifest(manifest.entries["content_type"][row].as_py())
         if len(parsed.parts) == 3:
-            if not is_manifest(manifest.entries["content_type"][row].as_py()):
+            if not leads:
                 return None
             parent, at = f"manifest:{snapshot.snapshot_id}:{row}", (*at, row)
-            manifest, row = self.entries.leaf(manifest, row), parsed.parts[2]
+            manifest, row, leads = self.entries.leaf(manifest, row), parsed.parts[2], False
             if not 0 <= row < manifest.entries.num_rows:
                 return None
-        nodes = self.entries.nodes(parent, manifest, snapshot, np.array([row]), self.problems(), at)
-        return nodes[0] if nodes[0].id.partition(":")[0] == parsed.kind else None
+        return (manifest, row, parent, at) if leads == (parsed.kind == "manifest") else None
 
     def children(self, node_id: str, offset: int, limit: int) -> list[TreeNode]:
         """The children of a node in the order of the table, a page of them."""

@@ -76,8 +76,7 @@ class Tree:
         node_id = _id(node_id)
         found = self._shown.nodes.get(node_id) or self._source.find(node_id)
         if found is None:
-            some = ", ".join(list(self._shown.nodes)[:6])
-            raise OptionError(f"the tree of {self._source.state.name} has no node {node_id!r}; ids look like {some}")
+            raise self._unknown(node_id)
         return found
 
     def children(self, node_id: str, *, offset: int = 0, limit: int = 200) -> list[TreeNode]:
@@ -93,8 +92,13 @@ class Tree:
         hidden = self._shown.hidden.get(node_id)
         if hidden is not None:
             return hidden(offset, limit)
-        self.node(node_id)
+        if node_id not in self._shown.nodes and not self._source.has(node_id):
+            raise self._unknown(node_id)
         return self._source.children(node_id, offset, limit)
+
+    def _unknown(self, node_id: str) -> OptionError:
+        some = ", ".join(list(self._shown.nodes)[:6])
+        return OptionError(f"the tree of {self._source.state.name} has no node {node_id!r}; ids look like {some}")
 
     def expand(self, node_id: str, *, limit: int = _PAGE) -> Tree:
         """A tree that also shows children of this node, ``limit`` more than now; of a fold, what it hides.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, TreeNode, direct_places, to_frame
+from iceexplore.graph import TableState, TreeNode, direct_places
 from iceexplore.manifests import CONTENT_NAMES, ENTRY_SCHEMA, ContentType, Manifest, Status, read_manifest_dv
 from iceexplore.metadata import format_transform
 
@@ -24,7 +24,7 @@ _MAX_POSITIONS = 1_000_000
 _STATUS_NAMES = {s.value: s.name for s in Status}
 
 
-def leaf_table(state: TableState, node: TreeNode) -> pd.DataFrame:
+def leaf_table(state: TableState, node: TreeNode) -> pa.Table:
     """The entries of a manifest, or the rows of a root, the telling columns first."""
     ids = [int(part) for part in node.id.split(":")[1:]]
     if len(ids) == 1:
@@ -50,10 +50,10 @@ def leaf_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     ):  # fmt: skip
         if name in ("location", "file_format") or entries[name].null_count < len(entries):
             columns[name] = entries[name]
-    return to_frame(pa.table(columns))
+    return pa.table(columns)
 
 
-def removed_table(state: TableState, node: TreeNode) -> pd.DataFrame:
+def removed_table(state: TableState, node: TreeNode) -> pa.Table:
     """What a manifest DV removes: the ordinals, and the entries of its leaf that stand there.
 
     Columns: ordinal, file, content, status, record_count, location. An ordinal past the leaf's end has nulls.
@@ -84,7 +84,7 @@ def removed_table(state: TableState, node: TreeNode) -> pd.DataFrame:
         "record_count": rows,
         "location": location,
     }
-    return to_frame(pa.table(columns))
+    return pa.table(columns)
 
 
 def _leaf_of(state: TableState, root: Manifest, row: int) -> Manifest | None:

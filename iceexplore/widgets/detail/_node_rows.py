@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.graph import TableState, TreeNode, live_manifests
 from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, whole
 from iceexplore.widgets.core._ids import ref_id
-from iceexplore.widgets.grid._table import Columns, FrameTable, GridTable
-
-if TYPE_CHECKING:
-    import pandas as pd
+from iceexplore.widgets.grid._table import Columns, GridTable
 
 __all__ = ["nodes_of_rows", "row_of_node"]
 
@@ -34,15 +31,15 @@ def nodes_of_rows(
     if key == "leaf":
         if kind == "manifest":
             return [f"file:{rest}:{row}" for row in rows]
-        content = _some(table, rows)["content"]
+        content = _some(table, rows, "content")
         return [
             f"{'manifest' if c in _MANIFESTS else 'file'}:{rest}:{row}" for c, row in zip(content, rows, strict=True)
         ]
     if key in ("snapshots", "history"):
         known = {s.snapshot_id for s in state.metadata.snapshots}
-        return [f"snapshot:{int(i)}" if i in known else None for i in _some(table, rows)["snapshot_id"]]
+        return [f"snapshot:{int(i)}" if i in known else None for i in _some(table, rows, "snapshot_id")]
     if key == "refs":
-        return [ref_id(str(name)) for name in _some(table, rows)["name"]]
+        return [ref_id(str(name)) for name in _some(table, rows, "name")]
     if key == "metadata_log_entries":
         earlier = len(state.metadata.metadata_log)
         return [f"metadata:{row}" if row < earlier else "metadata" for row in rows]
@@ -56,7 +53,7 @@ def nodes_of_rows(
         return [f"manifest:{rest}:{places[row]}" if row < len(places) else None for row in rows]
     if key not in _PATHS or not len(rows):
         return none
-    return _files(state, root, rest, _paths(FrameTable(_some(table, rows)), key), rows[0] / len(table))
+    return _files(state, root, rest, _paths(table.some(rows, _PATHS[key]), key), rows[0] / len(table))
 
 
 def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, wanted: TreeNode) -> int | None:
@@ -101,8 +98,9 @@ _PATHS = {
 }
 
 
-def _some(table: GridTable, rows: Sequence[int]) -> pd.DataFrame:
-    return table.rows(slice(0, len(rows)), np.asarray(rows, dtype=np.int64))
+def _some(table: GridTable, rows: Sequence[int], name: str) -> list[Any]:
+    """The values of a column in some rows."""
+    return list(_column(table.some(rows, (name,)), name).to_pylist())
 
 
 def _column(part: Columns, name: str) -> pa.Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, travel
-from iceexplore.widgets.grid._table import FrameTable, GridTable, LeafTable
+from iceexplore.widgets.grid._table import ArrowTable, FrameTable, GridTable, LeafTable
 
 __all__ = ["JSON", "MANY_ROWS", "Tab", "TableKey", "load_table", "parent_table", "table_docs", "tables_of", "tabs_of"]
 
@@ -135,11 +135,11 @@ def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
     if key == "leaf":
         from iceexplore.widgets.detail._manifest_tables import leaf_table
 
-        return FrameTable(leaf_table(state, node))
+        return ArrowTable(leaf_table(state, node))
     if key == "removed":
         from iceexplore.widgets.detail._manifest_tables import removed_table
 
-        return FrameTable(removed_table(state, node))
+        return ArrowTable(removed_table(state, node))
     if key == "columns":
         from iceexplore.widgets.detail._manifest_tables import column_table
 
@@ -148,7 +148,7 @@ def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
 
     table = Inspect(_state_at(state, node))[key]
     rows = table.by_leaf()
-    return FrameTable(table()) if rows is None or len(rows) <= MANY_ROWS else LeafTable(table, rows)
+    return ArrowTable(table.arrow()) if rows is None or len(rows) <= MANY_ROWS else LeafTable(table, rows)
 
 
 def table_docs(state: TableState, node: TreeNode, key: str) -> dict[str, str]:

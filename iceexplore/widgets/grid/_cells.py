@@ -1,27 +1,21 @@
-"""A page of a table as text, for the browser."""
+"""Values as text, for the browser."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.graph import json_safe
-from iceexplore.widgets.grid._query import MAX_COLUMNS
+from iceexplore.widgets.grid._arrow_values import array_values
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     import pandas as pd
 
-    from iceexplore.widgets.grid._table import GridTable
 
-__all__ = ["PAGE_SIZE", "cell", "nested_value", "page_of", "safe_text", "text_of", "values_of"]
+__all__ = ["cell", "nested_value", "safe_text", "text_of", "values_of"]
 
-PAGE_SIZE = 50
 _MAX_TEXT = 300
-_MAX_NAMES = 1000
 
 
 def cell(value: Any) -> str | None:
@@ -59,61 +53,6 @@ def safe_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def page_of(
-    table: GridTable,
-    page: int,
-    size: int = PAGE_SIZE,
-    *,
-    rows: npt.NDArray[np.int64] | None = None,
-    columns: Sequence[int] | None = None,
-    docs: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """One page of a table, JSON-safe.
-
-    Parameters
-    ----------
-    page
-        From 0; past the end is the last one.
-    rows
-        The places of the rows, in order; None: every row.
-    columns
-        The places of the columns; None: the first sixty.
-    docs
-        What columns mean, by name.
-
-    Returns
-    -------
-    dict
-        ``columns`` (name, right: aligned so, doc) of the whole table up to a thousand, ``shown`` the places of those
-        that the page has, ``rows`` their text or null, ``page``, ``pages``, ``size``, ``total`` rows and ``whole``
-        (rows without a filter).
-    """
-    total = len(table) if rows is None else len(rows)
-    pages = max(1, -(-total // size))
-    page = min(max(page, 0), pages - 1)
-    at = slice(page * size, (page + 1) * size)
-    part = table.rows(at, rows)
-    count = len(table.names)
-    shown = [c for c in (range(count) if columns is None else columns) if c < count][:MAX_COLUMNS]
-    names = [
-        {"name": cell(name) or "", "right": right, "doc": (docs or {}).get(name, "")}
-        for name, right in list(zip(table.names, table.right, strict=True))[:_MAX_NAMES]
-    ]
-    wanted = set(shown)
-    made = {i: [cell(v) for v in values_of(series)] for i, (_, series) in enumerate(part.items()) if i in wanted}
-    values = [made[i] for i in shown]
-    return {
-        "columns": names,
-        "shown": shown,
-        "rows": [list(row) for row in zip(*values, strict=True)],
-        "page": page,
-        "pages": pages,
-        "size": size,
-        "total": total,
-        "whole": len(table),
-    }
-
-
 def nested_value(value: Any, *, key: str = "") -> Any:
     """A value as JSON has it, bytes in full; snapshot ids and integers beyond 2⁵³ as text, as in `json_safe`."""
     if type(value) is str:  # most of what is in maps is text and whole numbers
@@ -139,50 +78,9 @@ def values_of(series: pd.Series[Any]) -> list[Any]:
     import pyarrow as pa
 
     if isinstance(series.dtype, pd.ArrowDtype):
-        kind = series.dtype.pyarrow_dtype
-        if pa.types.is_string(kind) or pa.types.is_integer(kind):  # the same values, without pandas' loop over them
-            return list(pa.array(series.array).to_pylist())
-        try:
-            return series.tolist()
-        except (ValueError, OverflowError):  # a time beyond Python's calendar, as others write
-            return [_one_of(series.iloc[i : i + 1]) for i in range(len(series))]
+        return array_values(pa.array(series.array))
     values = series.tolist()
     return [None if isinstance(v, float) and math.isnan(v) else v for v in values]
-
-
-def _one_of(series: pd.Series[Any]) -> Any:
-    """The value of a column of one row; times beyond Python's calendar are text."""
-    import pyarrow as pa
-
-    try:
-        return series.tolist()[0]
-    except (ValueError, OverflowError):
-        return _beyond(pa.array(series.array)[0])
-
-
-def _beyond(scalar: Any) -> Any:
-    """A scalar of Arrow's as a Python value, times beyond Python's calendar as text."""
-    import numpy as np
-    import pyarrow as pa
-
-    kind = scalar.type
-    if not scalar.is_valid:
-        return None
-    if pa.types.is_struct(kind):
-        return {kind.field(i).name: _beyond(scalar[i]) for i in range(kind.num_fields)}
-    if pa.types.is_map(kind):
-        return [(_beyond(pair[0]), _beyond(pair[1])) for pair in scalar.values]
-    if pa.types.is_nested(kind):
-        return [_beyond(one) for one in scalar.values]
-    try:
-        return scalar.as_py()
-    except (ValueError, OverflowError):
-        pass
-    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) or scalar.value == -(2**63):  # numpy's NaT
-        return str(scalar.value)
-    unit: Any = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
-    text = str(np.datetime64(scalar.value, unit)).replace("T", " ")
-    return text if getattr(kind, "tz", None) is None else f"{text}+00:00"
 
 
 def _is_missing(value: Any) -> bool:

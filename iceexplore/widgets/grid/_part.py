@@ -13,9 +13,10 @@ import traitlets
 from iceexplore.errors import OptionError
 from iceexplore.widgets.core._escape_text import signs, signs_of_page
 from iceexplore.widgets.core._table_widget import Face, shown
-from iceexplore.widgets.grid._cells import PAGE_SIZE, page_of, safe_text
+from iceexplore.widgets.grid._cells import safe_text
 from iceexplore.widgets.grid._copy_export import MAX_CSV, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
+from iceexplore.widgets.grid._page import PAGE_SIZE, page_of
 from iceexplore.widgets.grid._query import GridQuery, Order
 from iceexplore.widgets.grid._table import FrameTable, GridTable
 from iceexplore.widgets.grid._typed_values import FilterError

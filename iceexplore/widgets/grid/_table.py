@@ -1,9 +1,9 @@
-"""What a grid shows: a data frame, or rows of manifests that are made when they are looked at."""
+"""What a grid shows: a data frame, an Arrow table, or rows of manifests that are made when they are looked at."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.errors import OptionError
+from iceexplore.graph import to_frame
+from iceexplore.widgets.grid._arrow_values import array_values
 from iceexplore.widgets.grid._cells import text_of, values_of
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from iceexplore.inspect import LeafRows, MetadataTable
 
-__all__ = ["Columns", "FrameTable", "GridTable", "LeafTable"]
+__all__ = ["ArrowTable", "Columns", "FrameTable", "GridTable", "LeafTable"]
 
 #: Columns at most that are kept when they were asked for together: who filters or sorts by some does it again.
 _FEW = 4
@@ -89,6 +91,14 @@ class GridTable(Columns):
         """Some rows, with all columns, of the table as it stands or of the places of its rows in an order."""
 
     @abstractmethod
+    def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
+        """The values of some columns, by their places, in these rows."""
+
+    @abstractmethod
+    def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
+        """Some rows, by their places, with at least these columns."""
+
+    @abstractmethod
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
         """All rows, some after another, with at least these columns."""
 
@@ -128,6 +138,15 @@ class FrameTable(GridTable):
             return self._frame
         return self._frame.iloc[at if order is None else order[at]]
 
+    def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
+        """Of some columns."""
+        part = self.rows(at, order)
+        return [values_of(part.iloc[:, place]) for place in columns]
+
+    def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
+        """With all columns."""
+        return FrameTable(self._frame.iloc[list(rows)])
+
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
         """It is one."""
         yield self
@@ -137,19 +156,61 @@ class FrameTable(GridTable):
         return self._frame
 
 
+class ArrowTable(GridTable):
+    """An Arrow table, which is a data frame only once that is asked for."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self.names = tuple(table.column_names)
+        self.right = tuple(map(_is_number, table.schema.types))
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """A data frame shares the table's memory."""
+        return int(self._table.nbytes)
+
+    def _column(self, place: int) -> pa.Array:
+        return _plain(self._table.column(place))
+
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
+        """Some rows."""
+        return self._whole.rows(at, order)
+
+    def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
+        """Of some columns."""
+        return _values_of(self._table, at, order, columns)
+
+    def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
+        """With these columns."""
+        return ArrowTable(self._table.select(list(columns)).take(pa.array(rows, pa.int64())))
+
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """It is one."""
+        yield self
+
+    def frame(self) -> pd.DataFrame:
+        """All of it."""
+        return self._whole.frame()
+
+    @cached_property
+    def _whole(self) -> FrameTable:
+        return FrameTable(to_frame(self._table))
+
+
 class LeafTable(GridTable):
     """A metadata table, made manifest by manifest; as a whole, which is then kept, only when `frame` is asked for."""
 
     def __init__(self, table: MetadataTable, rows: LeafRows) -> None:
-        import pandas as pd
-
         self._table = table
         self._rows = rows
         self._whole: FrameTable | None = None
         self._columns: dict[int, pa.Array] = {}
         self._ahead = _Ahead(rows, np.zeros(0, dtype=np.int64))
         self.names = tuple(rows.schema.names)
-        self.right = _numbers(pd.ArrowDtype(kind) for kind in rows.schema.types)
+        self.right = tuple(map(_is_number, rows.schema.types))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -169,6 +230,24 @@ class LeafTable(GridTable):
 
         if self._whole is not None:
             return self._whole.rows(at, order)
+        frame: pd.DataFrame = self._made(at, order).to_pandas(types_mapper=pd.ArrowDtype)
+        return frame
+
+    def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
+        """Of some columns; kept as in `rows`."""
+        if self._whole is not None:
+            return self._whole.values(at, order, columns)
+        made = self._made(at, order)
+        return _values_of(made, slice(0, made.num_rows), None, columns)
+
+    def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
+        """With all columns; kept as in `rows`."""
+        places = np.asarray(rows, dtype=np.int64)
+        if self._whole is not None:
+            return self._whole.some(rows, columns)
+        return ArrowTable(self._made(slice(0, len(rows)), places))
+
+    def _made(self, at: slice, order: npt.NDArray[np.int64] | None) -> pa.Table:
         places = np.arange(len(self), dtype=np.int64)[at] if order is None else order[at]
         found = self._ahead.take(places)
         if found is None and order is not None and self._rows.to_make(places) > _MOST_MADE:
@@ -176,9 +255,7 @@ class LeafTable(GridTable):
             begin = max(0, at.start - many // 4)
             self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + many)]))
             found = self._ahead.take(places)
-        made = self._rows.take(places) if found is None else found
-        frame: pd.DataFrame = made.to_pandas(types_mapper=pd.ArrowDtype)
-        return frame
+        return self._rows.take(places) if found is None else found
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
         """A manifest after another."""
@@ -257,6 +334,23 @@ def _plain(made: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(made.type, pa.UuidType):
         return made  # of 16 bytes nobody could tell that they are shown as a UUID
     return made.storage if isinstance(made, pa.ExtensionArray) else made
+
+
+def _values_of(
+    table: pa.Table, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]
+) -> list[list[Any]]:
+    """The values of some columns in some rows of a table."""
+    part = table.select(list(columns))
+    if order is not None:
+        part = part.take(pa.array(order[at]))
+    elif at.start or at.stop < table.num_rows:
+        part = part.slice(at.start, at.stop - at.start)
+    return [array_values(column) for column in part.columns]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """As pandas says of its columns of Arrow's types."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _numbers(kinds: Iterable[Any]) -> tuple[bool, ...]:
