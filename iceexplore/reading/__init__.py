@@ -35,7 +35,8 @@ from iceexplore.reading.columns._wanted import (
 )
 from iceexplore.reading.row_history._fate import Fate, RowDelete, RowEvent
 from iceexplore.reading.row_history._locations import find_rows
-from iceexplore.reading.row_history._places import RowPlace, RowPlaces
+from iceexplore.reading.row_history._place import RowPlace
+from iceexplore.reading.row_history._places import RowPlaces
 from iceexplore.reading.row_history._story import RowStory
 
 __all__ = [

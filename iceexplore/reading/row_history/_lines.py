@@ -15,7 +15,7 @@ from iceexplore.reading.row_history._deletes import AppliedDelete, RowDeletes
 from iceexplore.reading.row_history._fate import Commit, Presence, RowDelete, Seen, commit_of, fate_of, timeline
 from iceexplore.reading.row_history._find import FoundFile, Search
 from iceexplore.reading.row_history._history import Step
-from iceexplore.reading.row_history._places import RowPlace
+from iceexplore.reading.row_history._place import RowPlace
 
 __all__ = ["Line"]
 

@@ -20,7 +20,8 @@ from iceexplore.reading.row_history._find import Search, search
 from iceexplore.reading.row_history._history import Step, lineage, step_of
 from iceexplore.reading.row_history._lines import Line
 from iceexplore.reading.row_history._moves import link_moves
-from iceexplore.reading.row_history._places import RowPlace, RowPlaces
+from iceexplore.reading.row_history._place import RowPlace
+from iceexplore.reading.row_history._places import RowPlaces
 
 __all__ = ["find_rows"]
 

@@ -13,7 +13,7 @@ from iceexplore.graph import TableState
 from iceexplore.reading.row_history._codes import row_codes
 from iceexplore.reading.row_history._fate import Move, with_move
 from iceexplore.reading.row_history._find import FoundFile, read_rows_at
-from iceexplore.reading.row_history._places import RowPlace
+from iceexplore.reading.row_history._place import RowPlace
 
 __all__ = ["link_moves"]
 

@@ -9,75 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from iceexplore.graph import TableState, card_html, card_text, to_frame
-from iceexplore.reading.row_history._fate import Commit, Fate, Move, RowEvent
+from iceexplore.reading.row_history._fate import Commit
+from iceexplore.reading.row_history._place import RowPlace, value_text
+from iceexplore.reading.row_history._story import RowStory, story_of
 from iceexplore.render import Card, CardTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.reading.row_history._story import RowStory
-
-__all__ = ["RowPlace", "RowPlaces", "value_text"]
+__all__ = ["RowPlaces"]
 
 _SHOWN = 50
-_WIDE = 60
-
-
-@dataclass(frozen=True)
-class RowPlace:
-    """A row at one position of one data file.
-
-    Attributes
-    ----------
-    values
-        The columns that are shown, as Python values.
-    file, position
-        The data file's location, as the table spells it, and the row's place in it, from 0.
-    row_id
-        ``_row_id`` (version 3 and later, spec, "Row Lineage"); None before.
-    last_updated
-        ``_last_updated_sequence_number``, likewise.
-    added
-        The snapshot that added the file.
-    events
-        What happened to the row here, oldest first.
-    lines
-        The branches or tags in whose history this is so.
-    moved_from
-        Where the row was before, if a snapshot moved or updated it.
-    sequence_number
-        The file's data sequence number.
-    """
-
-    values: Mapping[str, Any]
-    file: str
-    position: int
-    row_id: int | None
-    last_updated: int | None
-    added: Commit
-    fate: Fate
-    events: tuple[RowEvent, ...] = ()
-    lines: tuple[str, ...] = ()
-    moved_from: Move | None = None
-    sequence_number: int | None = None
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What is the same for a place that has one fate in several branches."""
-        by = None if self.fate.by is None else self.fate.by.snapshot_id
-        return self.file, self.position, self.fate.kind, by
-
-    @property
-    def text(self) -> str:
-        """Place and fate in a sentence."""
-        values = ", ".join(f"{k} = {value_text(v)}" for k, v in self.values.items())
-        return f"{values}: {self.file}, position {self.position}, added in {self.added.text}; {self.fate.text}"
-
-
-def value_text(value: Any) -> str:
-    """A value for people, shortened."""
-    text = "null" if value is None else value if isinstance(value, str) else str(value)
-    return text if len(text) <= _WIDE else text[: _WIDE - 1] + "…"
 
 
 _COLUMNS = pa.schema(
@@ -174,9 +116,7 @@ class RowPlaces:
 
     def story(self) -> RowStory:
         """The life of each row across snapshots, as text and as a picture."""
-        from iceexplore.reading.row_history._story import story_of
-
-        return story_of(self)
+        return story_of(self.places, self.state, self.filter, self.columns)
 
     timeline = story
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iceexplore.graph import format_ms
+from iceexplore.graph import TableState, format_ms
 from iceexplore.reading.row_history._fate import Commit, RowDelete, RowEvent
-from iceexplore.reading.row_history._places import RowPlace, RowPlaces, value_text
+from iceexplore.reading.row_history._place import RowPlace, value_text
 from iceexplore.render import (
     Mark,
     Mermaid,
@@ -89,12 +89,20 @@ class RowStory:
         return {"text/plain": plain, "text/html": image + details("The story as text", pre, opened=True)}
 
 
-def story_of(places: RowPlaces) -> RowStory:
-    """The places of `places`, row by row in order of time."""
+def story_of(places: Sequence[RowPlace], state: TableState, where: str, columns: Collection[str]) -> RowStory:
+    """Arrange the places of rows row by row, in order of time.
+
+    Parameters
+    ----------
+    where
+        What was looked for, as text.
+    columns
+        The columns whose values the places have.
+    """
     names = [
         f.name
-        for f in places.state.schema.fields
-        if f.field_id in places.state.schema.identifier_field_ids and f.name in places.columns
+        for f in state.schema.fields
+        if f.field_id in state.schema.identifier_field_ids and f.name in columns
     ]
     leaders = list(range(len(places)))
 
@@ -120,9 +128,9 @@ def story_of(places: RowPlaces) -> RowStory:
     groups: dict[int, list[RowPlace]] = {}
     for i, p in enumerate(places):
         groups.setdefault(lead(i), []).append(p)
-    title = f"Rows of {places.state.name} where {places.filter}"
+    title = f"Rows of {state.name} where {where}"
     rows = tuple(tuple(g) for g in groups.values())
-    return RowStory(title if groups else f"{title}: none was found", rows, places.state.metadata.location.rstrip("/"))
+    return RowStory(title if groups else f"{title}: none was found", rows, state.metadata.location.rstrip("/"))
 
 
 def _paragraph(row: Sequence[RowPlace]) -> list[str]:
