@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from iceexplore.commits import change_scenarios
     from iceexplore.inspect import LooseFile, open_file
     from iceexplore.on_spark import spark
-    from iceexplore.simulation import Simulation, empty
     from iceexplore.storage import memory_limit
-    from iceexplore.table import Table, open, sample
+    from iceexplore.table import Simulation, Table, empty, open, sample
 
 __all__ = [
     "AccessDeniedError",
@@ -86,11 +85,11 @@ __version__ = "0.1.0"
 _LAZY = {
     "Lab": "iceexplore._lab",
     "LooseFile": "iceexplore.inspect",
-    "Simulation": "iceexplore.simulation",
+    "Simulation": "iceexplore.table",
     "Table": "iceexplore.table",
     "change_scenarios": "iceexplore.commits",
     "create": "iceexplore._lab",
-    "empty": "iceexplore.simulation",
+    "empty": "iceexplore.table",
     "figures": "iceexplore._figures",
     "lab": "iceexplore._lab",
     "memory_limit": "iceexplore.storage",

@@ -7,9 +7,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore import commits, labs
-from iceexplore._committed import CommittedTable
 from iceexplore.errors import OptionError, known_arguments
 from iceexplore.metadata import Snapshot
+from iceexplore.table import CommittedTable
 
 if TYPE_CHECKING:
     import pandas as pd

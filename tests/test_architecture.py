@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +24,8 @@ HOUSE = (
     "inspect", "graph", "manifests", "deletes", "formats", "metadata", "storage", "render", "errors",
 )  # fmt: skip
 
+#: Modules in a folder: beyond, it holds more than one theme.
+MOST_MODULES = 22
 #: What `import iceexplore` must leave alone: each costs more than the whole import may.
 HEAVY = ("IPython", "anywidget", "datafusion", "pandas", "pyarrow.dataset", "pyiceberg", "pyspark")
 
@@ -45,8 +47,7 @@ def storey(module: str) -> str:
     parts = module.split(".")
     if len(parts) > 1 and parts[1] in HOUSE:
         return parts[1]
-    # _samples stands beside the faces, and needs nothing but errors
-    return "faces"
+    return "faces"  # the classes that users hold, beside the packages
 
 
 def imports(path: Path) -> Iterator[tuple[int, str, str | None]]:
@@ -69,6 +70,74 @@ def our_imports(path: Path) -> list[tuple[int, str]]:
     """The imports of iceexplore's own modules; a name that is a module counts as that module."""
     ours = [(line, module, f"{module}.{name}") for line, module, name in imports(path) if ROOM.match(module)]
     return [(line, whole if whole in NAMES else module) for line, module, whole in ours]
+
+
+@cache
+def exports(package: str) -> dict[str, str]:
+    """The module in which each name that a package exports is defined, or is imported from."""
+    path = PACKAGE.joinpath(*package.split(".")[1:], "__init__.py")
+    found = {} if not path.exists() else {name: module for _, module, name in imports(path) if name is not None}
+    return {name: f"{module}.{name}" if f"{module}.{name}" in NAMES else module for name, module in found.items()}
+
+
+def defined_in(module: str, name: str | None) -> str:
+    """The module that a name comes from, through the packages that export it."""
+    if name is not None and f"{module}.{name}" in NAMES:
+        return f"{module}.{name}"
+    while name is not None and name in exports(module):
+        module = exports(module)[name]
+    return module
+
+
+@cache
+def dependencies() -> dict[str, set[str]]:
+    """The modules that each module imports, whether at load time, inside functions or for types alone."""
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        if path.name != "__init__.py":
+            own = name_of(path)
+            used = {defined_in(module, name) for _, module, name in imports(path) if ROOM.match(module)}
+            found[own] = {module for module in used if module in NAMES and module != own}
+    return found
+
+
+def theme(module: str) -> str:
+    """The sub-folder of a package that a module is in; a module beside the sub-folders is one by itself."""
+    return ".".join(module.split(".")[:3])
+
+
+def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Return the sets of nodes that reach each other."""
+    order: list[str] = []
+    for start in graph:
+        seen = set(order)
+        todo = [(start, iter(graph.get(start, ())))] if start not in seen else []
+        seen.add(start)
+        while todo:
+            node, rest = todo[-1]
+            following = next((n for n in rest if n not in seen), None)
+            if following is None:
+                order.append(node)
+                todo.pop()
+            else:
+                seen.add(following)
+                todo.append((following, iter(graph.get(following, ()))))
+    back: dict[str, set[str]] = {}
+    for node, others in graph.items():
+        for other in others:
+            back.setdefault(other, set()).add(node)
+    found, placed = [], set[str]()
+    for start in reversed(order):
+        members, stack = [], [start] if start not in placed else []
+        while stack:
+            node = stack.pop()
+            if node not in placed:
+                placed.add(node)
+                members.append(node)
+                stack.extend(back.get(node, ()))
+        if len(members) > 1:
+            found.append(sorted(members))
+    return found
 
 
 NAMES = {name_of(module) for module in MODULES}
@@ -106,6 +175,32 @@ def test_packages_are_imported_by_their_face(path: Path) -> None:
         if len(parts) > 2 and storey(module) != own and any(part.startswith("_") for part in parts[2:]):
             wrong.append(f"line {line}: {module}")
     assert not wrong, f"private modules of other packages: {wrong}"
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": ["b"], "b": ["c"], "c": ["b", "d"], "d": [], "e": ["a", "f"], "f": ["g"], "g": ["e"]}
+    assert sorted(circles(graph)) == [["b", "c"], ["e", "f", "g"]]
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circles(dependencies()) == []
+
+
+def test_sub_folders_import_one_way() -> None:
+    graph: dict[str, set[str]] = {}
+    for module, others in dependencies().items():
+        here = theme(module)
+        graph.setdefault(here, set()).update(
+            there for other in others if (there := theme(other)) != here and storey(other) == storey(module)
+        )
+    assert circles(graph) == []
+
+
+def test_folders_hold_a_theme_each() -> None:
+    counts = {path.parent: 0 for path in MODULES}
+    for path in MODULES:
+        counts[path.parent] += 1
+    assert {str(p.relative_to(ROOT)): n for p, n in counts.items() if n > MOST_MODULES} == {}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ids)
