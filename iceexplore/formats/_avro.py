@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.errors import FormatError, MemoryLimitError, UnsupportedError
 from iceexplore.storage import Budget, load_json
 
 __all__ = [
@@ -253,6 +253,8 @@ def decompress_block(
         The bytes do not decompress, fail their checksum, or inflate past ``most``.
     UnsupportedError
         A codec that Iceberg's writers do not use.
+    MemoryLimitError
+        The process cannot have the memory that the plain bytes take.
     """
     import pyarrow as pa
 
@@ -290,6 +292,9 @@ def decompress_block(
         raise FormatError(
             f"a block does not decompress ({codec}): {error}", location=location, offset=block.start
         ) from None
+    except MemoryError:  # Arrow's is one, too
+        text = f"a block of {len(body):,} bytes takes more memory, decompressed, than the process can have"
+        raise MemoryLimitError(f"{text} · in {location}") from None
     known = "null, deflate, snappy, zstandard, bzip2 and xz"
     raise UnsupportedError(f"Avro codec {codec!r} in {location}; known are {known}")
 

@@ -12,6 +12,7 @@ from iceexplore.manifests._manifest_dv import (
 )
 from iceexplore.manifests._reader import ManifestReader, open_manifest
 from iceexplore.manifests.column_stats._maps import ColumnStats
+from iceexplore.manifests.decode._avro import slow_work
 from iceexplore.manifests.decode._dialects import VECTORS_BY_FILE
 from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.encode._aggregate import manifest_entry
@@ -56,6 +57,7 @@ __all__ = [
     "read_manifest_dv",
     "redact_manifest",
     "role_of",
+    "slow_work",
     "stats_type",
     "upgrade_entries",
     "whole",

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.errors import FormatError, MemoryLimitError, UnsupportedError
 from iceexplore.formats._avro import AvroHeader, Block, decompress_block, index_blocks, read_header
 
 Written = Callable[..., bytes]
@@ -179,6 +179,20 @@ def test_codecs_without_a_ratio_are_bounded(codec: str, pack: Any) -> None:
         decompress_block(bomb, Block(1, 0, len(bomb)), codec, "f", most)
     with pytest.raises(FormatError, match=r"cut|does not decompress"):
         decompress_block(body, Block(1, 0, len(body) - 4), codec, "f", most)
+
+
+class _Full:
+    """A decompressor in a process that has no memory left."""
+
+    def decompress(self, body: bytes, most: int) -> bytes:
+        raise MemoryError("Unable to allocate output buffer.")
+
+
+def test_memory_that_the_process_cannot_have_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = bytes(20)
+    monkeypatch.setattr("iceexplore.formats._avro.zlib.decompressobj", lambda bits: _Full())
+    with pytest.raises(MemoryLimitError, match=r"a block of 20 bytes takes more memory.* in f"):
+        decompress_block(body, Block(1, 0, len(body)), "deflate", "f")
 
 
 def test_snappy_length_is_checked_before_it_is_allocated() -> None:

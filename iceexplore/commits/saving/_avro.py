@@ -12,14 +12,17 @@ from iceexplore.storage import Budget
 
 __all__ = ["read_avro", "rewritten_avro"]
 
-#: Records are decoded one by one: as many bytes take about ten seconds, or so many times what is stored.
-_SLOW_BYTES = 256 << 20
-_SLOW_RATIO = 16
 _META = {"type": "map", "values": "bytes"}
 
 
-def read_avro(data: bytes, location: str) -> tuple[Any, Mapping[str, str], Iterator[Any]]:
+def read_avro(data: bytes, location: str, work: Budget) -> tuple[Any, Mapping[str, str], Iterator[Any]]:
     """Return a file's schema and metadata, for `rewritten_avro`, and its records, which are decoded as they are taken.
+
+    Parameters
+    ----------
+    work
+        What the blocks may have together once decompressed. Records are decoded and encoded one by one, so this limits
+        the time: 16 MiB take seven seconds as numbers of a byte, 25 as the pairs of a map.
 
     Raises
     ------
@@ -37,11 +40,10 @@ def read_avro(data: bytes, location: str) -> tuple[Any, Mapping[str, str], Itera
     file: Any = fastavro.reader(io.BytesIO(data))
 
     def records() -> Iterator[Any]:
-        budget = Budget(location, len(data), most=max(_SLOW_BYTES, _SLOW_RATIO * len(data)))
         schema = fastavro.parse_schema(file.writer_schema)
         for block in index.blocks:
             plain = decompress_block(data, block, header.codec, location)
-            budget.reserve(len(plain), "the records")
+            work.reserve(len(plain), "the records, decompressed,")
             found = Records(plain, schema, record_limit(len(data)), location)
             for _ in range(block.count):
                 yield found.read()

@@ -18,7 +18,7 @@ from iceexplore.commits.saving._parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, UnsupportedError
 from iceexplore.formats import avro_batches, field_id, read_orc_footer, read_rows, sniff
-from iceexplore.manifests import whole
+from iceexplore.manifests import slow_work, whole
 from iceexplore.storage import DATA_RATIO, Budget, Storage
 
 __all__ = [
@@ -33,6 +33,8 @@ _REFERENCED = "referenced-data-file"
 _ORC_LIMIT = 1 << 30
 #: What rows of Avro take as Python's objects: each, and each of their bytes in Arrow.
 _OBJECT, _OBJECTS_PER_BYTE = 500, 8
+#: Plain bytes that Avro's blocks may have, or so many times what is stored: paths repeat, and compress well.
+_PLAIN_BYTES, _PLAIN_RATIO = 256 << 20, 16
 _ORC_CODECS = ("UNCOMPRESSED", "SNAPPY", "ZLIB", "LZ4", "ZSTD")
 
 
@@ -160,7 +162,9 @@ def _moved_rows(
 
 def _relocated_avro_deletes(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     try:
-        schema, metadata, records = read_avro(data, location)
+        # Rows are few values of many bytes, and their number is limited below.
+        work = Budget(location, len(data), most=max(_PLAIN_BYTES, _PLAIN_RATIO * len(data)))
+        schema, metadata, records = read_avro(data, location, work)
         names = {f.get("field-id"): f["name"] for f in schema["fields"]}
         at, pos = names.get(FILE_PATH_ID, "file_path"), names.get(POS_ID, "pos")
         _check_avro(data, location)
@@ -272,7 +276,7 @@ def _avro(
     lengths: Mapping[str, int],
     paths: Mapping[str, tuple[str, str]],
 ) -> bytes:
-    schema, metadata, records = read_avro(data, location)
+    schema, metadata, records = read_avro(data, location, slow_work(location, len(data)))
     change = _record_change(schema, moved, lengths, paths)
 
     def changed() -> Iterator[Any]:

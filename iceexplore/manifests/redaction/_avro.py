@@ -55,17 +55,18 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
         raise index.faults[0]
     schema = Schema(redactor, header.schema, lengths)
     shown, pairs = schema.shown(header.schema), redactor.header(header.metadata)
-    own = shown == header.schema and pairs == header.metadata and is_bare(data, header, index)
     codec = "null" if header.codec == "null" else "deflate"
     with Budget(location, len(data)) as budget:
         file = _File(data, header, index, location, schema, codec, budget)
-        blocks = None
+        made = None
         if worth_bulk(_SLOWER * len(data)):
             # Values keep their numbers: if records are redacted one by one after all, they get the same placeholders.
-            blocks = _by_columns(file, unchanged=own)
-        if blocks is None:
-            blocks = _by_records(file, unchanged=own)
-    if not blocks and own:
+            made = _by_columns(file)
+        if made is None:
+            made = _by_records(file)
+    blocks, same = made
+    # `is_bare` last, as it decompresses every block, without a limit: blocks that get here are within the limits.
+    if same and shown == header.schema and pairs == header.metadata and is_bare(data, header, index):
         return data  # byte for byte: there is nothing in it that is to be redacted
     head_pairs = {"avro.schema": json.dumps(shown, ensure_ascii=False), "avro.codec": codec, **pairs}
     head = header_bytes(
@@ -87,8 +88,8 @@ class _File:
     budget: Budget
 
 
-def _by_columns(file: _File, *, unchanged: bool) -> list[bytes] | None:
-    """The blocks, redacted column by column; none if ``unchanged`` is asked for and they are, None where it cannot be.
+def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
+    """The blocks, redacted column by column, and whether their records are as before; None where it cannot be.
 
     Columns that no change concerns are decoded and encoded as they are.
     """
@@ -130,11 +131,11 @@ def _by_columns(file: _File, *, unchanged: bool) -> list[bytes] | None:
     except (OtherWayError, pa.ArrowException, ValueError):
         file.budget.used = begun
         return None  # record by record it comes out what is wrong with it
-    return [] if unchanged and same else blocks
+    return blocks, same
 
 
-def _by_records(file: _File, *, unchanged: bool) -> list[bytes]:
-    """The blocks, redacted record by record; none if ``unchanged`` is asked for and they are."""
+def _by_records(file: _File) -> tuple[list[bytes], bool]:
+    """The blocks, redacted record by record, and whether their records are as before."""
     import fastavro
 
     schema, header = file.schema, file.header
@@ -163,4 +164,4 @@ def _by_records(file: _File, *, unchanged: bool) -> list[bytes]:
         same = same and body == plain
         blocks.append(block_bytes(block.count, body, file.codec, _SYNC))
         file.budget.reserve(len(blocks[-1]), _WHAT)
-    return [] if unchanged and same else blocks
+    return blocks, same
