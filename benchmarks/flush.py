@@ -75,7 +75,7 @@ class Root:
             if rows:
                 simulation.row_delta(deletes={name: [0] for name in names})
         elif rows:
-            simulation.relayout(flush_data_files=1 << 40)
+            simulation.set_layout(flush_data_files=1 << 40)
             simulation.append(rows, rows=1000)
         self._state = simulation.table._state
         self.times: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The figures of the V4 proposal, each made by simulating commits and drawn by ``tree(style="seed")``.
+"""The figures of the V4 proposal, each made by simulating commits and drawn by ``tree(style="proposal")``.
 
 ``ix.figures()`` lists them, ``ix.figures()["append-root"]`` shows one. Every figure is a small real table: its metadata
 was written by the commit engine and read back. The two discarded approaches come from layouts that bend rules on
@@ -116,7 +116,7 @@ def _with_leaf(*names: str, **layout: Any) -> Simulation:
     """A table whose first commit wrote these files into a leaf; later ones go to the root."""
     s = _table(flush_data_files=0, **layout)
     s.append(_files(*names))
-    s.relayout(flush_data_files=100)
+    s.set_layout(flush_data_files=100)
     return s
 
 
@@ -184,9 +184,9 @@ def _compaction() -> TableDiagram:
     s = _table(flush_data_files=0)
     s.append(_files("D1", "D2", "D3"))
     s.append(_files("D4", "D5", "D6"))
-    s.relayout(flush_data_files=100)
+    s.set_layout(flush_data_files=100)
     s.delete_files([_file("D1"), _file("D5")])
-    s.relayout(flush_data_files=100, compact_leaves=2)
+    s.set_layout(flush_data_files=100, compact_leaves=2)
     s.append(_files("D7"))
     return _drawn(s, last=2)
 
@@ -281,7 +281,7 @@ def _current_and_proposed() -> TableDiagram:
     old.row_delta(deletes={_file("D1"): [3]})
     new = _with_leaf("D1", "D2", flush_delete_files=0)
     new.row_delta(deletes={_file("D1"): [3]})
-    new.relayout(flush_data_files=100, flush_delete_files=100)
+    new.set_layout(flush_data_files=100, flush_delete_files=100)
     new.row_delta(_files("D3"), deletes={_file("D2"): [4]})
     return _beside(_drawn(old, last=1), _drawn(new, last=1), ("Current", "Proposed"))
 

@@ -1,11 +1,12 @@
-"""Tables: `open`, `sample` and `empty`, and the classes `Table` and `Simulation`. Each method is a line or two.
+"""The public functions `open`, `sample` and `empty`, and the classes `Table` and `Simulation`.
 
-A simulation is a table, and a table makes simulations: they are one module. What commits is a package below, which is
-imported with the first commit.
+Each method delegates to a package in a line or two. A simulation is a table and a table creates simulations, so both
+are in one module. The package `commits` is imported with the first commit.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,7 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import iceexplore as ix  # whose packages are imported when they are first used
 from iceexplore import graph
 from iceexplore._samples import sample_path
-from iceexplore.errors import OptionError, Problems, known_arguments, text_of, texts_of, version_of, whole_numbers_of
+from iceexplore.errors import (
+    OptionError,
+    Problems,
+    known_arguments,
+    renamed_arguments,
+    renamed_method,
+    text_of,
+    texts_of,
+    version_of,
+    whole_numbers_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +49,7 @@ _SCHEMA_PINS = ("schema", "current-schema-id", "last-column-id")
 _SPEC_PINS = (*_SCHEMA_PINS, "partition-spec", "default-spec-id", "last-partition-id")
 
 
-#: Arguments of the operations that are named above, or are not the user's to give.
+#: Arguments of the operations that the methods pass themselves, so that callers cannot.
 _OURS = ("state", "writer", "files", "delete", "deletes", "how")
 
 
@@ -52,36 +63,36 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Table:
-    """Open a table. Reads one JSON file, nothing more.
+    """Open a table. Only its metadata file is read.
 
     Parameters
     ----------
     source
-        A table folder, a metadata file, the URI of either (``s3://``, ``gs://``, ``memory://``, … whatever fsspec or
-        PyIceberg's FileIO knows), a zip, a PyIceberg ``Table``, or with ``catalog`` a table's identifier.
+        A table folder, a metadata file, a URI of either (``s3://``, ``gs://``, ``memory://``, or any other that fsspec
+        or PyIceberg's FileIO supports), a zip, a PyIceberg ``Table``, or, with ``catalog``, a table identifier.
     catalog
         The name of a PyIceberg catalog, or a catalog object.
     moved
-        Where files are now, by the prefix under which the table knows them. Found by itself where it can be.
+        The current location of moved files, by the prefix that the metadata has for them. Detected where possible.
     version
-        Which metadata file: its number, name or location. By default the newest.
+        A metadata file, by number, name or location. By default the newest.
     allow
-        Further places that may be read, besides the table's own roots: folders, files or whole buckets, such as those
-        of files that ``add_files`` put into the table. An `OutsideRootsError` names what to pass.
+        Further places that may be read, besides the table's own folders: folders, files or whole buckets, for example
+        those of files registered with ``add_files``. An `OutsideRootsError` names what to pass.
     properties
-        Options of the catalog, or of the storage. ``iceexplore.parallel-reads`` is how many requests to a far store are
-        made at once, by default 24; on a local disk, how many threads read manifests.
+        Options of the catalog or the storage. ``iceexplore.parallel-reads`` sets how many requests to a remote store
+        run at the same time (24 by default), and on a local disk how many threads read manifests.
     strict
-        Raise at the first fault instead of showing the rest.
+        Raise an error at the first problem instead of collecting it in ``.problems``.
 
     Raises
     ------
     MetadataNotFoundError
-        No table there; the message says what is.
+        There is no table; the message lists what was found instead.
     FormatError
-        The metadata file is no table metadata.
+        The metadata file does not contain valid table metadata.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError
-        The storage or catalog refused or failed.
+        The storage or catalog refused access or failed.
     """
     if properties is not None and not isinstance(properties, Mapping):
         raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
@@ -97,7 +108,7 @@ def sample(name: str = "trips") -> Table:
     Raises
     ------
     OptionError
-        No sample of that name; those that there are, are listed.
+        There is no such sample; the available ones are listed.
     """
     return Table(graph.open_state(sample_path(name)))
 
@@ -112,25 +123,25 @@ def empty(
     seed: int | str | None = None,
     **layout: Any,
 ) -> Simulation:
-    """A simulation that starts from nothing: a new table without a snapshot.
+    """Create a simulation of a new table without a snapshot.
 
     Parameters
     ----------
     schema
-        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``. Or a schema: of a table
-        (``t.schema``), of PyIceberg, of PyArrow, or of what has one: a data frame, an Arrow table. Columns get new ids;
-        what is required, identifiers, docs and defaults stay.
+        Types by column name (``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``), or a schema: of a table
+        (``t.schema``), of PyIceberg, of PyArrow, of a data frame or an Arrow table. Columns get new field ids; required
+        fields, identifier fields, docs and defaults are kept.
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
-        Where the table would be; nothing is written there.
+        The table's location in its metadata; nothing is written there.
     seed, layout
         As in `iceexplore.Table.simulate`.
 
     Raises
     ------
     OptionError, RuleError
-        The schema, the spec or an option makes no sense.
+        The schema, the spec or an option is invalid.
     """
     state = ix.commits.empty_state(
         schema,
@@ -151,7 +162,7 @@ def simulate(
     seed: int | str | None,
     layout: Mapping[str, Any],
 ) -> Simulation:
-    """A simulation on top of a state. See `iceexplore.Table.simulate`."""
+    """Create a simulation that starts from a state. See `iceexplore.Table.simulate`."""
     return Simulation(ix.commits.start_sandbox(state, format_version, layout, overlay=overlay, seed=seed))
 
 
@@ -162,22 +173,30 @@ def _metadata_frame(*args: Any, **options: Any) -> Any:
 
 
 class Table:
-    """An Iceberg table as of some state: immutable, and read no further than was asked.
+    """An Iceberg table in one state. It is immutable, and reads metadata only when a method needs it.
 
-    Made by `iceexplore.open`. In a notebook it shows its card.
+    Use `iceexplore.open` to get one. In a notebook it is displayed as a card.
     """
 
     def __init__(self, state: graph.TableState) -> None:
         self._state = state
 
-    def _resolve(self, at: Any) -> graph.TableState:
-        return at._state if isinstance(at, Table) else graph.resolve_state(self._state, at)
+    def _resolve(self, at: Any, call: str) -> graph.TableState:
+        """Return the state that a Snapshot, an id, a ref or a Table names; errors name the call that asked for it."""
+        if isinstance(at, Table):
+            return at._state
+        if at is None:
+            raise OptionError(f"{call}: give a Snapshot, its id, a branch or tag, or a Table, not None")
+        try:
+            return graph.resolve_state(self._state, at)
+        except OptionError as error:
+            raise OptionError(f"{call}: {error}") from None
 
-    # What it is -----------------------------------------------------------------------------------------------------
+    # Metadata --------------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> graph.TableState:
-        """The immutable state behind this face, for the packages below."""
+        """The immutable state of this table, as the functions of iceexplore's packages take it."""
         return self._state
 
     @property
@@ -202,12 +221,12 @@ class Table:
 
     @property
     def format_version(self) -> int:
-        """1 to 4."""
+        """The format version, 1 to 4."""
         return self._state.metadata.format_version
 
     @property
     def schema(self) -> Schema:
-        """The schema of the state shown."""
+        """The schema of the snapshot that is shown."""
         return self._state.schema
 
     @property
@@ -228,7 +247,7 @@ class Table:
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The snapshot shown; None for a table without one."""
+        """The snapshot that is shown; None for a table without snapshots."""
         return self._state.snapshot
 
     @property
@@ -243,24 +262,24 @@ class Table:
 
     @property
     def problems(self) -> Problems:
-        """Every fault met so far; more come to light as more is read."""
+        """The problems found so far; reading more of the table may add to them."""
         return self._state.problems
 
     @property
     def reads(self) -> ReadLog:
-        """Every read of the storage, with bytes and time."""
+        """A log of every read from storage, with bytes and time."""
         return self._state.storage.reads
 
     @property
     def moved(self) -> Mapping[str, str]:
-        """Where files are now, by the prefix under which the table knows them."""
+        """The current location of moved files, by the prefix that the metadata has for them."""
         return self._state.storage.moved
 
-    # What it is made of ---------------------------------------------------------------------------------------------
+    # Inspection ------------------------------------------------------------------------------------------------------
 
     @property
     def inspect(self) -> Inspect:
-        """The metadata tables: ``t.inspect.files()`` and its like; ``t.inspect.files(spark=spark)`` on Spark."""
+        """The metadata tables, such as ``t.inspect.files()``; on Spark, ``t.inspect.files(spark=spark)``."""
         from iceexplore.inspect import Inspect
 
         return Inspect(self._state, on_spark=_metadata_frame)
@@ -281,7 +300,7 @@ class Table:
         self,
         *,
         snapshots: Literal["current", "all"] | int | Iterable[int] = ...,
-        style: Literal["seed"],
+        style: Literal["proposal"],
         names: Mapping[str, str] | None = ...,
     ) -> graph.SeedTree: ...
 
@@ -292,44 +311,53 @@ class Table:
         depth: Literal["snapshots", "manifests", "files"] = "manifests",
         labels: Literal["short", "full", "counts"] = "short",
         max_nodes: int = 150,
-        style: Literal["tree", "seed"] = "tree",
+        style: Literal["tree", "proposal"] = "tree",
         names: Mapping[str, str] | None = None,
     ) -> graph.Tree | graph.SeedTree:
-        """Metadata files, snapshots and refs, manifest lists, manifests, files. See `iceexplore.graph.build_tree`.
+        """Draw the tree of metadata files, snapshots and refs, manifest lists, manifests and files.
 
-        With ``style="seed"`` as the V4 proposal's figures are drawn (`iceexplore.graph.build_seed_tree`): manifests
-        are tables, each layer on one level; ``names`` are short names by location.
+        See `iceexplore.graph.build_tree`. ``style="proposal"`` draws it like the figures of the V4 proposal
+        (`iceexplore.graph.build_seed_tree`): each manifest is a table, each layer has its own level, and ``names``
+        gives short names by location.
         """
-        if style == "seed":
+        if str(style) == "seed":
+            warnings.warn("style='seed' is deprecated: use style='proposal'", DeprecationWarning, stacklevel=2)
+            style = "proposal"
+        if style == "proposal":
             return graph.build_seed_tree(self._state, snapshots=snapshots, names=names)
         if style != "tree":
-            raise OptionError(f"style={style!r}: choose 'tree' or 'seed'")
+            raise OptionError(f"style={style!r}: choose 'tree' or 'proposal'")
         return graph.build_tree(self._state, snapshots=snapshots, depth=depth, labels=labels, max_nodes=max_nodes)
 
     def explore(self) -> Explorer:
-        """The interactive explorer: tree and details side by side."""
+        """Open the interactive explorer: the tree and the details of a node side by side."""
         from iceexplore.widgets import explore
 
         return explore(self)
 
-    # Travel ---------------------------------------------------------------------------------------------------------
+    # Time travel -----------------------------------------------------------------------------------------------------
 
     def at(
         self,
+        snapshot_or_ref: Any = None,
+        /,
         *,
         snapshot: int | str | None = None,
         timestamp: object = None,
         ref: str | None = None,
         version: int | str | None = None,
     ) -> Table:
-        """The table as of then. Exactly one of the arguments.
+        """Return the table as of a snapshot, a ref, a time or a metadata file. Give exactly one of the arguments.
 
         Parameters
         ----------
+        snapshot_or_ref
+            A Snapshot, its id, a branch or tag, or a Table.
         snapshot
             A snapshot id.
         timestamp
-            A datetime, date, ISO text or milliseconds since the epoch; a naive time is UTC. By the snapshot-log.
+            A datetime, a date, ISO text or milliseconds since the epoch; naive times are UTC. Looked up in the
+            snapshot log.
         ref
             A branch or tag.
         version
@@ -338,39 +366,54 @@ class Table:
         Raises
         ------
         SnapshotNotFoundError
-            There is none; the nearest are listed.
+            It does not exist; the nearest ones are listed.
         OptionError
             None of the arguments, or more than one.
+
+        Examples
+        --------
+        >>> t.at("audit")
+        >>> t.at(timestamp="2024-03-01")
         """
+        if snapshot_or_ref is not None:
+            named = {"snapshot": snapshot, "timestamp": timestamp, "ref": ref, "version": version}
+            if more := [f"{name}=" for name, value in named.items() if value is not None]:
+                raise OptionError(f"at() takes one argument: give {snapshot_or_ref!r} or {more[0]}, not both")
+            return Table(self._resolve(snapshot_or_ref, "at()"))
         return Table(graph.travel(self._state, snapshot=snapshot, timestamp=timestamp, ref=ref, version=version))
 
     def refresh(self) -> Table:
-        """The newest state of the table, as a new Table; this one stays what it is.
+        """Return the newest state of the table as a new Table; this one does not change.
 
         Raises
         ------
         TableChangedError
-            Another table stands there now.
+            The location now holds another table.
         """
         return Table(graph.refreshed(self._state))
 
     def history(self) -> pd.DataFrame:
-        """What became current when: a row per change of the current snapshot, with its operation, refs and changes."""
+        """Return a row per change of the current snapshot: when it became current, its operation, refs and changes."""
         return graph.history(self._state)
 
     def diff(self, a: Any, b: Any = None) -> graph.Diff:
-        """What changed from ``a`` to ``b``: files, rows, deletes, manifests, schema, spec, properties.
+        """Compare ``a`` with ``b``: files, rows, deletes, manifests, schema, spec, properties.
 
-        Each is a snapshot id, a branch or tag, or a Table (also of another table). Without ``b``, from ``a`` to here.
+        Parameters
+        ----------
+        a, b
+            A Snapshot, its id, a branch or tag, or a Table, which may be another table. Without ``b``, the state that
+            is shown.
         """
-        before = self._resolve(a)
-        return graph.diff(before, self._state if b is None else self._resolve(b))
+        before = self._resolve(a, "diff()")
+        return graph.diff(before, self._state if b is None else self._resolve(b, "diff()"))
 
-    # Rows -------------------------------------------------------------------------------------------------------------
+    # Rows ------------------------------------------------------------------------------------------------------------
 
+    @renamed_arguments(filter="where")
     def plan(
         self,
-        filter: Any = None,  # noqa: A002  (the word that people look for)
+        where: Any = None,
         *,
         columns: Iterable[str] | None = None,
         partition: Any = None,
@@ -380,44 +423,45 @@ class Table:
         bloom: bool = False,
         split_size: int | None = None,
     ) -> ScanPlan:
-        """What a scan reads, what it skips, and why.
+        """Plan a scan: which files it reads, which it skips, and why.
 
-        Manifests are read; a data file is opened for ``row_groups`` alone.
+        Only manifests are read, unless ``row_groups`` asks for the footers of data files.
 
         Parameters
         ----------
-        filter
-            SQL text (``ts >= '2024-01-01' and id in (7, 9)``), or an expression of ``pyiceberg.expressions``; without
-            it every live file is read.
+        where
+            SQL text (``ts >= '2024-01-01' and id in (7, 9)``), or an expression of ``pyiceberg.expressions``. Without
+            a filter every live file is read.
         columns
-            Names of the columns that are read, dotted inside structs; all by default.
+            Names of the columns to read, with dots for fields of structs; all by default.
         partition
-            A dictionary by partition field: only files of these partitions.
+            Values by partition field: plan only files of these partitions.
         from_snapshot, to_snapshot
-            Only the files that appends have added after the one and up to and with the other: ids, branches or tags,
-            or Tables. Without the first from the oldest snapshot on, without the second up to the one shown. What
-            other operations did is passed over, and no deletes are applied, as in Iceberg's incremental append scan.
+            Plan only files that appends added after the first snapshot, up to and including the second: Snapshots,
+            ids, branches, tags or Tables. The first defaults to the beginning of the history, the second to the
+            snapshot that is shown. Other operations are ignored and no deletes are applied, as in Iceberg's
+            incremental append scan.
         row_groups
-            Open the footers of the Parquet files that are left, and judge their row groups by their statistics.
+            Open the footers of the remaining Parquet files, and prune row groups by their statistics.
         bloom
-            Ask the row groups' Bloom filters, too.
+            Check the row groups' Bloom filters too.
         split_size
-            Bytes a split should have; by default the table's ``read.split.target-size``, or 128 MiB.
+            Target size of a split in bytes; by default the table's ``read.split.target-size``, or 128 MiB.
 
         Raises
         ------
         OptionError
-            The filter cannot be parsed or does not fit the schema, or a column is not there; the nearest are listed.
-            Or ``from_snapshot`` is no ancestor of ``to_snapshot``.
+            The filter cannot be parsed or does not fit the schema, a column does not exist (the nearest names are
+            listed), or ``from_snapshot`` is not an ancestor of ``to_snapshot``.
         SnapshotNotFoundError
-            No such snapshot, branch or tag; the nearest are listed.
+            No such snapshot, branch or tag; the nearest ones are listed.
         """
         from iceexplore.planning import plan_scan
 
         ends = [getattr(at, "_state", at) for at in (from_snapshot, to_snapshot)]
         return plan_scan(
             self._state,
-            filter,
+            where,
             columns=columns,
             partition=partition,
             from_snapshot=ends[0],
@@ -427,20 +471,20 @@ class Table:
             split_size=split_size,
         )
 
+    @renamed_arguments(filter="where")
     def head(
         self,
         n: int = 10,
-        filter: Any = None,  # noqa: A002
+        where: Any = None,
         columns: Any = None,
         *,
         partition: Any = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> pd.DataFrame:
-        """The first rows, deletes applied: a pandas data frame with Arrow-backed columns.
+        """Return the first rows, with deletes applied, as a pandas data frame with Arrow-backed columns.
 
-        Manifests and files are read in the order of the plan, and no further than needed; of a table with deletes all
-        manifests. Parameters and errors are those of
-        `to_arrow`.
+        Manifests and files are read in the order of the plan, and no further than needed; if the table has deletes,
+        all manifests are read. See `to_arrow` for the parameters and errors.
 
         Examples
         --------
@@ -449,48 +493,50 @@ class Table:
         """
         from iceexplore.reading import head
 
-        return head(self._state, n, filter, columns, partition=partition, on_error=on_error)
+        return head(self._state, n, where, columns, partition=partition, on_error=on_error)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for whatever takes Arrow's C stream: ``polars.DataFrame(t)``, ``pyarrow.table(t)``, DuckDB's SQL.
+        """Return the rows as an Arrow C stream, for ``polars.DataFrame(t)``, ``pyarrow.table(t)`` or DuckDB's SQL.
 
-        They are read as they are taken, batch by batch, as `to_arrow` reads them.
+        Batches are read on demand, as `to_arrow` reads them.
         """
         from iceexplore.reading import row_stream
 
         return row_stream(self._state).__arrow_c_stream__(requested_schema)
 
+    @renamed_arguments(filter="where")
     def count(
         self,
-        filter: Any = None,  # noqa: A002
+        where: Any = None,
         *,
         partition: Any = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> RowCount:
-        """How many rows there are, or match a filter, after deletes.
+        """Count the rows, or those that match a filter, after deletes.
 
-        Manifests tell where they are exact: of files all of whose rows match, without equality deletes. Of these with
-        a deletion vector its count is taken off; position delete files are read. Of other files the columns of the
-        filter and of equality deletes are read. Of a table on a far store without deletes the manifest list tells
-        all of it, if its counts agree with the snapshot's summary; manifests are not opened then.
+        Metadata is used where it is exact: for files all of whose rows match and that have no equality deletes. The
+        cardinality of their deletion vectors is subtracted; their position delete files are read. For other files,
+        the columns of the filter and of the equality deletes are read. For a table without deletes on a remote store,
+        the manifest list is enough if its counts agree with the snapshot's summary; no manifest is opened then.
 
         Returns
         -------
         RowCount
-            An int; ``.explain()`` says how many files it took.
+            An int; ``.explain()`` lists how many files were counted from metadata and how many were read.
 
         Raises
         ------
         OptionError, FormatError, UnsupportedError, FileMissingError
-            As `to_arrow`. A file that was not read is not looked for.
+            As for `to_arrow`. Files that need not be read are not checked for existence.
         """
         from iceexplore.reading import count_rows
 
-        return count_rows(self._state, filter, partition=partition, on_error=on_error)
+        return count_rows(self._state, where, partition=partition, on_error=on_error)
 
+    @renamed_arguments(filter="where")
     def to_arrow(
         self,
-        filter: Any = None,  # noqa: A002
+        where: Any = None,
         columns: Any = None,
         limit: int | None = None,
         *,
@@ -498,50 +544,51 @@ class Table:
         on_error: Literal["raise", "skip"] = "raise",
         max_bytes: int | None = None,
     ) -> pa.Table:
-        """The rows as an Arrow table, every delete applied: files in the order of the plan, positions ascending.
+        """Read the rows into an Arrow table, with all deletes applied: files in plan order, positions ascending.
 
-        Columns are found by field id, so that renames, drops, moves and promotions are as Iceberg has them; see
-        `iceexplore.reading.read_data_file`. ``uuid`` comes as 16 bytes, ``geometry`` and ``geography`` as they are
-        stored (WKB), ``variant`` as its bytes ``metadata`` and ``value``; a field's id is in its metadata
+        Columns are resolved by field id, so renames, drops, moves and promotions follow the spec; see
+        `iceexplore.reading.read_data_file`. ``uuid`` becomes 16 bytes, ``geometry`` and ``geography`` stay as stored
+        (WKB), ``variant`` becomes its bytes ``metadata`` and ``value``. Each field carries its id in its metadata
         (``PARQUET:field_id``).
 
         Parameters
         ----------
-        filter
+        where
             As for `plan`.
         columns
-            None or ``"*"`` for all; a name or several: columns, fields of structs with dots, ``"*"`` for all columns,
-            and metadata columns: ``_file``, ``_pos``, ``_row_id``, ``_last_updated_sequence_number``, ``_spec_id``,
-            ``_partition``, ``_deleted``. With ``_deleted`` the deleted rows come too, marked.
+            None or ``"*"`` for all, or one or more names: columns, struct fields with dots, ``"*"`` for all columns,
+            and the metadata columns ``_file``, ``_pos``, ``_row_id``, ``_last_updated_sequence_number``,
+            ``_spec_id``, ``_partition`` and ``_deleted``. With ``_deleted``, deleted rows are included and marked.
         limit
-            Rows at most.
+            Maximum number of rows.
         partition
-            A dictionary by partition field: only rows of files of these partitions.
+            Values by partition field: read only files of these partitions.
         on_error
-            ``"raise"``; or ``"skip"`` to leave out what cannot be read (files that are missing, damaged or encrypted,
-            or whose deletes are): each is a problem in ``.problems`` that says how many rows are missing, and there is
-            a warning. Of a file that is damaged further on, the rows before are there.
+            ``"raise"``, or ``"skip"`` to leave out files that are missing, damaged or encrypted, or whose deletes
+            are. Each one becomes a problem in ``.problems`` with the number of missing rows, and a warning is issued.
+            Rows in front of the damage in a file are kept.
         max_bytes
-            Memory that the rows may take, in bytes; by default `iceexplore.memory_limit`.
+            Memory limit for the rows in bytes; by default `iceexplore.memory_limit`.
 
         Raises
         ------
         OptionError
-            The filter or a column makes no sense; the nearest names are listed.
+            The filter or a column is invalid; the nearest names are listed.
         FormatError, UnsupportedError, FileMissingError
-            A file cannot be read: damaged, encrypted, a simulation's made-up file, not there.
+            A file cannot be read: it is damaged, encrypted, missing, or a synthetic file of a simulation.
         MemoryLimitError
-            The rows take more than ``max_bytes``, or a small file expands without measure.
+            The rows take more than ``max_bytes``, or a small file expands beyond all proportion.
         """
         from iceexplore.reading import to_arrow
 
         return to_arrow(
-            self._state, filter, columns, limit=limit, partition=partition, on_error=on_error, max_bytes=max_bytes
+            self._state, where, columns, limit=limit, partition=partition, on_error=on_error, max_bytes=max_bytes
         )
 
+    @renamed_arguments(filter="where")
     def to_pandas(
         self,
-        filter: Any = None,  # noqa: A002
+        where: Any = None,
         columns: Any = None,
         limit: int | None = None,
         *,
@@ -549,49 +596,50 @@ class Table:
         on_error: Literal["raise", "skip"] = "raise",
         max_bytes: int | None = None,
     ) -> pd.DataFrame:
-        """The rows as a pandas data frame with Arrow-backed columns; parameters and errors as `to_arrow`."""
+        """Read the rows into a pandas data frame with Arrow-backed columns. See `to_arrow`."""
         return graph.to_frame(
-            self.to_arrow(filter, columns, limit, partition=partition, on_error=on_error, max_bytes=max_bytes)
+            self.to_arrow(where, columns, limit, partition=partition, on_error=on_error, max_bytes=max_bytes)
         )
 
+    @renamed_arguments(filter="where")
     def rows(
         self,
-        filter: Any = None,  # noqa: A002
+        where: Any = None,
         *,
         columns: Iterable[str] | None = None,
         history: bool | Literal["branches"] = False,
         partition: Any = None,
         limit: int | None = 1000,
     ) -> RowPlaces:
-        """Where matching rows live or lived: file, position, the snapshot that added them, and what became of them.
+        """Find where matching rows are or were: file, position, the snapshot that added them, and their fate.
 
-        A row is live; or deleted by a delete file or deletion vector, which is named, in a snapshot; or gone with its
-        file; or moved, by compaction say. Deleted rows of files that are live are among them. ``.story()`` tells and
-        draws the life of each row across snapshots.
+        A row is live, deleted by a delete file or deletion vector (both the delete and its snapshot are named),
+        removed with its file, or moved, for example by compaction. Deleted rows of live files are included.
+        ``.story()`` shows the history of each row across snapshots as text and as a picture.
 
         Parameters
         ----------
-        filter
+        where
             As for `plan`; ``t.rows("id = 7")``.
         columns
-            Columns to show besides the identifier fields and those of the filter; without any of these, all.
+            Columns to show besides the identifier fields and the columns of the filter; all if there are neither.
         history
-            Look at files that were removed since, too: ``True`` for the ancestry of the state shown, ``"branches"`` for
-            that of every branch and tag besides. Each root is read. Files that are no longer in the storage are named
-            in ``.unread`` and in ``.problems``.
+            Also search files that were removed since: ``True`` for the ancestors of the snapshot that is shown,
+            ``"branches"`` for those of every branch and tag as well. Every root is read. Files that no longer exist
+            are listed in ``.unread`` and in ``.problems``.
         partition
-            Only files of this partition, by partition field.
+            Values by partition field: search only files of this partition.
         limit
-            The search ends with the file that brings it to so many places (``.complete`` says so); None: no limit.
+            Stop after the file that reaches this number of places; ``.complete`` is then False. None: no limit.
 
         Raises
         ------
         OptionError
-            The filter, a column or an option makes no sense; the nearest names are listed.
+            The filter, a column or an option is invalid; the nearest names are listed.
         """
         from iceexplore.reading import find_rows
 
-        return find_rows(self._state, filter, columns=columns, history=history, partition=partition, limit=limit)
+        return find_rows(self._state, where, columns=columns, history=history, partition=partition, limit=limit)
 
     @overload
     def changes(
@@ -613,7 +661,7 @@ class Table:
         rows: Literal[True],
         spark: None = ...,
         columns: Any = ...,
-        filter: Any = ...,
+        where: Any = ...,
         identifier_columns: Iterable[str] | None = ...,
         compute_updates: bool | None = ...,
         net_changes: bool = ...,
@@ -628,12 +676,13 @@ class Table:
         rows: Literal[True],
         spark: Any,
         columns: Any = ...,
-        filter: Any = ...,
+        where: Any = ...,
         identifier_columns: Iterable[str] | None = ...,
         compute_updates: bool | None = ...,
         net_changes: bool = ...,
     ) -> DataFrame: ...
 
+    @renamed_arguments(filter="where")
     def changes(
         self,
         a: Any = None,
@@ -643,86 +692,90 @@ class Table:
         spark: Any = None,
         dv_encoding: Literal["removed", "replace", "delta"] | None = None,
         columns: Any = None,
-        filter: Any = None,  # noqa: A002
+        where: Any = None,
         identifier_columns: Iterable[str] | None = None,
         compute_updates: bool | None = None,
         net_changes: bool = False,
     ) -> Changes | pa.Table | DataFrame:
-        """Which files were added and removed, and which metadata files had to be read to know; or which rows.
+        """Return which files were added and removed, and which metadata was read to find out; or which rows changed.
 
-        With two arguments what changed from ``a`` to ``b``, by comparing two roots. With one what that snapshot did,
-        read from its own root as far as this tells; without any, what the snapshot shown did. (`diff` of one argument
-        goes from there to here.)
+        With two arguments, compare the roots of ``a`` and ``b``; ``a=None`` stands for the empty table at the
+        beginning. With one argument, return what that snapshot changed, read from its own root as far as possible;
+        without arguments, what the snapshot that is shown changed. (`diff` with one argument compares that state with
+        the one that is shown.)
 
-        With ``rows=True`` a changelog as Iceberg's procedure ``create_changelog_view`` makes it, of tables with delete
-        files too: the rows that each snapshot after ``a``, up to and with ``b``, inserted and deleted. ``a=None`` with
-        a ``b`` is from the beginning. See `iceexplore.reading.changelog`.
+        With ``rows=True``, return a changelog like that of Iceberg's procedure ``create_changelog_view``, but for
+        tables with delete files too: the rows that each snapshot after ``a``, up to and including ``b``, inserted and
+        deleted. See `iceexplore.reading.changelog`.
 
         Parameters
         ----------
         a, b
-            Snapshot ids, branches or tags, or Tables. Of rows ``a`` may be the id of a snapshot that has expired, if it
-            is the parent of the oldest one that is left.
+            A Snapshot, its id, a branch or tag, or a Table. With ``rows=True``, ``a`` may be the id of an expired
+            snapshot if it is the parent of the oldest snapshot that is kept.
         rows
-            Changes by rows: a table with the columns and ``_change_type`` (INSERT, DELETE, UPDATE_BEFORE,
-            UPDATE_AFTER), ``_change_ordinal``, ``_commit_snapshot_id``; ``.to_pandas()`` makes a data frame of it.
+            Return changed rows: an Arrow table of the columns and ``_change_type`` (INSERT, DELETE, UPDATE_BEFORE,
+            UPDATE_AFTER), ``_change_ordinal`` and ``_commit_snapshot_id``.
         spark
-            Of rows: a Spark session, whose workers read the files; the result is a DataFrame of Spark, in no order. See
-            `iceexplore.on_spark.changelog`.
+            With ``rows=True``: a Spark session whose workers read the files. The result is an unordered Spark
+            DataFrame. See `iceexplore.on_spark.changelog`.
         dv_encoding
-            How the writer of V4 roots shows that a manifest DV changed; see `iceexplore.commits.changes_of`.
-        columns, filter
-            Of rows: which columns, and only rows that match.
+            How the writer of V4 roots records a changed manifest DV; see `iceexplore.commits.changes_of`.
+        columns, where
+            With ``rows=True``: which columns, and which rows.
         identifier_columns, compute_updates
-            Of rows: a row deleted and one inserted by the same snapshot are an update if these columns are equal; by
-            default the schema's identifier fields, with ``compute_updates=True``.
+            With ``rows=True``: treat a row deleted and a row inserted by the same snapshot as an update if these
+            columns are equal; by default the schema's identifier fields, with ``compute_updates=True``.
         net_changes
-            Of rows: leave out what later snapshots undo.
+            With ``rows=True``: leave out changes that later snapshots undo.
 
         Raises
         ------
         UnsupportedError
-            Of rows: the parent of a snapshot with deletes has expired; or Spark's workers cannot see the files.
+            With ``rows=True``: the parent of a snapshot with deletes has expired, or Spark's workers cannot see the
+            files.
         SnapshotNotFoundError
-            No such snapshot, branch or tag; the nearest are listed.
+            No such snapshot, branch or tag; the nearest ones are listed.
         OptionError
-            Of rows: ``a`` is no ancestor of ``b``, or the other arguments make no sense.
+            With ``rows=True``: ``a`` is not an ancestor of ``b``, or another argument is invalid.
         FormatError, FileMissingError
-            Of rows: a file that is needed is damaged or gone. With ``spark=`` damage of data files shows when the
-            DataFrame runs, as an error of Spark's own that quotes this one.
+            With ``rows=True``: a required file is damaged or missing. With ``spark=``, damage in data files surfaces
+            when the DataFrame runs, as a Spark error that quotes this one.
         """
         if spark is not None and not rows:
-            raise OptionError("spark= is for changes of rows: give rows=True; those of files are told from metadata")
+            raise OptionError("spark= applies to changed rows: add rows=True; changes of files are read from metadata")
         if rows:
             return self._changed_rows(
-                a, b, columns, filter, dv_encoding, spark,
+                a, b, columns, where, dv_encoding, spark,
                 identifier_columns=identifier_columns, compute_updates=compute_updates, net_changes=net_changes,
             )  # fmt: skip
-        if any(x is not None for x in (columns, filter, identifier_columns, compute_updates)) or net_changes:
-            raise OptionError("columns, filter, identifier_columns, compute_updates and net_changes need rows=True")
+        if any(x is not None for x in (columns, where, identifier_columns, compute_updates)) or net_changes:
+            raise OptionError("columns, where, identifier_columns, compute_updates and net_changes need rows=True")
         from iceexplore.commits import changes_between, changes_of
 
         if b is not None:
-            return changes_between(self._resolve(a), self._resolve(b))
-        state = self._state if a is None else self._resolve(a)
+            after = self._resolve(b, "changes()")
+            nothing = after.showing(None, after.schema, ref=None, travel=None)
+            return changes_between(nothing if a is None else self._resolve(a, "changes()"), after)
+        state = self._state if a is None else self._resolve(a, "changes()")
         return changes_of(state, dv_encoding=dv_encoding)
 
     def _changed_rows(
         self, a: Any, b: Any, columns: Any, where: Any, dv_encoding: Any, spark: Any, **options: Any
     ) -> pa.Table | DataFrame:
         if dv_encoding is not None:
-            raise OptionError("dv_encoding belongs to changes of files: leave it out, or rows=True")
+            raise OptionError("dv_encoding applies to changes of files: leave out dv_encoding or rows=True")
         if b is None:
-            after = (self._state if a is None else self._resolve(a)).snapshot
+            after = (self._state if a is None else self._resolve(a, "changes()")).snapshot
             parent = None if after is None else after.parent_snapshot_id
             before = None if parent is None else self._state.metadata.snapshot(parent)
         else:
             from iceexplore.reading import is_expired_start
 
-            after = self._resolve(b).snapshot
+            after = self._resolve(b, "changes()").snapshot
             # As in Java: what was read last may be gone, while all that came after it is there.
             begins = a is None or is_expired_start(self._state.metadata, a, after)
-            before = None if begins else self._resolve(a).snapshot
+            before = None if begins else self._resolve(a, "changes()").snapshot
         if spark is not None:
             from iceexplore import on_spark
 
@@ -731,12 +784,13 @@ class Table:
 
         return changelog(self._state, before, after, columns=columns, where=where, **options)
 
-    # On Spark ---------------------------------------------------------------------------------------------------------
+    # On Spark --------------------------------------------------------------------------------------------------------
 
+    @renamed_arguments(filter="where")
     def scan(
         self,
         spark: Any,
-        filter: Any = None,  # noqa: A002
+        where: Any = None,
         columns: Any = None,
         *,
         snapshot: Any = None,
@@ -745,59 +799,59 @@ class Table:
         engine: Literal["auto", "spark", "iceberg"] = "auto",
         plan: ScanPlan | None = None,
     ) -> DataFrame:
-        """The rows as a Spark DataFrame, every delete applied, of any state of any table: time-travelled, simulated,
-        moved, from a zip, damaged. The files are those of `plan`, and plain Spark reads them; it needs nothing of
-        Iceberg's.
+        """Return the rows as a Spark DataFrame, with all deletes applied.
 
-        The DataFrame stays right whatever the session's settings become. Columns that are not selected are not read,
-        and filters reach the files, also those that come after the scan. What plain Spark cannot read, or not as
-        Iceberg means it (Avro files; ORC files with dates, timestamps, rows deleted by position, or rows whose place is
-        asked for; INT96, names that differ in case alone, very many deletes), Python workers do: there only ``filter``
-        and ``columns`` spare reading, and iceexplore must be installed for the workers.
+        This works for any state of any table: time-travelled, simulated, moved, from a zip, damaged. The files are
+        those of `plan`; plain Spark reads them, without Iceberg's runtime.
 
-        Of a zip or a simulation the files are in a temporary folder, which stays until Python ends, as nothing tells
-        when the last DataFrame made of this one is gone; a simulation's ``close`` removes it at once.
+        Later changes of the session's settings do not affect the DataFrame. Columns that are not selected are not
+        read, and filters are pushed down to the files, including filters applied after the scan. Files that plain
+        Spark cannot read, or would read differently from Iceberg (Avro files; ORC files with dates, timestamps, rows
+        deleted by position or requested row positions; INT96; names that differ only in case; very many deletes) are
+        read by Python workers: there only ``where`` and ``columns`` save reading, and iceexplore must be installed on
+        the workers.
 
-        Types are Iceberg's as its Spark runtime shows them: ``uuid`` as string, ``fixed`` as binary, ``timestamp`` as
-        ``timestamp_ntz``. Those that it refuses come as they are stored: ``time`` as bigint (microseconds),
+        The files of a zip or a simulation are in a temporary folder. It is kept until Python exits, because nothing
+        signals when the last DataFrame derived from this one is gone; a simulation's ``close`` removes it at once.
+
+        Types appear as in Iceberg's Spark runtime: ``uuid`` as string, ``fixed`` as binary, ``timestamp`` as
+        ``timestamp_ntz``. Types that the runtime refuses appear as stored: ``time`` as bigint (microseconds),
         ``timestamp_ns`` and ``timestamptz_ns`` as bigint (nanoseconds since 1970), geometry and geography as binary
         (WKB).
 
         Parameters
         ----------
         spark
-            A session of Spark 3.5 or later, Connect too (`iceexplore.spark` makes one).
-        filter
+            A session of Spark 3.5 or later, classic or Connect; `iceexplore.spark` creates one.
+        where
             As for `plan`.
         columns
-            As for `to_arrow`, metadata columns too: ``_file``, ``_pos``, ``_row_id``,
-            ``_last_updated_sequence_number``, ``_spec_id``, ``_partition``, ``_deleted``. With ``_deleted`` the deleted
-            rows come too, marked.
+            As for `to_arrow`, including the metadata columns.
         snapshot
-            A snapshot, branch, tag or Table; by default what is shown.
+            A Snapshot, its id, a branch or tag, or a Table; by default the state that is shown.
         partition
-            A dictionary by partition field: only rows of files of these partitions.
+            Values by partition field: read only files of these partitions.
         strict
-            Raise where a file is missing or damaged. Otherwise its rows are left out, with a problem in ``.problems``
-            and a warning that names the files. Damage beyond a file's footer shows when the DataFrame runs, in Spark's
-            words: ``t.verify(spark, level="data")`` names the file.
+            Raise if a file is missing or damaged. Otherwise its rows are left out, with a problem in ``.problems``
+            and a warning that names the files. Damage behind a file's footer surfaces when the DataFrame runs, as a
+            Spark error: ``t.verify(spark, level="data")`` finds the file.
         engine
-            ``"spark"``: as above. ``"iceberg"``: let Iceberg's runtime, if the session has it, read the table's own
-            metadata file, version 1 to 3, as it is. ``"auto"``: plain Spark, but Iceberg's runtime where Python workers
-            would have to read and it can.
+            ``"spark"``: plain Spark, as described above. ``"iceberg"``: Iceberg's runtime, if the session has it, for
+            the table's own metadata file of version 1 to 3. ``"auto"``: plain Spark, but Iceberg's runtime where
+            Python workers would have to read and the runtime can.
         plan
-            What `plan` made of this metadata file: snapshot and filter are its own then. One of appends
-            (``from_snapshot=``) makes an incremental read.
+            A result of `plan` for this metadata file, which then determines snapshot and filter. A plan of appends
+            (``from_snapshot=``) gives an incremental read.
 
         Raises
         ------
         OptionError
-            The filter, a column or an option makes no sense; the nearest names are listed.
+            The filter, a column or an option is invalid; the nearest names are listed.
         UnsupportedError
-            A file is made up by a simulation; Spark is too old; a simulation or an extracted zip is in a temporary
-            folder that workers on other machines do not see; or ``engine="iceberg"`` cannot read this state.
+            A file is a synthetic file of a simulation; Spark is too old; a simulation or an extracted zip is in a
+            temporary folder that workers on other machines do not see; or ``engine="iceberg"`` cannot read this state.
         FormatError, FileMissingError
-            With ``strict``: a file is missing or damaged.
+            With ``strict=True``: a file is missing or damaged.
 
         Examples
         --------
@@ -805,8 +859,8 @@ class Table:
         """
         from iceexplore.on_spark import scan
 
-        state = self._state if snapshot is None else self._resolve(snapshot)
-        return scan(state, spark, filter, columns, partition=partition, strict=strict, engine=engine, plan=plan)
+        state = self._state if snapshot is None else self._resolve(snapshot, "scan()")
+        return scan(state, spark, where, columns, partition=partition, strict=strict, engine=engine, plan=plan)
 
     @overload
     def verify(self, spark: None = ..., *, level: Literal["footers", "data"] = ...) -> pd.DataFrame: ...
@@ -815,42 +869,43 @@ class Table:
     def verify(self, spark: Any, *, level: Literal["footers", "data"] = ...) -> DataFrame: ...
 
     def verify(self, spark: Any = None, *, level: Literal["footers", "data"] = "footers") -> pd.DataFrame | DataFrame:
-        """Open every live data and delete file, and say where metadata is not true of it; nothing found: no rows.
+        """Open every live data and delete file and compare it with its metadata; return one row per difference.
 
         Parameters
         ----------
         spark
-            A Spark session: its workers open the files, when the data frame that comes back is run (and again each
-            time). Without one it is done here, in threads.
+            A Spark session whose workers open the files, each time the returned DataFrame is run. Without one, threads
+            of this process open them.
         level
-            ``"footers"``: whether each file is there, can be opened, has the size, format, row count, row groups and
-            field ids that the table says; delete files and deletion vectors are read: CRC, counts, positions within
-            their data file, the data files that they name, the columns of equality deletes. ``"data"``: besides, every
-            row is read, with all of its columns: whether pages fit their checksums, bounds and counts of columns hold,
-            each row is in its file's partition, rows are in the sort order that the file claims, and in version 3 and
-            later no two live rows have one id, nor any row an id or a time of change that the table has not given out.
+            ``"footers"`` checks that each file exists, can be opened, and has the size, format, row count, row groups
+            and field ids that the metadata records. Delete files and deletion vectors are read: CRC, counts, positions
+            within their data file, the data files they reference, the columns of equality deletes. ``"data"`` also
+            reads every column of every row: page checksums, column bounds and counts, each row's partition, the
+            recorded sort order, and, from version 3 on, that no two live rows share a row id and that no row has a row
+            id or last updated sequence number that the table has not assigned.
 
         Returns
         -------
         pandas or Spark DataFrame
-            A row per finding: ``code`` and ``severity`` (`iceexplore.errors.PROBLEM_KINDS`), ``location``, ``content``
-            (0 data, 1 position deletes and vectors, 2 equality deletes, null: a manifest), ``manifest``, ``entry`` (its
-            ordinal there), ``snapshot_id`` (of the entry), ``field``, ``found``, ``expected``, ``text``.
+            A row per finding, none if there are none: ``code`` and ``severity`` (`iceexplore.errors.PROBLEM_KINDS`),
+            ``location``, ``content`` (0 data, 1 position deletes and deletion vectors, 2 equality deletes, null for a
+            manifest), ``manifest``, ``entry`` (its ordinal there), ``snapshot_id`` (of the entry), ``field``,
+            ``found``, ``expected``, ``text``.
 
         Raises
         ------
         OptionError
-            No Spark session, or an unknown level.
+            ``spark`` is not a Spark session, or the level is unknown.
         UnsupportedError
-            Spark's workers cannot see the files, or the storage cannot go to them.
+            Spark's workers cannot see the files, or the storage cannot be sent to them.
 
         Notes
         -----
-        Only the state shown is verified: snapshots that are older by ``t.at(...)``. Not compared are bounds of columns
-        inside lists and maps, of variants and geometries; the offsets of row groups in ORC and Avro; whether a position
-        delete's data file was live once; encrypted files; of the ids that a file's rows have in more than 1,000
-        stretches, any but the longest 1,000 with those of other files. Delete files that apply to nothing are no
-        finding while the data file that they name is there.
+        Only the state that is shown is verified; use ``t.at(...)`` for older snapshots. Not compared are bounds of
+        columns inside lists and maps, of variants and geometries; offsets of row groups in ORC and Avro; whether the
+        data file of a position delete was ever live; encrypted files; and, where the row ids of a file form more than
+        1,000 ranges, all but the longest 1,000 with those of other files. A delete file that applies to no row is not
+        a finding as long as the data file it references exists.
         """
         from iceexplore.on_spark import verify, verify_here
 
@@ -858,7 +913,7 @@ class Table:
             return graph.to_frame(verify_here(self._state, level=level))
         return verify(self._state, spark, level=level)
 
-    # Commits ----------------------------------------------------------------------------------------------------------
+    # Commits ---------------------------------------------------------------------------------------------------------
 
     def simulate(
         self,
@@ -868,43 +923,46 @@ class Table:
         seed: int | str | None = None,
         **layout: Any,
     ) -> Simulation:
-        """A simulation: a Table with commits, whose files go to an overlay. This table is never written.
+        """Create a simulation: a Table with commits, which are written to an overlay. This table is never written.
 
-        Of a time-travelled table the first commit makes the snapshot shown current.
+        In a simulation of a time-travelled table, the first commit makes the snapshot that is shown current.
 
         Parameters
         ----------
         format_version
-            By default the table's own. A higher one upgrades with the first commit.
+            By default the table's own. With a higher version, the first commit upgrades the table.
         overlay
-            An empty local folder for the simulation's files; by default a temporary one that goes with it.
+            An empty local folder for the simulation's files; by default a temporary folder that is removed with it.
         seed
-            Makes ids, names, made-up files and times repeatable.
+            Makes ids, names, synthetic files and times reproducible.
         layout
-            Options of the layout (`iceexplore.commits.LayoutOptions`): ``dialect``, ``dv_encoding``,
+            Layout options (`iceexplore.commits.LayoutOptions`): ``dialect``, ``dv_encoding``,
             ``flush_data_files``, ...
 
         Raises
         ------
         OptionError
-            A lower format version, an unknown option, or a folder that cannot be used.
+            The format version is lower than the table's, an option is unknown, or the folder cannot be used.
         """
         return simulate(self._state, format_version, overlay=overlay, seed=seed, layout=layout)
 
     def replay(self, format_version: int = 4, **how: Any) -> Replay[Simulation]:
-        """The table's own history, committed again in another version and layout: before and after, per snapshot.
+        """Commit the table's history again in another version and layout, and compare both, snapshot by snapshot.
 
-        ``how`` has ``last``, ``seed``, ``overlay`` and options of the layout. See `iceexplore.commits.replay`.
+        ``how`` takes ``last``, ``seed``, ``overlay`` and layout options. See `iceexplore.commits.replay`.
         """
         return ix.commits.replay(self._state, format_version, face=Simulation, **how)
 
     def retained(self, window: int, *, data: bool = False) -> Retained:
-        """Metadata that the newest snapshots keep, and what expiring others frees: `iceexplore.commits.retained`."""
+        """List the metadata that the newest snapshots need, and what expiring the others would free.
+
+        See `iceexplore.commits.retained`.
+        """
         from iceexplore.commits import retained
 
         return retained(self._state, window, data=data)
 
-    # Sharing --------------------------------------------------------------------------------------------------------
+    # Sharing ---------------------------------------------------------------------------------------------------------
 
     def bundle(
         self,
@@ -914,14 +972,17 @@ class Table:
         deletes: bool = False,
         overwrite: bool = False,
     ) -> graph.Bundle:
-        """Write the metadata into a zip to mail; `iceexplore.open` opens it. See `iceexplore.graph.write_bundle`."""
+        """Write the metadata into a zip that can be shared; `iceexplore.open` opens it.
+
+        See `iceexplore.graph.write_bundle`.
+        """
         return graph.write_bundle(self._state, path, redact=redact, deletes=deletes, overwrite=overwrite)
 
     def close(self) -> None:
-        """Remove what was extracted for this table (a zip's temporary folder)."""
+        """Remove the temporary folder that a zip was extracted into."""
         self._state.storage.close()
 
-    # How it looks ---------------------------------------------------------------------------------------------------
+    # Display ---------------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return graph.card_text(graph.table_card(self._state))
@@ -931,7 +992,7 @@ class Table:
 
 
 class CommittedTable(Table):
-    """A table of its present state, which commits move on; what `table` and `at` return stays what it is."""
+    """A table that commits change: it always shows its newest state. Tables from `table` and `at` do not change."""
 
     def __init__(self, sandbox: Committer) -> None:
         super().__init__(sandbox.state)
@@ -939,37 +1000,41 @@ class CommittedTable(Table):
 
     @property
     def table(self) -> Table:
-        """The present state as a Table that later commits do not move."""
+        """The current state as a Table that later commits do not change."""
         return Table(self._state)
 
     @property
     def options(self) -> LayoutOptions:
-        """How new metadata is laid out."""
+        """The layout options of new commits."""
         return self._sandbox.options
 
-    def relayout(self, **layout: Any) -> LayoutOptions:
-        """Change layout options from the next commit on; those not named stay. No commit, and no rewriting.
+    def set_layout(self, **layout: Any) -> LayoutOptions:
+        """Change layout options for the commits that follow; options not named keep their value.
+
+        This makes no commit and rewrites nothing.
 
         Raises
         ------
         OptionError
-            An unknown option, or a value that makes no sense.
+            An option is unknown or has an invalid value.
         """
         self._sandbox.options = self.options.but(**layout)
         return self.options
 
+    relayout = renamed_method("set_layout", "relayout")
+
     @property
     def writes(self) -> WriteLog:
-        """Every file written, by this writer and its forks."""
+        """A log of every file written by this writer and its forks."""
         return self._sandbox.storage.writes
 
     def refresh(self) -> Table:
-        """Go on from the newest commit of any writer; returns this table, moved on."""
+        """Continue from the newest commit of any writer; return this table."""
         self._state = self._sandbox.refresh()
         return self
 
     def cost(self) -> Cost:
-        """What the commits so far wrote and read, attempt by attempt, and what a planner now reads."""
+        """Return what the commits so far wrote and read, attempt by attempt, and what a planner reads now."""
         return ix.commits.cost_of(self._sandbox)
 
     def save(
@@ -979,46 +1044,50 @@ class CommittedTable(Table):
         data: Literal["refer", "copy", "none"] = "copy",
         location: str | None = None,
     ) -> Saved:
-        """Write the table as it is now into a new folder, whole or not at all; `iceexplore.open` opens it anywhere.
+        """Write the current state into a new folder, completely or not at all; `iceexplore.open` opens it anywhere.
 
-        See `iceexplore.commits.save`: ``data`` says what becomes of the table's own data files (by default they are
-        copied, so that rows can be read wherever the folder goes; ``refer`` leaves them where they are, and to read
-        their rows needs ``iceexplore.open(path, allow=...)``), ``location`` where the written table says that it is
-        (by default ``path``, so that engines on this machine can read it).
+        Parameters
+        ----------
+        data
+            What to do with the data files of the original table. ``"copy"`` copies them, so that rows can be read
+            wherever the folder is moved. ``"refer"`` leaves them in place; reading their rows then needs
+            ``iceexplore.open(path, allow=...)``. ``"none"`` writes metadata only. See `iceexplore.commits.save`.
+        location
+            The location in the written metadata; by default ``path``, so that engines on this machine can read it.
         """
         return ix.commits.save(self._state, path, data=data, location=location)
 
-    # Commits of files that keep the rows ------------------------------------------------------------------------------
+    # Commits that rewrite files and keep the rows --------------------------------------------------------------------
 
     def rewrite_manifests(self, manifests: Any = None, *, ref: str = "main") -> Snapshot | None:
-        """Rewrite manifests without changing the data: those named, or what the layout thinks worth it.
+        """Rewrite manifests without changing the data: the given ones, or those that the layout options suggest.
 
-        Returns None, without a commit, if the table has no manifests.
+        Return None, without a commit, if the table has no manifests.
         """
         return self._files_if_any(lambda w: ix.commits.rewrite_manifests(w.base, w, manifests), ref)
 
     def rewrite_position_deletes(self, paths: Any = None, *, ref: str = "main") -> Snapshot | None:
-        """Merge position delete files (version 2), or turn them into deletion vectors (from version 3 on).
+        """Merge position delete files (version 2), or convert them to deletion vectors (from version 3 on).
 
-        Positions in data files that are gone are dropped. Returns None, without a commit, if there is nothing to
-        merge, drop or turn.
+        Positions in data files that are no longer live are dropped. Return None, without a commit, if there is
+        nothing to merge, drop or convert.
 
         Raises
         ------
         RuleError
-            ``deletes-need-v2``: the table has version 1.
+            ``deletes-need-v2``: the table has format version 1.
         """
         return self._files_if_any(lambda w: ix.commits.rewrite_position_deletes(w.base, w, paths), ref)
 
     def cherry_pick(self, snapshot: Any) -> Snapshot:
-        """Apply the changes of a snapshot (id, ref) that is not in ``main``; of the current one's child: go there.
+        """Apply the changes of a snapshot that is not in ``main``; if it is a child of the current one, fast-forward.
 
         Raises
         ------
         RuleError
             ``cherry-pick``: it cannot be picked.
         """
-        found = self._resolve(snapshot).snapshot
+        found = self._resolve(snapshot, "cherry_pick()").snapshot
         assert found is not None
         picked = found.snapshot_id
         if ix.commits.cherry_pick_summary(self._state.opened.document, snapshot_id=picked) is not None:
@@ -1028,29 +1097,29 @@ class CommittedTable(Table):
         )
         return found
 
-    # Commits of metadata alone ----------------------------------------------------------------------------------------
+    # Commits of metadata alone ---------------------------------------------------------------------------------------
 
     def expire_snapshots(
         self, ids: Iterable[int] | None = None, *, older_than: object = None, retain_last: int | None = None
     ) -> ix.commits.Expired:
-        """Expire snapshots; no file is removed (`retained` shows what could be).
+        """Expire snapshots. No file is deleted; `retained` shows what could be.
 
-        The default age is five days, so that ``retain_last`` alone expires nothing of a young table: it is how many
-        stay at least. ``older_than=datetime.now()`` lets all others go.
+        The default age is five days, and ``retain_last`` is a minimum to keep: given alone, it expires nothing in a
+        younger table. ``older_than=datetime.now()`` expires all others.
 
         Parameters
         ----------
         ids
-            Snapshots that go whatever their age.
+            Snapshots to expire whatever their age.
         older_than
             A datetime, ISO text or milliseconds; by default the table's ``history.expire.max-snapshot-age-ms``.
         retain_last
-            So many snapshots of each branch stay, however old.
+            Keep at least this number of snapshots of each branch, however old.
 
         Returns
         -------
         Expired
-            The ids that went: a tuple that prints which snapshots stayed and by which rule (``.kept``).
+            A tuple of the expired ids. It prints which snapshots were kept and why (``.kept``).
 
         Raises
         ------
@@ -1073,30 +1142,35 @@ class CommittedTable(Table):
         return expired
 
     def rollback(self, snapshot: Any = None, *, timestamp: object = None) -> Snapshot | None:
-        """Make an ancestor current again: this snapshot (id, ref), or the newest older than a time.
+        """Make an ancestor current again: the given snapshot, or the newest one before a time.
 
-        ``rollback-ancestor``.
+        Raises
+        ------
+        RuleError
+            ``rollback-ancestor``: the snapshot is not an ancestor of the current one.
         """
         if (snapshot is None) == (timestamp is None):
-            raise OptionError("rollback takes one of snapshot and timestamp: where to go back to")
+            raise OptionError("rollback() takes either snapshot or timestamp")
         before = None if timestamp is None else graph.to_ms(timestamp)
-        to = None if snapshot is None else self._snapshot_id(snapshot)
+        to = None if snapshot is None else self._snapshot_id(snapshot, "rollback()")
         return self._document(
             lambda d, ms: ix.commits.rollback(d, snapshot_id=to, older_than_ms=before, timestamp_ms=ms), "rollback"
         )
 
     def branch(self, name: str, at: Any = None, **retention: int) -> Snapshot | None:
-        """Make or move a branch to a snapshot (id, ref; by default the present one).
+        """Create a branch, or move it to another snapshot.
 
         Parameters
         ----------
+        at
+            A Snapshot, its id, a branch or tag, or a Table; by default the current snapshot.
         retention
             ``min_snapshots_to_keep``, ``max_snapshot_age_ms``, ``max_ref_age_ms``.
         """
         return self._set_ref(name, "branch", at, retention)
 
     def tag(self, name: str, at: Any = None, *, max_ref_age_ms: int | None = None) -> Snapshot | None:
-        """Make or move a tag to a snapshot (id, ref; by default the present one)."""
+        """Create a tag of a snapshot (by default the current one), or move it. See `branch`."""
         return self._set_ref(name, "tag", at, {} if max_ref_age_ms is None else {"max_ref_age_ms": max_ref_age_ms})
 
     def remove_ref(self, name: str) -> Snapshot | None:
@@ -1104,7 +1178,13 @@ class CommittedTable(Table):
         return self._document(lambda d, ms: ix.commits.remove_ref(d, name=name), "remove_ref")
 
     def fast_forward(self, name: str, to: str) -> Snapshot | None:
-        """Move a branch to where another ref is, of which it must be an ancestor. ``fast-forward-ancestor``."""
+        """Move a branch to the snapshot of another ref.
+
+        Raises
+        ------
+        RuleError
+            ``fast-forward-ancestor``: the branch is not an ancestor of the other ref.
+        """
         return self._document(
             lambda d, ms: ix.commits.fast_forward(d, name=name, to=to, timestamp_ms=ms), "fast_forward"
         )
@@ -1112,14 +1192,20 @@ class CommittedTable(Table):
     def set_properties(
         self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()
     ) -> Snapshot | None:
-        """Set and remove table properties. ``reserved-property``."""
+        """Set and remove table properties.
+
+        Raises
+        ------
+        RuleError
+            ``reserved-property``: the name is reserved.
+        """
         gone = texts_of("remove", remove, "['owner']")
         return self._document(lambda d, ms: ix.commits.set_properties(d, set=properties, remove=gone), "set_properties")
 
     def evolve_schema(self, **changes: Any) -> Snapshot | None:
         """Evolve the schema: ``add``, ``drop``, ``rename``, ``update``, ``move``, ``require``, ``doc``, defaults.
 
-        See `iceexplore.commits.evolve_schema`. What the spec forbids is refused with its rule's name.
+        See `iceexplore.commits.evolve_schema`. Changes that the spec forbids raise a `RuleError` with the rule's name.
         """
         known_arguments("evolve_schema", changes, ix.commits.evolve_schema, ("document",))
         return self._document(lambda d, ms: ix.commits.evolve_schema(d, **changes), "evolve_schema", _SCHEMA_PINS)
@@ -1130,21 +1216,21 @@ class CommittedTable(Table):
         return self._document(lambda d, ms: ix.commits.evolve_spec(d, **changes), "evolve_spec", _SPEC_PINS)
 
     def set_sort_order(self, *fields: str) -> Snapshot | None:
-        """Another default sort order: ``"ts desc"``, ``"bucket(16, id)"``; without fields unsorted."""
+        """Set the default sort order: ``"ts desc"``, ``"bucket(16, id)"``; without fields, unsorted."""
         return self._document(lambda d, ms: ix.commits.set_sort_order(d, fields=fields), "set_sort_order", _SCHEMA_PINS)
 
     def upgrade(self, format_version: int, **layout: Any) -> Snapshot | None:
-        """Upgrade the table, in a metadata file of its own; from then on commits have the new layout.
+        """Upgrade the table's format version in a separate metadata file; later commits have the new layout.
 
-        Without this call, the first commit of a simulation with a higher ``format_version`` upgrades in its own
-        metadata file.
+        Without this call, the first commit of a simulation with a higher ``format_version`` upgrades the table in the
+        same metadata file.
 
         Raises
         ------
         RuleError
-            ``format-version-rises``: the table has a higher one.
+            ``format-version-rises``: the table has a higher version.
         OptionError
-            It is none of 1 to 4, or an option makes no sense.
+            The version is not 1 to 4, or an option is invalid.
         """
         format_version = version_of(format_version)
         old = self._sandbox.options
@@ -1160,7 +1246,7 @@ class CommittedTable(Table):
     # ------------------------------------------------------------------------------------------------------------------
 
     def _upgraded(self) -> ix.commits.DocumentChange | None:
-        """What an upgrade changes besides."""
+        """Return a further change of the metadata document that an upgrade makes."""
         return None
 
     def _files(self, make: ix.commits.MakeChange, ref: str, **how: Any) -> Snapshot:
@@ -1184,19 +1270,19 @@ class CommittedTable(Table):
         self._state = self._sandbox.state
         return found
 
-    def _snapshot_id(self, of: Any) -> int:
+    def _snapshot_id(self, of: Any, call: str) -> int:
         if isinstance(of, int):
-            return of  # perhaps of another writer, and not known here yet
-        found = self._resolve(of).snapshot
+            return of  # it may be another writer's, which this one has not seen yet
+        found = self._resolve(of, call).snapshot
         if found is None:
-            raise OptionError(f"{of!r} has no snapshot")
+            raise OptionError(f"{call}: {of!r} has no snapshot")
         return found.snapshot_id
 
     def _set_ref(
         self, name: str, kind: Literal["branch", "tag"], at: Any, retention: Mapping[str, int]
     ) -> Snapshot | None:
         known_arguments(kind, retention, ix.commits.set_ref, _NO_RETENTION)
-        snapshot = self._state.snapshot if at is None else self._resolve(at).snapshot
+        snapshot = self._state.snapshot if at is None else self._resolve(at, f"{kind}()").snapshot
         if snapshot is None:
             raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref names one")
         made = snapshot.snapshot_id
@@ -1210,36 +1296,36 @@ class CommittedTable(Table):
 
 
 class Simulation(CommittedTable):
-    """A table on an overlay: commits write real files beside it, and the table itself is never written.
+    """A table with an overlay: commits write real files into the overlay, and never into the table itself.
 
-    Made by `Table.simulate`. It is a Table of its present state: card, tree, inspect, diff and at show what the table
-    would be. Each commit moves it on; what `table` and `at` return stays what it is. Every commit may raise
-    `RuleError` (it would break a rule; nothing was written) and, where another writer (`fork`) came first,
-    `CommitConflictError`; it returns its snapshot.
+    Use `Table.simulate` to create one. Its card, tree, metadata tables and rows show the table as the commits would
+    leave it. Each commit changes it and returns its snapshot; tables from `table` and `at` do not change. A commit
+    raises `RuleError` if it would break a rule (nothing is written then), and `CommitConflictError` if another writer
+    (see `fork`) committed a conflicting change first.
 
     Methods that add or remove files take ``ref=``, the branch to commit to.
     """
 
     _sandbox: Sandbox
 
-    # What it is -------------------------------------------------------------------------------------------------------
+    # Metadata --------------------------------------------------------------------------------------------------------
 
     @property
     def overlay(self) -> str:
-        """The folder in which the simulation's files are."""
+        """The folder that holds the simulation's files."""
         return self._sandbox.storage.overlay_folder
 
     def fork(self) -> Simulation:
-        """A second writer to the same simulated table: it knows nothing of what this one commits from now on.
+        """Return a second writer to the same simulated table, which does not see this one's later commits.
 
-        Whoever commits second rebases on the other's commit and tries again, or fails with `CommitConflictError`.
+        The writer that commits second is rebased on the other's commit and retried, or raises `CommitConflictError`.
         """
         return Simulation(self._sandbox.fork())
 
     def copy(self) -> Simulation:
-        """The simulation as it is now, once more: what either commits from now on, the other never meets.
+        """Return an independent copy of the simulation in its current state, to try something out.
 
-        To try something out, or to go on in two ways. The copy needs this one's files: `close` ends both.
+        Later commits of either one do not affect the other. The copy reads this one's files, so `close` ends both.
         """
         return Simulation(self._sandbox.copy())
 
@@ -1247,10 +1333,10 @@ class Simulation(CommittedTable):
         return self.copy()
 
     def close(self) -> None:
-        """Remove the simulation's temporary folder, for all its forks; a folder given as ``overlay=`` stays."""
+        """Remove the temporary folder of this simulation and its forks; a folder given as ``overlay=`` is kept."""
         self._sandbox.close()
 
-    # Commits of files -------------------------------------------------------------------------------------------------
+    # Commits of files ------------------------------------------------------------------------------------------------
 
     def append(self, files: Any, *, ref: str = "main", **how: Any) -> Snapshot:
         """Add data files: a number with ``rows=``, dictionaries, paths of Parquet files, or a data frame.
@@ -1258,28 +1344,34 @@ class Simulation(CommittedTable):
         Parameters
         ----------
         files, how
-            As in `iceexplore.commits.new_files`: ``rows``, ``partitions``, ``bytes_per_row``, ``materialize`` of a
-            number. Made-up files have no data, only plausible statistics; ``materialize=True`` writes data.
+            As for `iceexplore.commits.new_files`. A number creates synthetic files (``rows``, ``partitions``,
+            ``bytes_per_row``): they have plausible statistics and no data, unless ``materialize=True`` writes it.
 
         Raises
         ------
         OptionError
-            What is given does not fit the schema or the spec.
+            The files do not fit the schema or the partition spec.
         """
         known_arguments("append", how, ix.commits.new_files, _OURS)
         return self._files(lambda w: ix.commits.append(w.base, w, files, **how), ref)
 
     def delete_files(self, paths: Any, *, ref: str = "main") -> Snapshot:
-        """Remove data files by their locations, their deletion vectors with them. ``files-exist``: one is not live."""
+        """Remove data files by their locations, together with their deletion vectors.
+
+        Raises
+        ------
+        RuleError
+            ``files-exist``: a file is not live.
+        """
         return self._files(lambda w: ix.commits.delete_files(w.base, w, paths), ref)
 
     def overwrite(self, files: Any = None, *, delete: Any = None, ref: str = "main", **how: Any) -> Snapshot:
-        """Replace data files (``delete=`` locations, or ``where=`` and ``partition=``) by others in one commit.
+        """Replace data files (``delete=`` locations, or ``where=`` and ``partition=``) with others in one commit.
 
         Parameters
         ----------
         how
-            ``isolation``, and what goes with ``files`` as in `append`.
+            ``isolation``, and the options of ``files`` as for `append`.
         """
         known_arguments("overwrite", how, ix.commits.overwrite, _OURS, ix.commits.new_files)
         return self._files(lambda w: ix.commits.overwrite(w.base, w, files, delete=delete, **how), ref)
@@ -1292,12 +1384,12 @@ class Simulation(CommittedTable):
         Parameters
         ----------
         how
-            ``equality``, ``equality_partition``, ``isolation``, and what goes with ``files`` as in `append`.
+            ``equality``, ``equality_partition``, ``isolation``, and the options of ``files`` as for `append`.
 
         Raises
         ------
         RuleError
-            ``deletes-need-v2``, ``dv-in-range`` (a position past a file's rows), ``files-exist``.
+            ``deletes-need-v2``, ``dv-in-range`` (a position beyond the end of a file), ``files-exist``.
         """
         known_arguments("row_delta", how, ix.commits.row_delta, _OURS, ix.commits.new_files)
         return self._files(lambda w: ix.commits.row_delta(w.base, w, files, deletes=deletes, **how), ref)
@@ -1305,20 +1397,25 @@ class Simulation(CommittedTable):
     def delete_where(
         self, where: Any = None, *, partition: Mapping[str, Any] | None = None, ref: str = "main"
     ) -> Snapshot:
-        """Remove the data files all of whose rows match, by metadata alone. ``whole-files``: some match in part."""
+        """Remove the data files all of whose rows match, using metadata only.
+
+        Raises
+        ------
+        RuleError
+            ``whole-files``: only some rows of a file match.
+        """
         return self._files(lambda w: ix.commits.delete_where(w.base, w, where, partition=partition), ref)
 
     def compact(self, paths: Any = None, *, ref: str = "main", **how: Any) -> Snapshot | None:
-        """Replace data files by fewer with the same rows (operation ``replace``).
+        """Replace data files with fewer that have the same rows (operation ``replace``).
 
-        Returns None, without a commit, if no partition has more files than it
-        would get.
+        Return None, without a commit, if no partition would have fewer files.
 
         Parameters
         ----------
         paths, how
-            As in `iceexplore.commits.compact`: locations, or ``where``, ``partition``, ``small_than``; ``files`` a
-            partition; ``read=False`` puts metadata together without reading data.
+            As for `iceexplore.commits.compact`: locations, or ``where``, ``partition`` and ``small_than`` to choose
+            files; ``files`` per partition; ``read=False`` merges metadata without reading data.
         """
         known_arguments("compact", how, ix.commits.compact, ("state", "writer", "paths", "rewrite"))
         return self._files_if_any(lambda w: ix.commits.compact(w.base, w, paths, **how), ref)

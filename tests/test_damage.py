@@ -241,7 +241,7 @@ def test_a_drawing_does_not_make_a_scan_refuse(tmp_path: Path) -> None:
     vector = Path(canonical(lab.inspect.delete_files()["file_path"].iloc[0]))
     vector.unlink()
     t = ix.open(tmp_path / "t")
-    assert "cannot be read" in t.tree(style="seed").to_text()
+    assert "cannot be read" in t.tree(style="proposal").to_text()
     assert {p.where for p in t.problems} == {f"file://{vector}"}
     assert not t.plan().notes
     assert t.to_arrow("id > 2").num_rows == 0
@@ -271,7 +271,7 @@ def _root_of_v4(folder: Path, change: Callable[[list[dict[str, Any]]], None]) ->
 @pytest.mark.parametrize("kind", [7, -1])
 def test_a_content_type_that_is_none(tmp_path: Path, kind: int) -> None:
     t, root = _root_of_v4(tmp_path / "t", lambda rows: rows[0].update(content_type=kind))
-    assert t.tree(style="seed").to_text()
+    assert t.tree(style="proposal").to_text()
     (found,) = [p for p in t.problems if p.field == "134 content_type"]
     assert (found.where, found.found) == (f"{root}#entry 0", str(kind))
 

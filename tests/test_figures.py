@@ -146,6 +146,6 @@ def test_a_vector_may_be_inline_or_nowhere(inline: bytes | None, monkeypatch: py
     made = copy(root)
     object.__setattr__(made, "entries", root.entries.set_column(at, root.entries.schema.field(at), changed))
     monkeypatch.setattr(type(s.state), "root", lambda *_: made)
-    text = s.tree(style="seed").to_text()
+    text = s.tree(style="proposal").to_text()
     assert ("    3\n    7" in text) if inline else ("cannot be read" in text)
     assert bool(s.problems) == (inline is None)

@@ -148,7 +148,7 @@ def test_a_status_that_there_is_not_is_drawn(version: int, status: int, tmp_path
         assert root is not None
         _with_status(local(root.location), status)
     t = ix.open(folder)
-    tree = t.tree(snapshots="all", style="seed")
+    tree = t.tree(snapshots="all", style="proposal")
     for kind in ("text", "svg", "mermaid", "graphviz"):
         getattr(tree, f"to_{kind}")()
     assert str(status) in tree.to_text()

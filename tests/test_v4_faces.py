@@ -358,7 +358,7 @@ def test_entries_agree_with_a_plain_reading(t: ix.Table) -> None:
 
 def test_what_is_shown_as_text_keeps_its_lines() -> None:
     t = ix.sample("trips")
-    for made in (t.tree(), t.tree(style="seed"), t.rows("trip_id = 95", history=True).story()):
+    for made in (t.tree(), t.tree(style="proposal"), t.rows("trip_id = 95", history=True).story()):
         html = made._repr_mimebundle_()["text/html"]
         shown = html.partition("<pre")[2].partition("</pre>")[0]
         assert "\u240a" not in shown and shown.count("\n") == made.to_text().rstrip("\n").count("\n")

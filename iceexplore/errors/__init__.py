@@ -40,6 +40,7 @@ from iceexplore.errors._exceptions import (
 )
 from iceexplore.errors._kinds import PROBLEM_KINDS, ProblemKind, Severity
 from iceexplore.errors._problems import Problem, Problems, problem
+from iceexplore.errors._renamed import renamed_arguments, renamed_method
 
 __all__ = [
     "AccessDeniedError",
@@ -70,6 +71,8 @@ __all__ = [
     "moved_names",
     "nearest",
     "problem",
+    "renamed_arguments",
+    "renamed_method",
     "text_of",
     "texts_of",
     "version_of",

@@ -342,7 +342,7 @@ class Play:
                    "leaf_entries": self.r.randint(1, 5), "compact_leaves": self.r.choice((0, 2)),
                    "affinity": self.r.choice(("all", "some", "none"))}  # fmt: skip
             self.h.log.append(f"relayout {new}")
-            self.h.sim.relayout(**new)
+            self.h.sim.set_layout(**new)
 
 
 def play(seed: int, version: int, spec: tuple[str, ...], layout: dict[str, Any], steps: list[str]) -> None:

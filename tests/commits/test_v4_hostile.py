@@ -45,7 +45,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     s.row_delta(deletes={p: [0, 3] for p in paths[:5]})
     s.row_delta(equality={"id": [5]}, equality_partition=places[0])
     s.delete_files(paths[:2])
-    s.relayout(inline_dv_bytes=4096)
+    s.set_layout(inline_dv_bytes=4096)
     s.delete_files(paths[6:7])
     s.append(1, rows=3, partitions=places[:1])
     s.branch("side")
@@ -75,7 +75,7 @@ def exercise(path: Path, rng: random.Random, share: float = 0.4) -> list[str]:
     for name in TABLES:
         attempt(name, t.inspect[name])
     attempt("tree", lambda: t.tree(snapshots="all", depth="files").to_text())
-    attempt("seed", lambda: t.tree(style="seed").to_svg())
+    attempt("seed", lambda: t.tree(style="proposal").to_svg())
     ids = [s.snapshot_id for s in t.snapshots]
     if len(ids) > 1:
         attempt("diff", lambda: t.diff(ids[0], ids[-1]).card())

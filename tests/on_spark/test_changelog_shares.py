@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore import graph
 from iceexplore.on_spark import SparkColumns, _changelog, ship
 from iceexplore.reading import ChangelogOptions, Output, change_files
 from tests.reading.rows_lab import Lab, play
@@ -27,7 +28,8 @@ def by_workers(t: ix.Table, end: int, **more: Any) -> Iterator[pa.Table]:
     """A changelog as the workers make it, piece by piece of the shuffle."""
     state = t._state
     options = ChangelogOptions(state, None, None, None, None, more.get("net_changes", False))
-    changes = [c for each in change_files(state, None, t._resolve(end).snapshot, options.filter) for c in each]
+    upto = graph.resolve_state(state, end).snapshot
+    changes = [c for each in change_files(state, None, upto, options.filter) for c in each]
     rows = SparkColumns([Output(f.name, (f,)) for f in options.fields], (4, 1))
     shares = _changelog._shares(changes)
     assert len(shares) == sum(map(len, changes)) or len(shares) == 256, "each file by itself"

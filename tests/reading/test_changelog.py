@@ -59,7 +59,7 @@ def one_history(version: int, layout: dict[str, Any], draw: Callable[[int], int]
             assert found["_change_ordinal"].to_pylist() == sorted(found["_change_ordinal"].to_pylist())
             net = rows_of(t.changes(ids[first], ids[last], rows=True, net_changes=True))
             assert Counter(r[:3] for r in net) == difference(states[first], states[last])
-            some = rows_of(t.changes(ids[first], ids[last], rows=True, filter="id < 6 and x = 'a'", columns=["id"]))
+            some = rows_of(t.changes(ids[first], ids[last], rows=True, where="id < 6 and x = 'a'", columns=["id"]))
             kept = Counter({(r[0], *r[2:]): 0 for r in every})
             for r, n in every.items():
                 kept[r[0], *r[2:]] += n if r[0] < 6 and r[1] == "a" else 0

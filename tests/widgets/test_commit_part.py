@@ -246,7 +246,7 @@ def test_layouts(lab: Any, layout: dict[str, Any]) -> None:
     apply(widget, "delete", {"of": 2}, layout=later)
     if layout.get("dialect") != "v4-java":
         assert widget.simulation.options == alone.options.but(flush_data_files=1)
-        assert "s.relayout(flush_data_files=1)" in widget.commit_line["code"]
+        assert "s.set_layout(flush_data_files=1)" in widget.commit_line["code"]
     namespace = {"t": table}
     exec(widget.commit_line["code"], namespace)
     assert document(namespace["s"]) == document(widget.simulation)
@@ -260,7 +260,7 @@ def test_flushing_for_one_commit(lab: Any) -> None:
     root = widget.simulation.state.root()
     assert root is not None and widget.simulation.state.reader.direct(root) is None
     apply(widget, "append", layout=layout)
-    assert "s.relayout(flush_data_files=4000, flush_delete_files=8000)" in widget.commit_line["code"]
+    assert "s.set_layout(flush_data_files=4000, flush_delete_files=8000)" in widget.commit_line["code"]
 
 
 def test_undo_redo_and_fork_restore_equal_states(lab: Any) -> None:

@@ -1,4 +1,4 @@
-"""The tree drawn as the V4 proposal draws it: ``t.tree(style="seed")``.
+"""The tree drawn as the V4 proposal draws it: ``t.tree(style="proposal")``.
 
 The proposal's rules: snapshots, roots and the children of roots each on one level; a manifest is a table with a row
 and a status per entry, and the status belongs to the reference, not to the node; one node for what several snapshots
