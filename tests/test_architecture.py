@@ -196,6 +196,37 @@ def test_sub_folders_import_one_way() -> None:
     assert circles(graph) == []
 
 
+#: Packages that know what differs between format versions and dialects; all others ask `Dialect` and `TableMetadata`.
+KNOW_VERSIONS = ("metadata", "manifests", "commits", "labs")
+
+
+def compares_versions(node: ast.AST) -> bool:
+    """Whether an expression compares a format version or a dialect with a constant."""
+    if not isinstance(node, ast.Compare):
+        return False
+    sides = [node.left, *node.comparators]
+    names = {side.attr if isinstance(side, ast.Attribute) else side.id for side in sides
+             if isinstance(side, (ast.Attribute, ast.Name))}  # fmt: skip
+    constants = [side.value for side in sides if isinstance(side, ast.Constant)]
+    of_version = "format_version" in names and any(isinstance(c, int) for c in constants)
+    return of_version or any(isinstance(c, str) and re.match(r"v\d", c) for c in constants if "dialect" in names)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("m.format_version >= 3", True), ("format_version < 4", True), ("root.dialect == 'v4-draft'", True),
+     ("dialect == 'spark'", False), ("a.format_version != b.format_version", False)],
+)  # fmt: skip
+def test_comparisons_of_versions_are_found(text: str, found: bool) -> None:
+    assert compares_versions(ast.parse(text, mode="eval").body) is found
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if storey(name_of(p)) not in KNOW_VERSIONS], ids=ids)
+def test_versions_and_dialects_are_asked_for_what_they_have(path: Path) -> None:
+    wrong = [f"line {node.lineno}" for node in ast.walk(tree_of(path)) if compares_versions(node)]  # type: ignore[attr-defined]
+    assert not wrong, "ask Dialect or TableMetadata what the version has"
+
+
 def test_folders_hold_a_theme_each() -> None:
     counts = {path.parent: 0 for path in MODULES}
     for path in MODULES:

@@ -6,7 +6,6 @@ from iceexplore.graph._diff import Diff, diff, file_changes
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
 from iceexplore.graph._root import (
-    ROOT_DIALECTS,
     Removals,
     direct_places,
     live_manifests,
@@ -29,7 +28,6 @@ __all__ = [
     "Bundle",
     "Diff",
     "REDACTIONS",
-    "ROOT_DIALECTS",
     "Records",
     "RefRecords",
     "Removals",

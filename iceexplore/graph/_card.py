@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph._root import ROOT_DIALECTS, Removals, live_manifests, root_words
+from iceexplore.graph._root import Removals, live_manifests, root_words
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
-from iceexplore.manifests import VECTORS_BY_FILE, ContentType, Manifest, live, whole
+from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec, in_order
 from iceexplore.render import Card, CardTable
 
@@ -81,7 +81,7 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
         is_data = record["content_type"] == ContentType.DATA_MANIFEST
         gone = removed.of(record["location"])
         files, rows = (_live_count(record["manifest_stats"], unit) for unit in ("files", "rows"))
-        if root.dialect in VECTORS_BY_FILE:  # Delta Lake 4.4 writes 0 for what it does not count
+        if root.dialect.deletion_vectors_on_entries:  # Delta Lake 4.4 writes 0 for what it does not count
             files, rows = files or None, rows or None
             if is_data:  # nor does the root count the vectors on entries of data files
                 add("delete_files", None)
@@ -180,8 +180,8 @@ def human_bytes(size: int) -> str:
 
 def _root_fact(state: TableState) -> list[tuple[str, str]]:
     """What stands in the root manifest itself, of a table that may have one (V4)."""
-    root = state.root() if state.metadata.format_version >= 4 else None
-    if root is None or root.dialect not in ROOT_DIALECTS:
+    root = state.root() if state.metadata.may_have_root_manifests else None
+    if root is None or not root.dialect.has_root_manifest:
         return []
     words = [f"{count:,} {word if count == 1 else word + 's'}" for word, count in root_words(root).items()]
     words.append(human_bytes(root.length))

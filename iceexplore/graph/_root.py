@@ -20,7 +20,6 @@ from iceexplore.storage import canonical
 __all__ = [
     "FILES",
     "MANIFESTS",
-    "ROOT_DIALECTS",
     "Removals",
     "Removed",
     "bools",
@@ -35,8 +34,6 @@ __all__ = [
 ]
 
 MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)})
-#: Dialects whose roots hold files beside manifests: such a root is a root manifest, any other a manifest list.
-ROOT_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
 FILES = frozenset({int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)})
 
 

@@ -20,7 +20,6 @@ from iceexplore.formats import (
     read_parquet_footer,
     read_rows,
 )
-from iceexplore.graph import ROOT_DIALECTS
 from iceexplore.inspect._loose_vectors import manifest_vectors
 from iceexplore.manifests import Manifest, open_manifest, role_of
 from iceexplore.metadata import TableMetadata, parse_table_metadata
@@ -215,7 +214,7 @@ def _manifest(storage: Storage, location: str, schema: Any) -> Content:
         problems = Problems()
         problems.add_error(error, location)
         return Content("manifest", {}, schema, tuple(problems), lambda: read_rows(storage, location, kind="manifest"))
-    tree = found.dialect in ROOT_DIALECTS
+    tree = found.dialect.has_root_manifest
     known_by = "field 500 manifest_path" if found.is_root else "field 2 data_file"
     if tree:
         known_by = role_of(found.entries, found.dialect, found.header.content, location).known_by

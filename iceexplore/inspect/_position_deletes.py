@@ -40,7 +40,7 @@ def position_deletes_schema(state: TableState) -> pa.Schema:
             *([pa.field("partition", union.type)] if union else []),
             pa.field("spec_id", pa.int32()),
             pa.field("delete_file_path", pa.string()),
-            *(vector if state.metadata.format_version >= 3 else []),
+            *(vector if state.metadata.has_deletion_vectors else []),
         ]
     )
 

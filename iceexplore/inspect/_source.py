@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import Removals, TableState, live_manifests
-from iceexplore.manifests import VECTORS_BY_FILE, ContentType, Manifest, whole
+from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import in_order, is_local, progress
 
@@ -157,7 +157,7 @@ def reachable_leaves(
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:
     """Which entries belong into a table of these manifests' files; None where all do."""
-    if contents == ALL or (leaf.root_row is not None and leaf.dialect not in VECTORS_BY_FILE):
+    if contents == ALL or (leaf.root_row is not None and not leaf.dialect.deletion_vectors_on_entries):
         return None
     kinds = pa.array(sorted(kind for c in contents for kind in _FILES_OF[c]), pa.int32())
     return whole(pc.is_in(leaf.entries.column("content_type"), kinds))
@@ -168,7 +168,7 @@ def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[
 
     Where vectors stand on the data files that they are of, data manifests hold deletes, too.
     """
-    if root.dialect in VECTORS_BY_FILE and contents & DELETES:
+    if root.dialect.deletion_vectors_on_entries and contents & DELETES:
         contents = ALL
     rows = live_manifests(root, contents)
     places = root.entries.column("location").take(pa.array(rows, pa.int64())).to_pylist()

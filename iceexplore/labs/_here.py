@@ -14,7 +14,7 @@ from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import Hits, MovedRows, Positions, Rewrite
 from iceexplore.labs._write import LINEAGE, source_rows
 from iceexplore.planning import FileTasks
-from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
+from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.storage import memory_limit
 from iceexplore.writing import plain_values
 
@@ -91,7 +91,7 @@ HERE = Here()
 
 def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa.Table, Positions]]:
     """Every live row of a file, without its position, and the positions."""
-    lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
+    lineage = LINEAGE if state.metadata.has_row_lineage else ()
     one = tasks.take(pa.array([row]))
     every = replace(one, whole=pa.array([True]))
     outputs = outputs_of(state, ["*", *lineage, _POS])

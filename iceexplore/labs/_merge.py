@@ -23,7 +23,7 @@ from iceexplore.labs._write import LINEAGE, source_rows, write_rows
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import ListType, MapType, StructType, type_base
 from iceexplore.planning import FileTasks
-from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
+from iceexplore.reading import TaskReader, outputs_of
 
 __all__ = ["merge_rows"]
 
@@ -232,7 +232,7 @@ def _inserted(state: TableState, rows: pa.Table) -> pa.Table:
         if isinstance(column.type, pa.BaseExtensionType):
             plain = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
             table = table.set_column(i, table.schema.field(i).with_type(plain.type), plain)
-    if state.metadata.format_version >= LINEAGE_FROM:
+    if state.metadata.has_row_lineage:
         for name in LINEAGE:
             table = table.append_column(name, pa.nulls(table.num_rows, pa.int64()))
     return table

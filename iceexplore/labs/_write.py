@@ -13,7 +13,7 @@ from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import MovedRows
 from iceexplore.labs._spark_rows import is_spark_frame, write_moved, write_on_spark
 from iceexplore.manifests import EntryBatch
-from iceexplore.reading import LAST_UPDATED, LINEAGE_FROM, ROW_ID
+from iceexplore.reading import LAST_UPDATED, ROW_ID
 from iceexplore.writing import arrow_frame, files_of_frame, fit_columns, foreign_frame
 
 __all__ = ["LINEAGE", "source_rows", "write_rows"]
@@ -42,7 +42,7 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
         return files_of_frame(state, _given(rows), writer)
     if not isinstance(rows.frame, pa.Table):
         return write_moved(state, writer, rows)
-    if state.metadata.format_version < LINEAGE_FROM:
+    if not state.metadata.has_row_lineage:
         return files_of_frame(state, rows.frame, writer)
     return files_of_frame(state, rows.frame.drop_columns(list(LINEAGE)), writer, lineage=rows.frame.select(LINEAGE))
 

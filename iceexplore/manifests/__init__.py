@@ -13,7 +13,6 @@ from iceexplore.manifests._manifest_dv import (
 from iceexplore.manifests._reader import ManifestReader, open_manifest
 from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.decode._avro import slow_work
-from iceexplore.manifests.decode._dialects import VECTORS_BY_FILE
 from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.encode._aggregate import manifest_entry
 from iceexplore.manifests.encode._upgrade import upgrade_entries
@@ -45,7 +44,6 @@ __all__ = [
     "PARTITION_SUMMARY",
     "Redactor",
     "Status",
-    "VECTORS_BY_FILE",
     "bool_array",
     "concat_batches",
     "decode_manifest_dv",

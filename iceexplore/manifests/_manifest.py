@@ -31,7 +31,7 @@ from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._reader_schema import Layout
 from iceexplore.manifests.model._table_context import Meaning
-from iceexplore.metadata import Type
+from iceexplore.metadata import Dialect, Type
 
 __all__ = ["Manifest"]
 
@@ -72,7 +72,7 @@ class Manifest:
         location: str,
         entries: pa.Table,
         *,
-        dialect: str = "",
+        dialect: str = Dialect.UNKNOWN,
         is_root: bool = False,
         header: ManifestHeader | None = None,
         length: int = 0,
@@ -88,7 +88,7 @@ class Manifest:
     ) -> None:
         self.location = location
         self.entries = entries
-        self.dialect = dialect
+        self.dialect = Dialect(dialect)
         self.is_root = is_root
         self.header = header or ManifestHeader()
         self.length = length

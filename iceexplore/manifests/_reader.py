@@ -15,7 +15,7 @@ from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem
 from iceexplore.manifests._inline_v1 import inline_root
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import apply_manifest_dvs
-from iceexplore.manifests._root_v4 import V4_DIALECTS, direct_view, is_manifest, v4_root
+from iceexplore.manifests._root_v4 import direct_view, is_manifest, v4_root
 from iceexplore.manifests.checks._claims import RootClaims
 from iceexplore.manifests.checks._entries import added_problems, entry_problems, snapshot_problems
 from iceexplore.manifests.checks._known_numbers import (
@@ -40,7 +40,7 @@ from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.manifests.model._locations import absolute_entries, joined
 from iceexplore.manifests.model._table_context import Meaning
-from iceexplore.metadata import Snapshot, TableMetadata, parse_schema, parse_spec
+from iceexplore.metadata import Dialect, Snapshot, TableMetadata, parse_schema, parse_spec
 from iceexplore.storage import canonical, in_order, is_local, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
@@ -124,7 +124,7 @@ class ManifestReader:
         return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, source)))
 
     def _made_root(self, location: str, part: Part, snapshot: Snapshot, source: Source) -> Manifest:
-        if part.head.dialect in V4_DIALECTS:
+        if part.head.dialect.has_root_manifest:
             loader = _loader(source, {"entries": part})
             made = v4_root(location, part, snapshot, self._meaning, loader, self.problems)
             return self._compared(made, snapshot)
@@ -227,9 +227,10 @@ class ManifestReader:
         sizes = root.entries["file_size_in_bytes"].take(pa.array(order, pa.int64()))
         return sizes.null_count == 0 and int(pc.sum(sizes).as_py()) <= _FEW
 
-    def _may_be_relative(self, dialect: str) -> bool:
+    def _may_be_relative(self, dialect: Dialect) -> bool:
         """V4 has relative locations; what Java writes of it today only tells by the table's version that it is V4."""
-        return dialect in V4_DIALECTS or (dialect == "v4-java" and self.metadata.format_version >= _RELATIVE_FROM)
+        version_4 = self.metadata.format_version >= _RELATIVE_FROM
+        return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
         """A root with what contradicts its snapshot's summary among its problems."""
@@ -247,7 +248,7 @@ class ManifestReader:
     def _leaf(self, root: Manifest, index: int, parts: frozenset[str]) -> Manifest:
         row = root.row(index, _OF_PARENT)
         location = row["location"]
-        if root.dialect in V4_DIALECTS and row["content_type"] not in _MANIFEST_TYPES:
+        if root.dialect.has_root_manifest and row["content_type"] not in _MANIFEST_TYPES:
             found = row["content_type"]
             raise OptionError(f"row {index} of {root.location} is no manifest but of content type {found}")
         if not location:
@@ -273,13 +274,13 @@ class ManifestReader:
         if found is not None:
             return found
         # Most manifests stand in one snapshot's root after another, and nothing but the claims differs between them.
-        same = None if root.dialect in V4_DIALECTS else (location, *_plain(row))
+        same = None if root.dialect.has_root_manifest else (location, *_plain(row))
         twin = None if same is None else self._kept.twin(same, part)
         if twin is not None:
             return self._kept.put(key, part, twin.under(root, index), root, same)
         head = part.head
         if head.is_root:
-            what = "root manifest" if head.dialect in V4_DIALECTS else "manifest list"
+            what = "root manifest" if head.dialect.has_root_manifest else "manifest list"
             item = problem("file-corrupt", location, f"A {what} stands where a manifest should.")
             return Manifest.empty(location, (item,), root_row=index)
         problems += part.problems
@@ -292,8 +293,8 @@ class ManifestReader:
                 location, parent.content_type, parent.partition_spec_id, head.header.spec_id, part.table
             )
             problems += leaf_number_problems(location, part.table)
-        entries = inherit(part.table, parent, own_specs=head.dialect in V4_DIALECTS)
-        if head.dialect in V4_DIALECTS:
+        entries = inherit(part.table, parent, own_specs=head.dialect.has_root_manifest)
+        if head.dialect.has_root_manifest:
             problems += status_problems(location, entries)
             problems += leaf_problems(location, parent.content_type, entries, head.dialect)
             problems += spec_problems(location, entries, self._meaning.specs, "spec_id")
@@ -302,7 +303,7 @@ class ManifestReader:
             problems += more
         least = (row["manifest_stats"] or {}).get("min_sequence_number")
         problems += entry_problems(location, entries, parent.sequence_number, least, self._meaning.types)
-        if root.dialect in V4_DIALECTS:
+        if root.dialect.has_root_manifest:
             vectors = root.dv_rows.get(canonical(location), [])
             if vectors:
                 removed, more = apply_manifest_dvs(
@@ -402,7 +403,7 @@ def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list
 
 def _manifest_rows(root: Manifest) -> list[int]:
     """The rows of the manifests of a root that are not DELETED."""
-    if root.dialect not in V4_DIALECTS:
+    if not root.dialect.has_root_manifest:
         return list(range(len(root)))
     mask = pc.and_(is_manifest(root.entries), live(root.entries))
     return [int(i) for i in pc.indices_nonzero(mask).to_pylist()]
@@ -421,7 +422,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
     part = source.parts({"entries"})["entries"]
     head = part.head
     loader = _loader(source, {"entries": part})
-    if head.dialect in V4_DIALECTS:
+    if head.dialect.has_root_manifest:
         if role_of(part.table, head.dialect, head.header.content, location).is_root:
             return v4_root(location, part, None, Meaning(), loader, Problems())
         return Manifest(

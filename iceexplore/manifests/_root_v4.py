@@ -18,10 +18,9 @@ from iceexplore.manifests.model._locations import absolute_entries
 from iceexplore.manifests.model._table_context import Meaning
 from iceexplore.metadata import Snapshot
 
-__all__ = ["V4_DIALECTS", "direct_view", "is_direct", "is_manifest", "v4_root"]
+__all__ = ["direct_view", "is_direct", "is_manifest", "v4_root"]
 
 #: Dialects whose rows are content entries.
-V4_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
 
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
 
@@ -73,7 +72,7 @@ def v4_root(
 
 def direct_view(root: Manifest) -> Manifest | None:
     """The files of a V4 root as a manifest; None where it has none."""
-    if root.dialect not in V4_DIALECTS:
+    if not root.dialect.has_root_manifest:
         return None
     mask = is_direct(root.entries)
     return root.only(mask.combine_chunks()) if pc.any(mask).as_py() else None

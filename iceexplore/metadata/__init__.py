@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.metadata._dialect import Dialect
 from iceexplore.metadata._order import ancestry, in_order
 from iceexplore.metadata._shown import format_ms
 from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
@@ -42,7 +43,16 @@ from iceexplore.metadata.types._parameters import (
     is_known_type,
     type_base,
 )
-from iceexplore.metadata.types._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+from iceexplore.metadata.types._types import (
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    Schema,
+    StructType,
+    Type,
+    has_nanosecond_timestamps,
+)
 from iceexplore.metadata.values._decimals import decimal_of, unscaled
 from iceexplore.metadata.values._decode import decode_values
 from iceexplore.metadata.values._defaults import default_from_json, default_to_json
@@ -52,6 +62,7 @@ from iceexplore.metadata.values._temporal import parse_date, time_nanos
 
 __all__ = [
     "BlobMetadata",
+    "Dialect",
     "Expression",
     "INSTANT_UNITS",
     "LATEST_FORMAT_VERSION",
@@ -95,6 +106,7 @@ __all__ = [
     "format_sort_order",
     "format_spec",
     "format_transform",
+    "has_nanosecond_timestamps",
     "human_value",
     "in_order",
     "integers_of",

@@ -19,7 +19,6 @@ from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.transport._arrow_schema import for_spark, spark_schema
 from iceexplore.on_spark.transport._bundles import frame_of, parallelism
 from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship
-from iceexplore.reading import LINEAGE_FROM
 from iceexplore.storage import progress
 from iceexplore.verification import (
     CHECKED_SCHEMA,
@@ -141,7 +140,7 @@ def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
         return out.table()
     batch = _batch(leaf, rows, level)
     puffins = Puffins(calm)
-    live_ids = LiveIds(calm, batch) if level == "data" and state.metadata.format_version >= LINEAGE_FROM else None
+    live_ids = LiveIds(calm, batch) if level == "data" and state.metadata.has_row_lineage else None
     for i in range(len(batch)):
         file = batch.take(pa.array([i], pa.int64()))
         entry = file.entries.to_pylist()[0]

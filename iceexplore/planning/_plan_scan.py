@@ -171,7 +171,7 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
     """Rows of the root that may hold deletes for the files of some of its data manifests."""
     rows = scan.delete_rows(state, wanted, read)
     # In the V4 draft a vector stands on the entry of its data file.
-    return [*rows, *read.tolist()] if scan.root.dialect == "v4-draft" else rows
+    return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 
 def _equality_columns(state: TableState, places: list[int]) -> list[int]:
@@ -196,7 +196,7 @@ def _damage(
     faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
     roots = [s.root.location for s in scans if s.root.location in faults]
     if roots:
-        name = "manifest list" if state.metadata.format_version < 4 else "root"
+        name = "root" if state.metadata.may_have_root_manifests else "manifest list"
         out.append(f"The {name} cannot be read in full, so files are missing from this plan: {_some(roots)}")
     bad = [leaf.location for leaf in leaves if leaf.root_row is not None and not leaf.readable]
     if bad:

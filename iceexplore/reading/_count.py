@@ -14,7 +14,7 @@ from iceexplore.expressions import ALWAYS
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import bool_array, whole
 from iceexplore.planning import FileTasks
-from iceexplore.reading._scan import DATA_MANIFESTS, LISTS, checked_on_error, file_rows, planned
+from iceexplore.reading._scan import DATA_MANIFESTS, checked_on_error, file_rows, planned
 from iceexplore.reading._tasks import NO_DATA, TaskReader
 from iceexplore.storage import in_order, is_local
 
@@ -114,7 +114,7 @@ def _by_list(state: TableState) -> RowCount | None:
     if is_local(state.storage.folder) or state.problems.strict:
         return None
     root = state.root()
-    if root is None or state.snapshot is None or root.dialect not in LISTS or root.problems:
+    if root is None or state.snapshot is None or not root.dialect.is_published or root.problems:
         return None
     if len(live_manifests(root, DATA_MANIFESTS)) != len(root):
         return None

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATA_MANIFESTS",
-    "LISTS",
     "OnError",
     "checked_on_error",
     "file_rows",
@@ -56,8 +55,6 @@ _AHEAD_BYTES = 128 << 20
 _ALWAYS_AHEAD = 4
 #: Parts of the result that have fewer rows are put together until they have so many: all at once would be there twice.
 _PART_ROWS = 1 << 16
-#: Roots whose rows are manifests of data files or of deletes, and nothing else.
-LISTS = frozenset({"v1", "v2", "v3"})
 DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
 _DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
 _ROW_COUNTS = ("added_rows_count", "existing_rows_count")
@@ -203,7 +200,7 @@ def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> I
     Where deletes may apply, all are planned together: which ones do takes every manifest of deletes.
     """
     root = None if limit is None else state.root()
-    if root is None or limit is None or root.dialect not in LISTS or live_manifests(root, _DELETE_MANIFESTS):
+    if root is None or limit is None or not root.dialect.is_published or live_manifests(root, _DELETE_MANIFESTS):
         yield None
         return
     order = live_manifests(root, DATA_MANIFESTS)

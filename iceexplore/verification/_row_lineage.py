@@ -14,7 +14,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, match_deletes
-from iceexplore.reading import LAST_UPDATED, LINEAGE_FROM, ROW_ID, TaskReader, outputs_of
+from iceexplore.reading import LAST_UPDATED, ROW_ID, TaskReader, outputs_of
 from iceexplore.verification._findings import Checked, Place, Role
 from iceexplore.verification._footers import Footer
 
@@ -116,7 +116,7 @@ class LineageCheck:
 
     def __init__(self, state: TableState, entry: Mapping[str, Any], ids: frozenset[int]) -> None:
         metadata = state.metadata
-        there = entry["first_row_id"] is not None and metadata.format_version >= LINEAGE_FROM
+        there = entry["first_row_id"] is not None and metadata.has_row_lineage
         self._fields = [f for f in (ROW_ID, LAST_UPDATED) if there and f.field_id in ids]
         snapshot = state.snapshot
         newest = metadata.last_sequence_number if snapshot is None else snapshot.sequence_number

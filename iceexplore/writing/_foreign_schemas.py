@@ -17,6 +17,7 @@ from iceexplore.metadata import (
     Schema,
     StructType,
     Type,
+    has_nanosecond_timestamps,
     parse_schema,
     parse_type,
 )
@@ -66,7 +67,7 @@ def given_schema(given: Any, format_version: int) -> Schema | None:
     if arrow is None:
         return None
     is_pandas = _is_of(given, "pandas", "DataFrame")
-    return Schema(0, tuple(_fields(arrow, "", micros=is_pandas and format_version < 3)))
+    return Schema(0, tuple(_fields(arrow, "", micros=is_pandas and not has_nanosecond_timestamps(format_version))))
 
 
 def foreign_type(given: Any) -> Type | None:

@@ -24,7 +24,6 @@ from iceexplore.manifests import (
 __all__ = ["ListBase", "has_live", "read_base", "readable"]
 
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
-_ROOT_DIALECTS = ("v4-proposal", "v4-draft")
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def read_base(writer: CommitWriter) -> ListBase:
     root = writer.base.root()
     if root is None:
         return ListBase(writer, None, EntryBatch.empty())
-    if root.dialect in _ROOT_DIALECTS:
+    if root.dialect.has_root_manifest:
         raise UnsupportedError(
             f"{root.location} is a root manifest ({root.dialect}); {writer.options.dialect} has a manifest list: "
             "a table cannot be downgraded. Simulate from a state before the upgrade."

@@ -228,6 +228,18 @@ class LayoutOptions:
         """Whether a snapshot names a root manifest, not a manifest list."""
         return self.dialect == "v4-proposal"
 
+    @property
+    def has_layout(self) -> bool:
+        """Whether this version leaves a choice of layout: from version 4 on."""
+        return self.format_version >= 4
+
+    @property
+    def title(self) -> str:
+        """The layout in a few letters: ``v3``, ``V4``, or ``V4, list`` for version 4 with manifest lists."""
+        if self.has_root_manifest:
+            return "V4"
+        return "V4, list" if self.has_layout else f"v{self.format_version}"
+
     def _check(self) -> None:
         hints = get_type_hints(type(self))
         for name in ("manifest_format", "dv_encoding", "partition_storage", "affinity"):

@@ -34,7 +34,6 @@ from iceexplore.metadata import type_base
 from iceexplore.planning import FileTasks, MatchedDeletes, live_places, partition_columns
 from iceexplore.reading import (
     LAST_UPDATED,
-    LINEAGE_FROM,
     ROW_ID,
     EqualityDeletes,
     arrow_fields,
@@ -123,7 +122,7 @@ def compact(
     size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
     if size > _MOST_BYTES:
         raise OptionError(f"{size:,} bytes were to be read: at most {_MOST_BYTES:,} in a commit; or say read=False")
-    lineage = writer.options.format_version >= LINEAGE_FROM
+    lineage = writer.options.format_version >= 3
     # Data is read before the first byte is written: a file that cannot be read refuses the commit as a whole.
     read_now = {
         i: _rows(state, rows, matched.take(pa.array(groups[i])), positions, lineage=lineage)

@@ -14,9 +14,7 @@ from iceexplore.commits.rules._entries import Rows
 from iceexplore.manifests import ContentType, Manifest, ManifestReader, Status, live, read_manifest_dv, whole
 from iceexplore.metadata import Snapshot
 
-__all__ = ["LeafView", "TreeView", "V4_DIALECTS", "keys_of", "view_tree"]
-
-V4_DIALECTS = ("v4-proposal", "v4-draft")
+__all__ = ["LeafView", "TreeView", "keys_of", "view_tree"]
 
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 _COLUMNS = ("content_type", "status", "location", "referenced_file", "record_count", "first_row_id")
@@ -92,7 +90,7 @@ def view_tree(
         A manifest DV cannot be read. (Manifests that cannot are problems of the reader.)
     """
     root = reader.root(snapshot)
-    v4 = root.dialect in V4_DIALECTS
+    v4 = root.dialect.has_root_manifest
     rows = Rows(root.entries)
     vectors = _removed(reader, root, rows) if v4 else {}
     order = np.flatnonzero(rows.live & rows.is_kind(*_MANIFESTS)).tolist()
@@ -106,7 +104,7 @@ def view_tree(
             int(rows.kind[row]),
             int(rows.status[row]),
             entry["referenced_file"] if rows.kind[row] == ContentType.DELETE_MANIFEST else None,
-            leaf.dialect not in V4_DIALECTS,
+            not leaf.dialect.has_root_manifest,
             frozenset(Rows(leaf.entries).status.tolist()),
             vectors.get(entry["location"], {}),
         )

@@ -174,7 +174,7 @@ class _Builder:
         root = self.state.root(snapshot)
         if root is None:
             return
-        is_list = not root.dialect.startswith(("v4-proposal", "v4-draft"))
+        is_list = not root.dialect.has_root_manifest
         kind, words = ("manifest-list", "Manifest List") if is_list else ("root-manifest", "Root Manifest")
         rows: list[tuple[str, str]] = []
         shown = root.entries.slice(0, self.max_children).to_pylist()

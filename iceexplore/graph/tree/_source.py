@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from iceexplore.graph._root import ROOT_DIALECTS, root_words
+from iceexplore.graph._root import root_words
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import format_ms
 from iceexplore.graph.tree._entries import EntryNodes, ProblemIndex, is_manifest
@@ -222,7 +222,7 @@ class NodeSource:
         fields: dict[str, Any] = {"manifest-list": location}
         count = None
         if manifest is not None:
-            if manifest.dialect in ROOT_DIALECTS:
+            if manifest.dialect.has_root_manifest:
                 kind, fields = "root-manifest", {"root-manifest": location}
             count = manifest.entries.num_rows
             held = root_words(manifest)
@@ -332,7 +332,7 @@ class NodeSource:
             return []
         if parsed.kind == "snapshot":
             # Whether it is a manifest list or a root manifest shows when it is read: below V4 it is known.
-            read = self.state.root(snapshot) if self.state.metadata.format_version >= 4 else None
+            read = self.state.root(snapshot) if self.state.metadata.may_have_root_manifests else None
             return [self.root(snapshot, read), *self.statistics(snapshot)][page]
         manifest = self.state.root(snapshot)
         at: tuple[int, ...] = (snapshot.snapshot_id,)

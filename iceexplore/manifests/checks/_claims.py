@@ -25,6 +25,7 @@ from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import live
 from iceexplore.manifests.model._table_context import Meaning
 from iceexplore.metadata import (
+    Dialect,
     PartitionField,
     Type,
     arrow_type,
@@ -50,7 +51,7 @@ class Entries(Protocol):
 
     location: str
     entries: pa.Table
-    dialect: str
+    dialect: Dialect
     root_row: int | None
 
     def __len__(self) -> int: ...

@@ -10,15 +10,14 @@ from collections.abc import Mapping
 
 from iceexplore.errors import FormatError
 from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.metadata import Dialect
 
-__all__ = ["VECTORS_BY_FILE", "dialect_of"]
+__all__ = ["dialect_of"]
 
-#: Dialects in which a deletion vector stands on the entry of its data file: data manifests hold deletes, too.
-VECTORS_BY_FILE = frozenset(("v4-draft",))
-_BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
+_BY_VERSION = {"1": Dialect.V1, "2": Dialect.V2, "3": Dialect.V3, "4": Dialect.V4_JAVA}
 
 
-def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[str, bool]:
+def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[Dialect, bool]:
     """The dialect of a manifest or manifest list, and whether it is a list or root (V4: its ``content`` says so).
 
     Raises
@@ -27,7 +26,7 @@ def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, lo
         An Avro or Parquet file that is neither a manifest nor a manifest list.
     """
     if layout.shape in ("v4-proposal", "v4-draft"):
-        return layout.shape, metadata.get("content", "").strip().lower() == "root"
+        return Dialect(layout.shape), metadata.get("content", "").strip().lower() == "root"
     if not layout.shape:
         raise FormatError(
             "neither a manifest nor a manifest list: there is no field 500 (manifest_path), no field 2 (data_file), and"
@@ -36,12 +35,14 @@ def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, lo
         )
     is_list = layout.shape == "list"
     if file_format == "parquet":
-        return "v4-java", is_list
+        return Dialect.V4_JAVA, is_list
     return _BY_VERSION.get(metadata.get("format-version", "").strip()) or _by_fields(layout, is_list), is_list
 
 
-def _by_fields(layout: Layout, is_list: bool) -> str:
+def _by_fields(layout: Layout, is_list: bool) -> Dialect:
     """The version whose fields are there, where the header does not say it."""
     if is_list:
-        return "v3" if layout.has(520) else "v2" if layout.has(515) or layout.has(517) else "v1"
-    return "v3" if layout.has(142) or layout.has(144) else "v2" if layout.has(3) or layout.has(134) else "v1"
+        return Dialect.V3 if layout.has(520) else Dialect.V2 if layout.has(515) or layout.has(517) else Dialect.V1
+    if layout.has(142) or layout.has(144):
+        return Dialect.V3
+    return Dialect.V2 if layout.has(3) or layout.has(134) else Dialect.V1

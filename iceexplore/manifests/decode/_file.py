@@ -29,6 +29,7 @@ from iceexplore.manifests.model._arrow import HAS_TUPLE, unnest
 from iceexplore.manifests.model._field_ids import STAT_COLUMNS
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._reader_schema import Layout, layout_of
+from iceexplore.metadata import Dialect
 from iceexplore.storage import CACHE, allowed
 
 __all__ = ["Head", "Loader", "PARTS", "Part", "Source"]
@@ -42,7 +43,7 @@ class Head:
 
     header: ManifestHeader
     layout: Layout
-    dialect: str
+    dialect: Dialect
     is_root: bool
     length: int
     whole: bool = True

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.manifests.decode._dialects import VECTORS_BY_FILE
 from iceexplore.manifests.model._content_entry import ContentType
+from iceexplore.metadata import Dialect
 
 __all__ = ["Role", "role_of"]
 
@@ -56,7 +56,7 @@ def role_of(entries: pa.Table, dialect: str, content: str | None, location: str)
     if stated:
         return Role(stated == "root", f"its key-value metadata (content = {stated})")
     # In the draft a deletion vector is part of its data file's entry, in leaves too.
-    own = kinds - ({int(ContentType.POSITION_DELETE)} if dialect in VECTORS_BY_FILE else set())
+    own = kinds - ({int(ContentType.POSITION_DELETE)} if Dialect(dialect).deletion_vectors_on_entries else set())
     if int(ContentType.DATA) in own and len(own) > 1:
         return Role(True, "it holds data files and deletes, of which a leaf holds one kind")
     name = location.rstrip("/").rpartition("/")[2]

@@ -8,7 +8,16 @@ from typing import Any
 
 from iceexplore.render import card_html, card_of, card_text
 
-__all__ = ["ListType", "MapType", "NestedField", "PrimitiveType", "Schema", "StructType", "Type"]
+__all__ = [
+    "ListType",
+    "MapType",
+    "NestedField",
+    "PrimitiveType",
+    "Schema",
+    "StructType",
+    "Type",
+    "has_nanosecond_timestamps",
+]
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,11 @@ class MapType:
 
 
 Type = PrimitiveType | StructType | ListType | MapType
+
+
+def has_nanosecond_timestamps(format_version: int) -> bool:
+    """Return whether a format version has ``timestamp_ns`` and ``timestamptz_ns`` (spec, "Primitive Types")."""
+    return format_version >= 3
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,14 @@ def why_not_iceberg(state: TableState, info: SessionInfo, plan: ScanPlan, output
     """Why Iceberg's runtime would not give these rows; None if it would, in a session that has it."""
     if isinstance(state.storage, OverlayStorage):
         return "it is simulated, and Iceberg does not see the overlay's files"
-    if state.metadata.format_version > 3:
+    if state.metadata.may_have_root_manifests:
         return f"format version {state.metadata.format_version} is not among those that it is used for (1 to 3)"
     if state.storage.moved:
         return "its files have moved, and Iceberg would look where they were"
     real = state.storage.resolve(state.metadata_location)
     if canonical(real) != canonical(state.metadata_location) and not real.startswith("/"):
         return "its metadata file has moved"
-    if state.metadata.format_version < 3 and any(o.field.field_id in _LINEAGE for o in outputs):
+    if not state.metadata.has_row_lineage and any(o.field.field_id in _LINEAGE for o in outputs):
         return "it has row ids in tables of version 3 and later alone"
     if plan.filter.partition:
         return "it takes no partition="

@@ -20,7 +20,7 @@ from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship
 from iceexplore.on_spark.write._workers import LINEAGE, MOST_HELD, lineage_of, packed, unpacked, writer_of
 from iceexplore.on_spark.write._write_files import check_there
 from iceexplore.planning import FileTasks, SplitOptions
-from iceexplore.reading import LINEAGE_FROM, TaskReader, outputs_of
+from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.writing import fit_columns, target_bytes
 
 __all__ = ["compact_files"]
@@ -87,7 +87,7 @@ class _Compactor:
 
     def _rewritten(self, state: TableState, share: Share) -> EntryBatch:
         tasks, ranges = share.open()
-        lineage = LINEAGE if state.metadata.format_version >= LINEAGE_FROM else ()
+        lineage = LINEAGE if state.metadata.has_row_lineage else ()
         outputs = outputs_of(state, ["*", *(f.name for f in lineage)])
         reader = TaskReader(state, tasks, outputs, checksums=True)
         target = min(target_bytes(state.metadata.properties), MOST_HELD)

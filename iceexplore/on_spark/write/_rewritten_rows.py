@@ -25,7 +25,7 @@ from iceexplore.on_spark.write._find_rows import without_rows
 from iceexplore.on_spark.write._workers import LINEAGE
 from iceexplore.on_spark.write._write_files import check_columns
 from iceexplore.planning import FileTasks
-from iceexplore.reading import LINEAGE_FROM, Output, arrow_field
+from iceexplore.reading import Output, arrow_field
 from iceexplore.writing import arrow_frame, fit_columns
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ __all__ = ["changed_rows", "fitted_rows", "kept_rows", "lineage_columns", "moved
 
 def lineage_columns(state: TableState) -> tuple[str, ...]:
     """The columns that rows of a table keep when they are moved; none below version 3."""
-    return tuple(f.name for f in LINEAGE) if state.metadata.format_version >= LINEAGE_FROM else ()
+    return tuple(f.name for f in LINEAGE) if state.metadata.has_row_lineage else ()
 
 
 def moved_rows(session: Any, state: TableState, tasks: FileTasks) -> DataFrame:

@@ -173,7 +173,7 @@ def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
     """What neglect costs."""
     metadata = scene.metadata
     yield from small_files(scene.table, metadata.properties, plan.files)
-    yield from deletes(scene.table, metadata.format_version, plan.files)
+    yield from deletes(scene.table, metadata.has_deletion_vectors, plan.files)
     leaves = [leaf for leaf in plan.leaves if leaf.root_row is not None]
     held = sum(leaf.files for leaf in plan.leaves if leaf.root_row is None)
     kept = sum(leaf.kept_files for leaf in leaves)

@@ -51,7 +51,7 @@ def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Sugge
     )
 
 
-def deletes(table: str, format_version: int, tasks: FileTasks) -> Iterator[Suggestion]:
+def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]:
     """Deletes that every scan has to read and apply."""
     entries = tasks.matched.deletes.entries
     if not len(entries):
@@ -84,7 +84,7 @@ def deletes(table: str, format_version: int, tasks: FileTasks) -> Iterator[Sugge
             + ("; rows that equality deletes remove are not counted" if equality else ""),
         )
     elif positions > 1:
-        merged = int(touched.sum()) if format_version >= 3 else len(np.unique(partition_codes(tasks.files)[touched]))
+        merged = int(touched.sum()) if vectors else len(np.unique(partition_codes(tasks.files)[touched]))
         if merged < count:
             yield Suggestion(
                 "deletes",
@@ -94,7 +94,7 @@ def deletes(table: str, format_version: int, tasks: FileTasks) -> Iterator[Sugge
                 Reading(data.files + merged, data.bytes + size),
                 unit="data and delete files",
                 statements=(call("rewrite_position_delete_files", table),),
-                assumes="one deletion vector a data file" if format_version >= 3 else "one delete file a partition",
+                assumes="one deletion vector a data file" if vectors else "one delete file a partition",
             )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.deletes import FILE_PATH_ID
-from iceexplore.graph import ROOT_DIALECTS, TableState, live_manifests
+from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
 from iceexplore.metadata import PartitionSpec, decode_values, partition_type
 from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
@@ -41,7 +41,7 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
     picked = root.entries.take(pa.array(at))
     oldest = pc.min(pc.fill_null(files.entries["sequence_number"], 0)).as_py()
     keep = ~bool_array(pc.less(picked["sequence_number"], oldest))
-    if root.dialect not in ROOT_DIALECTS:
+    if not root.dialect.has_root_manifest:
         numbers = np.asarray(pc.fill_null(whole(picked["partition_spec_id"]), -1))
         for number in np.unique(numbers).tolist():
             spec = state.metadata.spec(number)
@@ -134,8 +134,6 @@ def _has_one(summary: pa.StructArray, kind: Any, values: pa.Array) -> Mask:
 
 
 _DELETES = pa.array([int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32())
-#: From this version on position deletes are mostly vectors, which need no statistics.
-_VECTORS_FROM = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,13 +187,13 @@ def live_deletes(
         return gathered([], 0)
     if manifests is None:
         kinds = {int(ContentType.DELETE_MANIFEST)}
-        if root.dialect == "v4-draft":
+        if root.dialect.deletion_vectors_on_entries:
             kinds.add(int(ContentType.DATA_MANIFEST))
         rows = live_manifests(root, kinds)
     else:
         rows = [int(row) for row in manifests]
     kept = rows if files is None else concerned(state, root, rows, files)
-    parts = {"entries", "partition"} | ({"stats"} if state.metadata.format_version < _VECTORS_FROM else set())
+    parts = {"entries", "partition"} | (set() if state.metadata.has_deletion_vectors else {"stats"})
     direct = state.reader.direct(root)
     leaves = state.reader.leaves(root, kept, parts=parts) if kept else ()
     found = [_of_leaf(leaf) for leaf in chain([] if direct is None else [direct], leaves)]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
 from iceexplore.expressions import Predicate
-from iceexplore.graph import ROOT_DIALECTS, TableState
+from iceexplore.graph import TableState
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import (
     PartitionField,
@@ -84,7 +84,7 @@ class ManifestWitnesses:
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
         # A V4 manifest may hold deletes of any spec: those of a spec without the field are not bounded by it.
-        self._mixed = not statistics and root.dialect in ROOT_DIALECTS
+        self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, Evidence | None] = {}
         self._fields: dict[int, dict[str, Evidence]] = {}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph import ROOT_DIALECTS, Removals
+from iceexplore.graph import Removals
 from iceexplore.manifests import whole
 from iceexplore.planning.scan._files import count_leaf, leaves_of
 from iceexplore.planning.scan._manifests import RootScan
@@ -43,7 +43,7 @@ class Counts(NamedTuple):
 
 def root_level(plan: PlannedScan) -> str:
     """What the first level is called: a manifest list, or a root manifest."""
-    return "root manifest" if any(s.root.dialect in ROOT_DIALECTS for s in plan.roots) else "manifest list"
+    return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 
 
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import ROOT_DIALECTS
 from iceexplore.manifests import Manifest, whole
 from iceexplore.planning.evaluators._explain import explain_files
 from iceexplore.planning.report._skipped import skipped_manifests
@@ -31,7 +30,6 @@ __all__ = ["Group", "PlanNodes"]
 
 #: Files that stand in a root itself, or in a manifest; manifests. Each read or skipped.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
-_DRAFT = "v4-draft"
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class PlanNodes:
         if self._scan is None:
             return None
         scan = self._scan
-        kind = "root-manifest" if scan.root.dialect in ROOT_DIALECTS else "manifest-list"
+        kind = "root-manifest" if scan.root.dialect.has_root_manifest else "manifest-list"
         node_id, place = f"root:{scan.snapshot.snapshot_id}", scan.root.location
         own = self._leaves.get(None)
         return SceneNode(node_id, kind, basename(place), root_lines(scan, own, False), level=0, tooltip=place)
@@ -146,7 +144,7 @@ class PlanNodes:
     def ordinal(self, row: int | None, at: int) -> int:
         """The ordinal of the data file in a row of its manifest, or of the root: the way back from `file_rows`."""
         assert self._scan is not None
-        if self._scan.root.dialect != _DRAFT:
+        if not self._scan.root.dialect.deletion_vectors_on_entries:
             return at
         manifest = self._scan.root if row is None else self.manifest(row)
         if manifest is None or at >= len(manifest.entries):
@@ -160,7 +158,7 @@ class PlanNodes:
         """
         numbers = [int(n) for n in ordinals]
         assert self._scan is not None
-        if self._scan.root.dialect != _DRAFT:
+        if not self._scan.root.dialect.deletion_vectors_on_entries:
             return numbers
         manifest = self._scan.root if row is None else self.manifest(row)
         if manifest is None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph import ROOT_DIALECTS, human_bytes
+from iceexplore.graph import human_bytes
 from iceexplore.planning.report._skipped import skipped_files, skipped_manifests
 from iceexplore.planning.report._tables import task_records
 from iceexplore.planning.report._tree_deletes import draw_deletes
@@ -147,7 +147,7 @@ class _Drawing:
         rest = sorted((leaf for leaf in mine if leaf.root_row is not None), key=lambda f: f.kept_files == 0)
         room = max(1, self.room(4) // roots)
         shown, folded = (rest, []) if len(rest) <= room else (rest[: max(1, room - 1)], rest[max(1, room - 1) :])
-        kind = "root-manifest" if scan.root.dialect in ROOT_DIALECTS else "manifest-list"
+        kind = "root-manifest" if scan.root.dialect.has_root_manifest else "manifest-list"
         marks: frozenset[Mark] = frozenset()
         if any(p.severity == "error" for p in scan.root.problems):
             marks = frozenset({"problem"})

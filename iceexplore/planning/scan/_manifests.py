@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import Removals, TableState, live_manifests
-from iceexplore.manifests import VECTORS_BY_FILE, ContentType, Manifest, bool_array, live, whole
+from iceexplore.manifests import ContentType, Manifest, bool_array, live, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.planning.evaluators._filter import Filter
 from iceexplore.planning.evaluators._manifest_evaluator import may_hold
@@ -149,14 +149,14 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
         name: pc.struct_field(stats, f"{name}_files_count") for name in ("added", "existing", "deleted")
     }
     held = pc.add(counts["added"], counts["existing"])
-    empty = bool_array(pc.equal(held, 0)) & (root.dialect not in VECTORS_BY_FILE)
+    empty = bool_array(pc.equal(held, 0)) & (not root.dialect.deletion_vectors_on_entries)
     for unit in ("added", "existing"):
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
     if removals:  # a manifest DV counts stored entries, DELETED ones too: only one that removes all of them is plain
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(pa.array(rows)).to_pylist()
-        counted = bool_array(pc.greater(held, 0)) | (root.dialect not in VECTORS_BY_FILE)
+        counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)
         for i, (name, all_of_it) in enumerate(zip(names, stored, strict=True)):
             gone = removals.of(name).entries
             empty[i] |= counted[i] and gone is not None and all_of_it is not None and gone >= all_of_it

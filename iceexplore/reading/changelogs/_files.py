@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.graph import ROOT_DIALECTS, TableState
+from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, Status, bool_array, concat_batches, whole
 from iceexplore.planning import Filter, equality_columns, match_deletes
 from iceexplore.reading._position_deletes import position_index
@@ -84,7 +84,7 @@ def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
     if not after.readable:
         raise _damage(after, after.root)
     number = after.snapshot.snapshot_id
-    if after.deletes or after.root.dialect in ROOT_DIALECTS:
+    if after.deletes or after.root.dialect.has_root_manifest:
         raise UnsupportedError(
             f"the parent of snapshot {number} has expired: which rows it deleted cannot be told. {BEGIN_AFTER}"
         )

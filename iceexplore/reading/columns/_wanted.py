@@ -14,7 +14,6 @@ __all__ = [
     "DELETED",
     "FILE",
     "LAST_UPDATED",
-    "LINEAGE_FROM",
     "METADATA_COLUMNS",
     "Output",
     "PARTITION",
@@ -37,8 +36,6 @@ PARTITION = NestedField(2147483642, "_partition", StructType(()))
 ROW_ID = NestedField(2147483540, "_row_id", _LONG)
 LAST_UPDATED = NestedField(2147483539, "_last_updated_sequence_number", _LONG)
 METADATA_COLUMNS = (FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED)
-#: The format version from which rows keep their ids, and when they last changed (spec, "Row Lineage").
-LINEAGE_FROM = 3
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Step:
 
     def _keys(self, kinds: frozenset[int]) -> dict[LeafKey, int]:
         contents = _MANIFESTS[kinds]
-        if kinds == DELETES and self.root.dialect == "v4-draft":  # there a vector stands on its data file's entry
+        if kinds == DELETES and self.root.dialect.deletion_vectors_on_entries:
             contents |= _MANIFESTS[DATA]
         rows, removals = live_manifests(self.root, contents), Removals(self.root)
         names = self.root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()

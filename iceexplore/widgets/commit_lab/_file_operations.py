@@ -190,11 +190,11 @@ def _manifests(state: TableState, values: Values) -> Calls:
     call = Call("rewrite_manifests", (), _branch(values))
     if not values["flush"]:
         return (call,)
-    return (Call("relayout", (), {"flush_data_files": 0, "flush_delete_files": 0}), call)
+    return (Call("set_layout", (), {"flush_data_files": 0, "flush_delete_files": 0}), call)
 
 
 def _vector_fields(state: TableState) -> tuple[Field, ...] | None:
-    return branch_field(state) if state.metadata.format_version >= 2 else None
+    return branch_field(state) if state.metadata.has_deletes else None
 
 
 #: Every operation, by name, in the order in which they are offered.

@@ -95,11 +95,11 @@ def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str,
 
     version, given = start_of(state, layout)
     version = max(options.format_version, version or 0)
-    if version < 4:
+    if not LayoutOptions.of(version).has_layout:
         if version == options.format_version:
             return ()
         return (Call("upgrade", (version,)),)
-    if options.format_version < 4:
+    if not options.has_layout:
         return (Call("upgrade", (version,), given),)
     same = {"dialect": given.get("dialect", options.dialect)}
     if same["dialect"] == options.dialect:
@@ -107,4 +107,4 @@ def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str,
     wanted = LayoutOptions.of(version, **{**same, **given})
     names = [f.name for f in fields_of(LayoutOptions) if f.name != "relaxed"]
     changed = {n: getattr(wanted, n) for n in names if getattr(wanted, n) != getattr(options, n)}
-    return (Call("relayout", (), changed),) if changed else ()
+    return (Call("set_layout", (), changed),) if changed else ()

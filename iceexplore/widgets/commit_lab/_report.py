@@ -283,8 +283,7 @@ def compared(report: Report, twin: tuple[str, Twin] | None) -> str:
 
 def _both(report: Report, twin: tuple[str, Twin] | None) -> dict[str, dict[str, dict[str, float]]]:
     options = report.step.after.options
-    version = f"v{options.format_version}" if options.format_version < 4 else "V4, list"
-    sides = {"V4" if options.has_root_manifest else version: report.costs()}
+    sides = {options.title: report.costs()}
     if twin is not None and not twin[1].refused:
         sides[twin[0]] = _costs(twin[1].before, twin[1].after)
     return sides

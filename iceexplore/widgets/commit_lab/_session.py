@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError
-from iceexplore.graph import ROOT_DIALECTS
 from iceexplore.widgets.commit_lab._file_operations import calls_of, operation, rival_calls
 from iceexplore.widgets.commit_lab._form import Call
 from iceexplore.widgets.commit_lab._layout_form import layout_calls, start_of
@@ -220,11 +219,11 @@ class Session:
         cannot have a list.
         """
         root = self.table.state.root()
-        if root is not None and root.dialect in ROOT_DIALECTS:
+        if root is not None and root.dialect.has_root_manifest:
             return None
         if not step.after.options.has_root_manifest:
             kind, start = "V4", (4, {"dialect": "v4-proposal"})
-        elif self.table.state.metadata.format_version < 4:
+        elif not self.table.state.metadata.may_have_root_manifests:
             kind, start = "v3", (3, {})
         else:
             kind, start = "V4, list", (4, {"dialect": "v4-java"})

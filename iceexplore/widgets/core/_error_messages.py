@@ -43,7 +43,7 @@ def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None,
     doubts = [p.text for p in root.problems if p.code == "totals-differ"] if row is None else []
     if not faults:
         return doubts[0].rstrip(".") if doubts else ""
-    name = "manifest list" if state.metadata.format_version < 4 else "root"
+    name = "root" if state.metadata.may_have_root_manifests else "manifest list"
     if root.location in faults:
         return f"the {name} cannot be read"
     if row is not None:

@@ -230,7 +230,9 @@ class VectorsPart(GridPart):
         if root is None:
             return _LIST.empty_table()
         kinds = root.entries["content_type"].to_pylist()
-        manifests = {ContentType.DELETE_MANIFEST} | ({ContentType.DATA_MANIFEST} if "draft" in root.dialect else set())
+        manifests = {ContentType.DELETE_MANIFEST}
+        if root.dialect.deletion_vectors_on_entries:
+            manifests.add(ContentType.DATA_MANIFEST)
         rows = [row for row, kind in enumerate(kinds) if kind in manifests]
         parts = [_deletes_in(root, f"file:{snapshot}")]
         for leaf in state.reader.leaves(root, rows):

@@ -114,7 +114,7 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     other = _RESERVED | {
         e.expr_id: format_transform(e.transform, e.source_ids, state.metadata) for e in state.metadata.expressions
     }
-    of_row = _typed if manifest.dialect in _TYPED_DIALECTS else _from_maps
+    of_row = _typed if manifest.dialect.typed_stats else _from_maps
     records = []
     for field_id, kind, values in of_row(manifest, row, {i: field.type for i, (_, field) in fields.items()}):
         name = fields[field_id][0] if field_id in fields else other.get(field_id, f"#{field_id}")
@@ -132,7 +132,6 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
 
 
 #: Dialects whose statistics are one struct a column; below, they are six maps.
-_TYPED_DIALECTS = ("v4-proposal", "v4-draft")
 _COUNTS = ("value_count", "null_count", "nan_count", "column_size")
 
 

@@ -10,6 +10,7 @@ from iceexplore.errors import OptionError
 from iceexplore.formats import avro_batches, container, decompress_block, index_blocks, read_header, read_rows, sniff
 from iceexplore.graph import TableState, TreeNode
 from iceexplore.manifests import Manifest
+from iceexplore.metadata import Dialect
 from iceexplore.widgets.grid._cells import safe_text, text_of
 
 __all__ = ["MAX_JSON", "raw_json"]
@@ -67,7 +68,7 @@ def _object(state: TableState, node: TreeNode) -> Any:
     if kind == "root":
         return _header(root)
     holder = root if len(parts) == 2 else state.reader.leaf(root, parts[1])
-    if holder.dialect == "inline":
+    if holder.dialect is Dialect.INLINE:
         return {"manifests": snapshot.raw.get("manifests")}
     return _record(state, holder, holder.entries["ordinal"][parts[-1]].as_py(), is_root=holder is root)
 

@@ -1,0 +1,49 @@
+"""The dialects of manifests and manifest lists, and what differs between them.
+
+Code above the manifests asks a dialect for what it has, never for its name, so a new dialect is one member here and
+its decoder and encoder in `iceexplore.manifests`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Dialect"]
+
+
+class Dialect(StrEnum):
+    """The form of a manifest, manifest list or root manifest. It equals its name, as `Manifest.dialect` prints it."""
+
+    UNKNOWN = ""
+    """Nothing could be read of the file."""
+    INLINE = "inline"
+    """The manifest locations that v1 metadata may name in the snapshot itself, without a manifest list."""
+    V1 = "v1"
+    V2 = "v2"
+    V3 = "v3"
+    V4_JAVA = "v4-java"
+    """Manifest lists and manifests as Iceberg's Java library writes them under version 4 today."""
+    V4_PROPOSAL = "v4-proposal"
+    """Root manifests as the V4 proposal (the adaptive metadata tree) describes them."""
+    V4_DRAFT = "v4-draft"
+    """Root manifests as the draft of the V4 spec and Delta Lake's writer have them."""
+
+    @property
+    def has_root_manifest(self) -> bool:
+        """Whether a snapshot names a root manifest, which may hold entries of files, instead of a manifest list."""
+        return self in (Dialect.V4_PROPOSAL, Dialect.V4_DRAFT)
+
+    @property
+    def typed_stats(self) -> bool:
+        """Whether column statistics are typed structs (``content_stats``) instead of maps of binary values."""
+        return self.has_root_manifest
+
+    @property
+    def deletion_vectors_on_entries(self) -> bool:
+        """Whether a deletion vector is part of its data file's entry, so that data manifests contain deletes too."""
+        return self is Dialect.V4_DRAFT
+
+    @property
+    def is_published(self) -> bool:
+        """Whether a released version of the spec defines it: its manifest lists hold manifests only, with counts."""
+        return self in (Dialect.V1, Dialect.V2, Dialect.V3)
