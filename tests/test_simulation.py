@@ -194,7 +194,7 @@ def test_refusals(folder: Path) -> None:
     t = ix.open(folder)
     with pytest.raises(OptionError, match="lower"):
         t.simulate(2)
-    with pytest.raises(OptionError, match="no layout option"):
+    with pytest.raises(OptionError, match="unknown layout option"):
         t.simulate(4, flush=1)
     with pytest.raises(OptionError, match="inside the table"):
         t.simulate(overlay=folder / "x")

@@ -256,7 +256,7 @@ def test_what_is_refused() -> None:
         ix.sample().replay(last=0)
     with pytest.raises(OptionError, match="no table goes back"):
         ix.sample().replay(2)
-    with pytest.raises(OptionError, match="no layout option"):
+    with pytest.raises(OptionError, match="unknown layout option"):
         ix.sample().replay(flush=3)
 
 

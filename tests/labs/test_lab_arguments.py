@@ -241,7 +241,7 @@ CREATE: list[tuple[dict[str, Any], str]] = [
     ({"format_version": 2.0}, "format_version=2.0: 1, 2, 3 or 4"),
     ({"format_version": "2"}, "format_version='2'"),
     ({"format_version": 4, "rewrite_leaf_at": "x"}, "rewrite_leaf_at='x'"),
-    ({"bogus": 1}, "no layout option 'bogus'"),
+    ({"bogus": 1}, "unknown layout option 'bogus'"),
 ]
 
 
