@@ -442,7 +442,7 @@ def test_cherry_pick_an_append(tmp_path: Path, version: Any) -> None:
     assert (snapshot.summary or {})["source-snapshot-id"] == str(side)
     assert [r[0] for r in rows_of(commits)] == [*range(10), 50, 60]
     before = commits.written
-    with pytest.raises(RuleError, match="has picked"):
+    with pytest.raises(RuleError, match="already picked"):
         commits.run(cherry_pick, side)
     assert commits.written == before
     assert not check_rules(commits.state)

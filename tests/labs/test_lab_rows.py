@@ -309,7 +309,7 @@ def test_rows_in_each_form(tmp_path: Path) -> None:
 def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(ix.OptionError, match=r"format_version=5"):
         new(tmp_path / "t", 5)
-    with pytest.raises(ix.OptionError, match=r"a table has a column"):
+    with pytest.raises(ix.OptionError, match=r"a table needs at least one column"):
         new(tmp_path / "t", schema={})
     with pytest.raises(ix.OptionError, match=r"is set by ix.create itself"):
         new(tmp_path / "t", properties={LAB_PROPERTY: "x"})
