@@ -254,7 +254,7 @@ def test_what_is_refused() -> None:
         ix.empty(SCHEMA).table.replay()
     with pytest.raises(OptionError, match="last"):
         ix.sample().replay(last=0)
-    with pytest.raises(OptionError, match="no table goes back"):
+    with pytest.raises(OptionError, match="cannot be downgraded"):
         ix.sample().replay(2)
     with pytest.raises(OptionError, match="unknown layout option"):
         ix.sample().replay(flush=3)

@@ -175,7 +175,7 @@ def test_what_goes_while_it_is_read_is_a_conflict(tmp_path: Path, kind: str) -> 
 
     storage.read, storage.open = reading, opening  # type: ignore[method-assign]
     CACHE.clear()
-    with pytest.raises(ix.CommitConflictError, match=r"has expired since.*does not exist.*\[rule files-exist\]"):
+    with pytest.raises(ix.CommitConflictError, match=r"has expired.*does not exist.*\[rule files-exist\]"):
         one.compact()
     assert not len(one.leftovers(running=True))
     one.update({"writer": 5}, "id = 2")
