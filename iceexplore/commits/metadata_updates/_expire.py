@@ -138,7 +138,7 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
         if holders:
             raise RuleError(
                 "expire-referenced",
-                f"snapshot {snapshot_id} is referenced by {', '.join(map(repr, holders))}: move or remove the ref first",
+                f"{', '.join(map(repr, holders))} references snapshot {snapshot_id}: move or remove the ref first",
             )
     return found
 
