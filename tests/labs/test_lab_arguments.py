@@ -143,14 +143,14 @@ def test_arrays_belong_to_no_rows(tmp_path: Path, values: Any) -> None:
 # Arguments ------------------------------------------------------------------------------------------------------------
 
 LAB: list[tuple[Use, str]] = [
-    (lambda t: t.delete(None), "where=None: say which rows go by a filter; 'true' is all"),
+    (lambda t: t.delete(None), "where=None: give a filter for the rows to delete; 'true' deletes all"),
     (lambda t: t.update({"x": lambda rows: np.array(1)}), "gives 0 dimensions: one value a row"),
     (lambda t: t.update({"x": lambda rows: np.array([object()])}), "'x' gives values that Arrow cannot hold"),
     (lambda t: t.merge({"id": [1]}, None), "on=None: give such as 'id'"),
     (lambda t: t.merge({"id": [1]}, 5), "on=5: give such as 'id'"),
     (lambda t: t.merge({"id": [1]}, [5]), "on: 5 is no text"),
     (lambda t: t.compact(bogus=1), "compact has no argument 'bogus'; there are paths, partition, small_than"),
-    (lambda t: t.compact(read=False), "read=False makes files without rows"),
+    (lambda t: t.compact(read=False), "read=False creates files without rows"),
     (lambda t: t.compact(writer=1), "compact has no argument 'writer'"),
     (lambda t: t.compact(small_than="5"), "small_than='5': a whole number is wanted"),
     (lambda t: t.compact(files=True), "files=True: a whole number from 1"),

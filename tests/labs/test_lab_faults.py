@@ -133,7 +133,7 @@ def test_a_commit_in_doubt_keeps_its_files(tmp_path: Path, monkeypatch: pytest.M
 
     def silent(self: Any, expected: str, new: str) -> bool:
         asked.append((expected, new))
-        raise ix.CatalogError("whether the commit was made is not known")
+        raise ix.CatalogError("it is not known whether the commit was made")
 
     with monkeypatch.context() as patch:
         patch.setattr(type(pointer), "swap", silent)
