@@ -528,8 +528,8 @@ def test_nan_and_nested_columns() -> None:
     ("data", "said"),
     [
         ({"id": [1], "knd": ["a"]}, "no column 'knd' in the table; nearest: kind"),
-        ({"kind": ["a"]}, "'id' is required, and missing"),
-        ({"id": [None, 1]}, "'id' is required, and has 1 nulls"),
+        ({"kind": ["a"]}, "'id' is required but missing"),
+        ({"id": [None, 1]}, "'id' is required but has 1 nulls"),
         ({"id": ["5"]}, "column 'id': .* does not fit long"),
         ({"id": [2.5]}, "column 'id': double does not fit long"),
         ({"id": [2**70]}, "column 'id' has values that Arrow cannot hold"),

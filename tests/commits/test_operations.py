@@ -80,7 +80,7 @@ TEN = [(i, "ab"[i % 2], float(i)) for i in range(10)]
         (row_delta, {"equality": {"id": ["x"]}}, OptionError, "does not fit"),
         (row_delta, {"equality": {"id": []}}, OptionError, "equality|id"),
         (row_delta, {"equality": {"id": [1]}, "equality_partition": {"kind": "a"}}, OptionError, "not partitioned"),
-        (row_delta, {"equality_partition": {"kind": "a"}, "files": 1, "rows": 1}, OptionError, "is an option of equality"),
+        (row_delta, {"equality_partition": {"kind": "a"}, "files": 1, "rows": 1}, OptionError, "option of equality"),
         (row_delta, {"deletes": {"FIRST": [1]}, "rows": 4}, OptionError, "is an option of files"),
         (row_delta, {"deletes": {"FIRST": [1]}, "files": [{"location": "x"}]}, OptionError, "lacks"),
         (compact, {"paths": ["/nope"]}, RuleError, "files-exist"),
