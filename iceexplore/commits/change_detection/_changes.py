@@ -52,7 +52,7 @@ class Changes:
     Attributes
     ----------
     title
-        What the changes are of, in one line.
+        The table and snapshots that the changes belong to, in one line.
     files_arrow
         One row per file added or removed, with the columns of `iceexplore.graph.Diff.files_arrow`. For a removed file
         that was listed directly in a root, ``snapshot_id`` is the id of the snapshot that removed it.

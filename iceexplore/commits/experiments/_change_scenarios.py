@@ -173,7 +173,7 @@ _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
 
 
 def _base(scale: int, layout: dict[str, Any], encoding: DvEncoding, *, attached: bool) -> Sandbox:
-    """Return a sandbox with m1, whose entries m1_dv removes to 7 of 10."""
+    """Return a sandbox with a table whose manifest m1 has 10 entries, 7 of them removed by m1_dv."""
     options = LayoutOptions.of(4, **{"leaf_entries": 10**6, "inline_dv_bytes": 4096, **layout})
     options = options.but(flush_data_files=0, dv_encoding=encoding, dv_attached=attached)
     box = Sandbox(empty_state({"id": "long", "name": "string"}, location=_HOME), options, seed="scenarios")

@@ -105,8 +105,8 @@ class Side:
     Attributes
     ----------
     files, bytes
-        Metadata files that it referenced first: its manifest list or root, manifests, manifest DVs in Puffin files
-        (only their blobs). Without the metadata file (JSON).
+        Metadata files that no earlier snapshot referenced: its manifest list or root, manifests, manifest DVs in Puffin
+        files (only their blobs). Without the metadata file (JSON).
     manifests_rewritten
         Live manifests of the previous snapshot that it no longer lists.
     plan_cold_files, plan_cold_bytes
