@@ -1,4 +1,4 @@
-"""The face of a lab: a real table of iceexplore's own, with real data. Each method is a line or two into `labs`."""
+"""The public class of a lab: a real table created by iceexplore. Each method delegates to `labs` in a line or two."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ def create(
     location: str | None = None,
     **layout: Any,
 ) -> Lab:
-    """Create a lab: an Iceberg table with real data, to try things out on.
+    """Create a lab: an Iceberg table with real data, for trying things out.
 
     Parameters
     ----------
     path
-        A local folder, empty or not there yet; with ``catalog`` the table's name, ``"db.table"``. A plain path is
-        written into the table as a ``file:///`` URI, which the spec asks for; ``file:/x`` stays as it is given.
+        A local folder that is empty or does not exist; with ``catalog`` the table's name, ``"db.table"``. A plain path
+        is recorded as a ``file:///`` URI, as the spec requires; ``file:/x`` stays as given.
     schema
-        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``. Or a schema: of a table
-        (``t.schema``), of PyIceberg, of PyArrow, or of what has one: a data frame, an Arrow table. Columns get new ids;
-        what is required, identifiers, docs and defaults stay.
+        Types by column name: ``{"id": "long", "ts": "timestamp", "tags": "list<string>"}``. Or a schema: a table's
+        (``t.schema``), PyIceberg's, PyArrow's, or that of a data frame or Arrow table. Columns get new ids; required
+        columns, identifiers, docs and defaults are kept.
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     sort_by
-        How the rows of each file are sorted: ``"ts desc nulls last"``, ``"bucket(16, id)"``.
+        Sort order of the rows in each file: ``"ts desc nulls last"``, ``"bucket(16, id)"``.
     format_version
         1 to 4.
     properties
-        Of the table: ``write.delete.mode``, ``commit.retry.num-retries`` and so on.
+        Table properties: ``write.delete.mode``, ``commit.retry.num-retries`` and so on.
     catalog
-        A PyIceberg catalog that can check and put a metadata location, or its name: a ``SqlCatalog``. Without one
-        commits are made as the spec's "File System Tables" are: whoever makes ``v<N+1>.metadata.json`` has won.
+        A PyIceberg catalog that supports check-and-put of a metadata location, or its name: a ``SqlCatalog``. Without
+        one, commits follow the spec's "File System Tables": the first to create ``v<N+1>.metadata.json`` wins.
     location
-        With ``catalog``, the local folder; by default one in the catalog's warehouse.
+        With ``catalog``, the table's local folder; by default one in the catalog's warehouse.
     layout
-        Options of the layout (`iceexplore.commits.LayoutOptions`); the lab keeps them.
+        Layout options (`iceexplore.commits.LayoutOptions`), which the lab keeps.
 
     Raises
     ------
     OptionError, RuleError
-        The folder is not empty, or the schema, the spec, the order or an option makes no sense.
+        The folder is not empty, or the schema, the spec, the sort order or an option is invalid.
     UnsupportedError
-        Neither the storage nor the catalog can tell two writers apart: an object store, a REST catalog.
+        The storage or catalog cannot detect concurrent writers: an object store, a REST catalog.
     CatalogError
-        There is such a table in the catalog, no such namespace, or it failed.
+        The catalog already has the table, lacks the namespace, or failed.
     """
     made = labs.create_lab(
         path,
@@ -88,50 +88,51 @@ def lab(
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     on_error: Literal["raise", "skip"] = "raise",
 ) -> Lab:
-    """Go on with a lab that `create` made.
+    """Open a lab that `create` created, to commit to it.
 
     Parameters
     ----------
     source
-        Its folder; with ``catalog`` its name.
+        Its folder; with ``catalog`` the table's name.
     allow
-        Further places that may be read, as for `iceexplore.open`. Nothing is written there.
+        Additional places that may be read, as for `iceexplore.open`. Nothing is written there.
     on_error
-        Where counts in the table's metadata contradict each other, so that rows may be missing, operations that write
-        rows or manifests anew raise `FormatError`: they would make the loss final. ``"skip"`` lets them go on with
-        what is there, and warn. `append` adds rows either way.
+        If counts in the table's metadata contradict each other, rows may be missing. Operations that rewrite rows or
+        manifests then raise `FormatError`, because they would make the loss permanent. ``"skip"`` lets them continue
+        with the rows found, and warn. `append` adds rows in either case.
 
     Raises
     ------
     OptionError
-        The table there is no lab: only tables that iceexplore has made are ever written. Or another ``on_error``.
+        The table is not a lab, because only tables that iceexplore has created are written; or ``on_error`` is invalid.
     MetadataNotFoundError, CatalogError
-        There is no table.
+        There is no such table.
     """
     if on_error not in ("raise", "skip"):
-        raise OptionError(f"on_error={on_error!r}: 'raise' or 'skip'")
+        raise OptionError(f"on_error={on_error!r}: choose 'raise' or 'skip'")
     made = labs.open_lab(source, catalog=catalog, allow=allow)
     made.on_error = on_error
     return Lab(made)
 
 
 class Lab(CommittedTable):
-    """A table of iceexplore's own in a real folder: commits write real data and metadata.
+    """A table created by iceexplore in a real folder: commits write real data and metadata.
 
-    Made by `iceexplore.create` and `iceexplore.lab`. It is a Table of its present state: scans, plans, tree, inspect
-    show what is there. Each commit starts from the newest state, whoever made it. If another writer comes first all
-    the same, it is validated and tried again (``commit.retry.*``), or refused by `CommitConflictError`. It returns its
-    snapshot; operations on rows return None, and make no commit, where no row matches. Where rows may be missing, since
-    counts in the metadata contradict each other, all but `append` are refused (`iceexplore.lab`: ``on_error``).
+    Returned by `iceexplore.create` and `iceexplore.lab`. It is a Table of its current state: scans, plans, tree and
+    inspect show it. Each commit starts from the newest state, whoever wrote it. If another commit is published first
+    anyway, the commit is validated and retried (``commit.retry.*``), or refused by `CommitConflictError`. Methods
+    return the new snapshot; operations on rows return None, without a commit, if no row matches. If rows may be
+    missing, because counts in the metadata contradict each other, all operations but `append` are refused
+    (`iceexplore.lab`: ``on_error``).
 
-    Rows are read and written in this process, 4 GiB of them a commit, or by Spark's workers, any number: with
-    ``spark=``, a session, or where rows are given as a Spark data frame (3.5 or later, Connect too). They must have
-    iceexplore and share the folder; of the rows this process gets the files' entries and compressed bitmaps of
+    Rows are read and written in this process, up to 4 GiB per commit, or by Spark's workers without a limit: with
+    ``spark=``, a session, or if rows are given as a Spark data frame (3.5 or later, also Connect). The workers need
+    iceexplore and must share the folder; this process only receives the files' entries and compressed bitmaps of
     positions. The rows are the same either way.
 
-    ``write.delete.mode``, ``write.update.mode`` and ``write.merge.mode`` say how: ``copy-on-write`` (the default)
-    writes files anew, ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3); version
-    1 has copy-on-write alone. Both kinds of delete files are written by this process.
+    ``write.delete.mode``, ``write.update.mode`` and ``write.merge.mode`` select the mode: ``copy-on-write`` (the
+    default) rewrites files, ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3);
+    version 1 only has copy-on-write. Both kinds of delete files are written by this process.
 
     Methods that add or remove files take ``ref=``, the branch to commit to.
     """
@@ -139,7 +140,7 @@ class Lab(CommittedTable):
     _sandbox: labs.LabCommitter
 
     def fork(self) -> Lab:
-        """A second writer to the same table."""
+        """Return a second writer to the same table."""
         return Lab(self._sandbox.fork())
 
     # Commits of rows --------------------------------------------------------------------------------------------------
@@ -147,38 +148,38 @@ class Lab(CommittedTable):
     def append(self, rows: Any, *, ref: str = "main") -> Snapshot:
         """Add rows: a pandas or Spark data frame, an Arrow table, a dictionary of columns, or a list of dictionaries.
 
-        A file per partition is written, sorted by the table's order. Columns that are missing get their write default;
-        what one of several dictionaries lacks is null. Anything that gives itself as an Arrow stream
-        (``__arrow_c_stream__``), as data frames of Polars do, is taken for an Arrow table; LazyFrames are collected.
+        Writes one file per partition, sorted by the table's order. Missing columns get their write default; keys
+        missing from one of several dictionaries become null. Any object with an Arrow stream (``__arrow_c_stream__``),
+        such as a Polars data frame, is treated as an Arrow table; LazyFrames are collected.
 
-        Files of a Spark data frame (3.5 or later, Connect too) are written by Spark's workers, which must have
-        iceexplore and share the folder; the rows do not come here. Large partitions are written by several tasks, an
-        unpartitioned table by each task of the data frame: ``coalesce(n)`` makes fewer files. A file has at most 256
-        MiB of rows, as they are in memory.
+        Files of a Spark data frame (3.5 or later, also Connect) are written by Spark's workers, which need iceexplore
+        and must share the folder; the rows are not sent to this process. Large partitions are written by several tasks,
+        an unpartitioned table by each task of the data frame: ``coalesce(n)`` results in fewer files. A file has at
+        most 256 MiB of rows, as measured in memory.
 
         Raises
         ------
         OptionError
-            No rows, an unknown column, a required one that is missing, or values that do not fit.
+            There are no rows, a column is unknown, a required column is missing, or values do not fit.
         UnsupportedError, StorageError
-            Spark's workers cannot reach the folder, or it is another one there.
+            Spark's workers cannot reach the folder, or see another folder there.
         """
         return self._files(lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows)), ref, adds_only=True)
 
     def delete(self, where: Any, *, spark: Any = None, ref: str = "main") -> Snapshot | None:
-        """Delete the rows that match a filter; ``"true"`` is all. Files that match by metadata go unread.
+        """Delete the rows that match a filter; ``"true"`` deletes all. Files that match by metadata are not read.
 
         Parameters
         ----------
         spark
-            A Spark session, whose workers read the files and write them anew.
+            A Spark session, whose workers read and rewrite the files.
 
         Raises
         ------
         OptionError
-            There is no filter, or it makes no sense.
+            The filter is missing or invalid.
         UnsupportedError, StorageError
-            As `append`; or more rows than this process should hold.
+            As for `append`; or the rows exceed this process's memory limit.
         """
         engine = labs.engine_of(spark)
         return self._files_if_any(lambda w: labs.delete_rows(w.base, w, where, engine=engine), ref)
@@ -191,25 +192,24 @@ class Lab(CommittedTable):
         spark: Any = None,
         ref: str = "main",
     ) -> Snapshot | None:
-        """Give columns other values in the rows that match; without a filter in all.
+        """Set columns to other values in the rows that match; without a filter in all rows.
 
         Parameters
         ----------
         set
-            By column a value, or a function of the rows (an Arrow table) that gives one, or an array with one for each:
-            ``{"price": lambda rows: pc.multiply(rows["price"], 2)}``. It is called for some rows at a time. Values that
-            are there already go to their rows by `merge`.
-            With ``spark`` a value, a Spark Column (``{"price": F.col("price") * 2}``), or a function of the rows (a
-            data frame) that gives one.
+            By column: a value, or a function of the rows (an Arrow table) that returns a value or an array with one
+            value per row: ``{"price": lambda rows: pc.multiply(rows["price"], 2)}``. It is called for some rows at a
+            time. To assign existing values to rows, use `merge`. With ``spark``: a value, a Spark Column (``{"price":
+            F.col("price") * 2}``), or a function of the rows (a data frame) that returns one.
         spark
-            A Spark session, whose workers read the files and write rows anew.
+            A Spark session, whose workers read the files and rewrite rows.
 
         Raises
         ------
         OptionError
-            The filter or a column makes no sense, or a value does not fit.
+            The filter or a column is invalid, or a value does not fit.
         UnsupportedError, StorageError
-            As `delete`; with ``spark`` also names of columns that differ in case alone.
+            As for `delete`; with ``spark`` also column names that differ only in case.
         """
         engine = labs.engine_of(spark)
         return self._files_if_any(lambda w: labs.update_rows(w.base, w, set, where, engine=engine), ref)
@@ -224,29 +224,29 @@ class Lab(CommittedTable):
         where: Any = None,
         ref: str = "main",
     ) -> Snapshot | None:
-        """Merge rows into the table, by key.
+        """Merge rows into the table by key.
 
         Parameters
         ----------
         rows
-            As for `append`. Those of a Spark data frame are matched by Spark, which keeps them while this lasts: this
-            process gets at most 200 values of each key, or the least and the greatest, to choose files by. If Spark
-            loses what it keeps, the data frame must give the same rows again.
+            As for `append`. Rows of a Spark data frame are matched by Spark, which caches them meanwhile: this process
+            only receives up to 200 values of each key, or their range, to select files. If Spark loses its cache, the
+            data frame must return the same rows again.
         on
-            Columns of plain values whose equal values make a match; null matches nothing, NaN is NaN, -0.0 is 0.0.
+            Primitive columns that must be equal for a match; null matches nothing, NaN equals NaN, -0.0 equals 0.0.
         matched
-            What becomes of rows of the table that match: they get the other columns of ``rows``, or go.
+            What to do with matching rows of the table: update their other columns from ``rows``, or delete them.
         not_matched
-            What becomes of ``rows`` that match none.
+            What to do with ``rows`` without a match.
         where
-            Only rows of the table that match this filter are looked at.
+            Consider only rows of the table that match this filter.
 
         Raises
         ------
         OptionError
-            A column or an option makes no sense; or several of ``rows`` match one row of the table.
+            A column or an option is invalid, or several of ``rows`` match one row of the table.
         UnsupportedError, StorageError
-            As `delete`.
+            As for `delete`.
         """
         return self._files_if_any(
             lambda w: labs.merge_rows(w.base, w, rows, on, matched=matched, not_matched=not_matched, where=where), ref
@@ -255,54 +255,54 @@ class Lab(CommittedTable):
     def overwrite(self, rows: Any, where: Any = None, *, ref: str = "main") -> Snapshot:
         """Delete the rows that match a filter, by default all, and add others (as `append`), in one commit.
 
-        Files in which some rows match are written anew by Spark's workers if ``rows`` are a Spark data frame.
+        If ``rows`` are a Spark data frame, Spark's workers rewrite files in which only some rows match.
 
         Raises
         ------
         OptionError
-            The filter makes no sense, or the rows do not fit.
+            The filter is invalid, or the rows do not fit.
         UnsupportedError, StorageError
-            As `delete`.
+            As for `delete`.
         """
         engine = labs.engine_of(rows=rows)
         return self._files(lambda w: labs.overwrite_rows(w.base, w, rows, where, engine=engine), ref)
 
     def compact(self, where: Any = None, *, spark: Any = None, ref: str = "main", **how: Any) -> Snapshot | None:
-        """Write data files anew into fewer, deleted rows left out (operation ``replace``).
+        """Rewrite data files into fewer, without deleted rows (operation ``replace``).
 
         Each file stays in its partition and spec; rows keep the order of their files. With ``spark`` the rows of each
-        new file are sorted by the table's order, if it has one; and a partition gets a file for each 64 MiB of its old
-        ones, if that is more than ``files``. Returns None, without a commit, if no partition has more files than it
-        would get.
+        new file are sorted by the table's order, if it has one, and a partition gets one file per 64 MiB of its old
+        ones, if that is more than ``files``. Returns None, without a commit, if no partition has more files than the
+        target.
 
         Parameters
         ----------
         where
-            Only files that may have matching rows.
+            Only files that may contain matching rows.
         spark
-            A Spark session, whose workers rewrite the files: one job.
+            A Spark session, whose workers rewrite the files in one job.
         how
-            As of `iceexplore.commits.compact`: ``paths``, ``partition``, ``small_than``, ``files`` a partition.
+            As for `iceexplore.commits.compact`: ``paths``, ``partition``, ``small_than``, ``files`` per partition.
 
         Raises
         ------
         OptionError
-            An argument makes no sense; or, without ``spark``, more than 2 GiB would be read.
+            An argument is invalid; or, without ``spark``, more than 2 GiB would be read.
         FileMissingError, FormatError
-            A data file is gone or damaged; nothing is committed.
+            A data file is missing or damaged; nothing is committed.
         UnsupportedError, StorageError
-            As `delete`.
+            As for `delete`.
         """
         known_arguments("compact", how, commits.compact, ("state", "writer", "where", "rewrite"))
         if how.pop("read", None) is False:
-            raise OptionError("read=False makes files without rows, which is for simulations: a lab has rows")
+            raise OptionError("read=False creates files without rows and is only for simulations")
         if spark is not None:
             labs.engine_of(spark)
             return self._files_if_any(lambda w: labs.compact_on_spark(spark, w.base, w, where=where, **how), ref)
-        # Of a simulation files are put together without their rows where some are missing: here these would be lost.
+        # Simulations merge files with missing data by metadata alone; in a lab that would lose the rows.
         return self._files_if_any(lambda w: commits.compact(w.base, w, where=where, read=True, **how), ref)
 
-    # Files that are needed no more ------------------------------------------------------------------------------------
+    # Unneeded files ---------------------------------------------------------------------------------------------------
 
     def expire(
         self,
@@ -314,21 +314,21 @@ class Lab(CommittedTable):
     ) -> commits.Expired:
         """Expire snapshots, and remove the files that only they needed.
 
-        Returns the ids that went, and prints which snapshots stayed and by which rule (`expire_snapshots`).
+        Returns the removed ids, and prints which snapshots were kept by which rule (`expire_snapshots`).
 
         Parameters
         ----------
         ids, older_than, retain_last
             As for `expire_snapshots`.
         files
-            False: the files stay, and are among `leftovers`.
+            False keeps the files, which `leftovers` then lists.
 
         Raises
         ------
         RuleError
             ``expire-referenced``, ``expire-gc``.
         FormatError, FileMissingError
-            Metadata cannot be read, and so it is not known which files are needed; nothing was done.
+            Metadata cannot be read, so it is unknown which files are needed; nothing was done.
         """
         self.refresh()
         before = labs.needed_by_snapshots(self._sandbox.strict()) if files else frozenset()
@@ -338,17 +338,17 @@ class Lab(CommittedTable):
         return gone
 
     def leftovers(self, *, running: bool = False) -> pd.DataFrame:
-        """Files under the table's folder that no metadata file, manifest or vector names.
+        """Return files under the table's folder that no metadata file, manifest or DV references (orphan files).
 
-        Killed commits leave them behind, and failed ones of which it is not known whether they were made, or whose job
-        on Spark failed; one that is refused removes what it wrote, one that was tried again what metadata its lost
-        attempts wrote, not data files that it made anew. Files not older than a commit that is going on are left out:
-        of iceexplore's own commits, on this machine; another engine's cannot be told from leftovers.
+        They are left behind by killed commits, by failed commits whose outcome is unknown, and by failed Spark jobs. A
+        refused commit removes what it wrote; a retried one removes the metadata of its lost attempts, but not data
+        files that it wrote again. Files not older than a running commit are left out; only commits of iceexplore on
+        this machine are recognized as running, not those of other engines.
 
         Parameters
         ----------
         running
-            Name those, too.
+            Include those files.
 
         Returns
         -------
@@ -358,23 +358,23 @@ class Lab(CommittedTable):
         Raises
         ------
         FormatError, FileMissingError
-            Metadata cannot be read, and what it names is not known.
+            Metadata cannot be read, so its references are unknown.
         """
         return labs.leftovers_frame(labs.find_leftovers(self._sandbox, running=running))
 
     def remove_leftovers(self, older_than_ms: int = _THREE_DAYS_MS) -> pd.DataFrame:
-        """Remove the files that `leftovers` lists; returns what went.
+        """Remove the files that `leftovers` lists; return the removed ones.
 
         Parameters
         ----------
         older_than_ms
-            Only files that were last changed so many milliseconds ago or longer; by default three days, as in Iceberg,
-            which another engine's commits should not last. 0: all.
+            Only files that were last modified at least so many milliseconds ago; by default three days, as in Iceberg,
+            which is longer than commits of other engines should take. 0 for all.
 
         Raises
         ------
         StorageError
-            One could not be removed. Otherwise as `leftovers`.
+            A file cannot be removed. Otherwise as for `leftovers`.
         """
         found = labs.find_leftovers(self._sandbox)
         return labs.leftovers_frame(labs.remove_files(self._sandbox, found, older_than_ms=older_than_ms))

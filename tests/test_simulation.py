@@ -93,7 +93,7 @@ def test_a_simulation_is_a_table(folder: Path) -> None:
     s = t.simulate(4)
     s.append(2, rows=1000)
     assert issubclass(ix.Simulation, ix.Table) and type(s) is ix.Simulation
-    assert "A simulation: nothing is written" in repr(s) and "2 made-up data files" in repr(s)
+    assert "A simulation: nothing is written" in repr(s) and "2 synthetic data files" in repr(s)
     assert str(folder) not in s.overlay and s.overlay in repr(s)
     assert len(s.inspect.files()) == len(t.inspect.files()) + 2
     assert len(s.tree().nodes) > 1 and "added" in repr(s.diff(t))
@@ -194,7 +194,7 @@ def test_refusals(folder: Path) -> None:
     t = ix.open(folder)
     with pytest.raises(OptionError, match="lower"):
         t.simulate(2)
-    with pytest.raises(OptionError, match="no layout option"):
+    with pytest.raises(OptionError, match="unknown layout option"):
         t.simulate(4, flush=1)
     with pytest.raises(OptionError, match="inside the table"):
         t.simulate(overlay=folder / "x")

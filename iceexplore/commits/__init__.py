@@ -1,4 +1,4 @@
-"""Simulated commits: operations, layouts (v1-v3 manifest list, V4 root manifest), conflicts, the sandbox."""
+"""Simulated and real commits: operations, layouts (v1-v3 manifest list, V4 root manifest), conflicts, the sandbox."""
 
 from __future__ import annotations
 

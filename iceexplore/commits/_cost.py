@@ -1,4 +1,4 @@
-"""What commits cost: files, bytes and requests of each, what a planner reads afterwards, and what history retains."""
+"""The cost of commits: files, bytes and requests of each, what planning reads afterwards, and retained metadata."""
 
 from __future__ import annotations
 
@@ -28,30 +28,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "retained"]
 
-#: Of a write: what the files of this kind are called in the columns.
+#: Names of the kinds of written files in the columns.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 
 
 @dataclass(frozen=True)
 class PlanCost:
-    """What a planner reads to plan a scan of one snapshot without a filter.
+    """The files that a planner reads to plan a scan of one snapshot without a filter.
 
     Attributes
     ----------
-    cold
-        Every file: the metadata file, the list or root, the manifests that `plan_scan` reads (not those without a live
-        entry, nor delete manifests of which no delete can apply), and of their manifest DVs in Puffin files the bytes
-        alone. (DVs and delete files of data are read by the scan, not by the planner.)
+    Every file: the metadata file, the manifest list or root, the manifests that `plan_scan` reads (without those
+    that have no live entry, and delete manifests whose deletes cannot apply), and the blobs of their manifest DVs
+    in Puffin files. (DVs and delete files of data are read by the scan, not by the planner.)
     warm
-        Those of them that the planner of the cached snapshot has not read. The metadata file is always new.
+        Those that the planner of the cached snapshot has not read. The metadata file is always new.
     """
 
     cold: tuple[MetadataFile, ...]
     warm: tuple[MetadataFile, ...]
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row per kind, and one for all: files and bytes read cold and warm. A file is a request."""
+        """Return one row per kind and one in total: files and bytes read cold and warm. Each file is one request."""
         import pandas as pd
 
         kinds = dict.fromkeys(f.kind for f in self.cold)
@@ -75,15 +74,15 @@ class PlanCost:
 
 
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
-    """What planning a scan of the state's snapshot reads, cold and with another state's snapshot read before.
+    """Return what planning a scan of the state's snapshot reads, cold and with another state's snapshot cached.
 
-    Sizes of manifests are those in the list or root. Nothing but roots is read here, except that data manifests are
-    read where they decide which delete manifests are.
+    Sizes of manifests are those in the manifest list or root. Only roots are read, except data manifests that decide
+    which delete manifests planning reads.
 
     Parameters
     ----------
     cached
-        By default the parent snapshot, if the table has it.
+        The state whose snapshot is cached; by default the parent snapshot, if the table has it.
     """
     before = cached if cached is not None else _parent(state)
     cold = _plan_files(state)
@@ -94,18 +93,18 @@ def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCos
 
 @dataclass(frozen=True)
 class Retained:
-    """What a window of snapshots keeps, and what the expiry of all others frees.
+    """The files that a window of snapshots keeps, and those that expiring all others would free.
 
     Attributes
     ----------
     kept, expired
         Ids of snapshots, newest first.
     files
-        Files that the kept snapshots need: lists or roots, manifests, manifest DVs in Puffin files.
+        Files that the kept snapshots need: manifest lists or roots, manifests, manifest DVs in Puffin files.
     freed
-        Those that only expired ones need.
+        Files that only expired snapshots need.
     freed_data_files, freed_data_bytes
-        Data and delete files that no kept snapshot has live; None where it was not asked.
+        Data and delete files that are live in no kept snapshot; None if not requested.
     """
 
     kept: tuple[int, ...]
@@ -117,12 +116,12 @@ class Retained:
 
     @property
     def bytes(self) -> int:
-        """Bytes of metadata kept."""
+        """The bytes of metadata kept."""
         return sum(f.size for f in self.files)
 
     @property
     def freed_bytes(self) -> int:
-        """Bytes of metadata freed."""
+        """The bytes of metadata freed."""
         return sum(f.size for f in self.freed)
 
     def __repr__(self) -> str:
@@ -136,7 +135,7 @@ class Retained:
         return text
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row per kind of metadata file, and one for all: files and bytes kept and freed."""
+        """Return one row per kind of metadata file and one in total: files and bytes kept and freed."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -155,14 +154,14 @@ class Retained:
 
 
 def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
-    """What is kept if the newest ``window`` snapshots of the branch shown stay, and those that refs name.
+    """Return what is kept if the newest ``window`` snapshots of the branch shown and those with a ref are kept.
 
-    Metadata files (JSON) are not among it: how many of these stay says ``write.metadata.previous-versions-max``.
+    Metadata files (JSON) are not included; ``write.metadata.previous-versions-max`` limits how many of them are kept.
 
     Parameters
     ----------
     data
-        Also tell which data and delete files are freed: every manifest is read.
+        Also count the data and delete files that are freed; reads every manifest.
 
     Raises
     ------
@@ -210,25 +209,25 @@ def _parent(state: TableState) -> TableState | None:
 
 
 def ancestors(state: TableState) -> Iterator[Snapshot]:
-    """The snapshot shown, its parent, and so on, as far as the table has them."""
+    """Yield the snapshot shown, its parent and so on, as far as the table has them."""
     return ancestry(state.metadata, state.snapshot)
 
 
-# What the commits of a sandbox cost -----------------------------------------------------------------------------------
+# The cost of a sandbox's commits -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What the commits of a simulation wrote and read, attempt by attempt.
+    """The files that the commits of a simulation wrote and read, attempt by attempt.
 
     Attributes
     ----------
     writes
         Every file written.
     records
-        The commits, failed ones too.
+        The commits, including failed ones.
     reachable
-        Locations of the files that the newest state still needs; the others are orphans.
+        Locations of the files that the newest state still needs; the others are orphan files.
     state
         The newest state.
     """
@@ -240,13 +239,13 @@ class Cost:
 
     @cached_property
     def commits(self) -> pd.DataFrame:
-        """A row per attempt: the snapshot, the operation, whether it was published, and what it wrote and read.
+        """One row per attempt: snapshot, operation, whether it was published, and what it wrote and read.
 
-        ``files`` and ``bytes`` are all that it wrote, a PUT each; of these ``metadata_*`` are metadata (JSON, list or
-        root, manifests, manifest DVs in Puffin files) and ``data_*`` data files, delete files and DVs. ``orphans`` are
-        files that the newest state does not need. ``gets`` are reads that the cache did not serve, by kind;
-        ``metadata_gets`` and ``metadata_get_bytes`` are those of metadata. What Spark's workers read is in none of
-        them: that is data; metadata is read here.
+        ``files`` and ``bytes`` count all files written, one PUT each: ``metadata_*`` are metadata (JSON, manifest list
+        or root, manifests, manifest DVs in Puffin files), ``data_*`` data files, delete files and DVs. ``orphans`` are
+        files that the newest state does not need. ``gets`` are reads not served by the cache, by kind;
+        ``metadata_gets`` and ``metadata_get_bytes`` are those of metadata. Reads by Spark's workers are not included:
+        they read data, while metadata is read in this process.
         """
         import pandas as pd
 
@@ -256,7 +255,7 @@ class Cost:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """A row per file: location, kind, bytes, commit and attempt, whether the newest state needs it, where it is."""
+        """One row per file: location, kind, bytes, commit, attempt, whether it is still needed, and real path."""
         import pandas as pd
 
         rows = [
@@ -268,7 +267,7 @@ class Cost:
 
     @cached_property
     def plan(self) -> PlanCost:
-        """What a planner reads for the newest snapshot, cold and with its parent read before."""
+        """The files that planning the newest snapshot reads, cold and with its parent cached."""
         return plan_cost(self.state)
 
     def _attempt(self, record: CommitRecord, attempt: int) -> dict[str, Any]:
@@ -277,8 +276,8 @@ class Cost:
         tree = [w for w in mine if not self._is_data(w)]
         reads: tuple[Read, ...] = record.reads[attempt - 1] if attempt and len(record.reads) >= attempt else ()
         gets = [r for r in reads if not r.cached and r.kind not in _NOT_GETS]
-        told = [r for r in gets if not self._is_data(r)]
-        asked = Counter(r.kind for r in gets)
+        metadata_reads = [r for r in gets if not self._is_data(r)]
+        by_kind = Counter(r.kind for r in gets)
         row: dict[str, Any] = {
             "commit": record.number,
             "snapshot_id": record.snapshot_id,
@@ -295,12 +294,12 @@ class Cost:
             "puts": len(mine),
             "gets": len(gets),
             "get_bytes": sum(r.length for r in gets),
-            "metadata_gets": len(told),
-            "metadata_get_bytes": sum(r.length for r in told),
+            "metadata_gets": len(metadata_reads),
+            "metadata_get_bytes": sum(r.length for r in metadata_reads),
         }
         for kind, name in _KINDS.items():
             row[f"{name}_bytes"] = sum(w.length for w in tree if w.kind == kind)
-            row[f"{name}_gets"] = asked[kind]
+            row[f"{name}_gets"] = by_kind[kind]
         return row
 
     @cached_property
@@ -320,17 +319,17 @@ class Cost:
 
     def __repr__(self) -> str:
         if not self.records:
-            return "nothing was committed yet"
+            return "nothing has been committed yet"
         return f"{self._shown().to_string(index=False)}\n{self.plan!r}"
 
     def _repr_html_(self) -> str:
         if not self.records:
-            return "<p>Nothing was committed yet.</p>"
+            return "<p>Nothing has been committed yet.</p>"
         return f"{_html(self._shown())}{self.plan._repr_html_()}"
 
 
 def cost_of(sandbox: Committer) -> Cost:
-    """What the commits of all writers of a sandbox cost so far."""
+    """Return the cost so far of the commits of all writers of a sandbox."""
     state = sandbox.newest()
     writes = tuple(sandbox.storage.writes)
     own = {w.location for w in writes}

@@ -1,4 +1,4 @@
-"""Real tables with real data: made, written and committed to a folder or a catalog."""
+"""Real tables with real data: created, written and committed to a folder or a catalog."""
 
 from __future__ import annotations
 

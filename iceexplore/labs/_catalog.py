@@ -1,10 +1,10 @@
-"""The pointer of a table in a PyIceberg catalog: check-and-put (spec, "Metastore Tables").
+"""The pointer of a table in a PyIceberg catalog, moved by check-and-put (spec, "Metastore Tables").
 
-PyIceberg's own way to commit (``Catalog.commit_table``) writes a metadata file of its own, which knows neither version
-4 nor what PyIceberg does not model. What is wanted is the step beneath it: put this location if that one is still
-there. A SQL catalog has it, as a conditional update of one row. The other catalogs of PyIceberg 0.12 have it in no form
-that leaves the metadata file to us: REST catalogs write metadata themselves; of Glue, Hive, DynamoDB and BigQuery it is
-part of private methods.
+PyIceberg's ``Catalog.commit_table`` writes its own metadata file, which supports neither version 4 nor what PyIceberg
+does not model. This needs the step beneath it: put this location if that one is still current. A SQL catalog offers it
+as a conditional update of one row. The other catalogs of PyIceberg 0.12 do not offer it for a metadata file that the
+caller writes: REST catalogs write metadata themselves; for Glue, Hive, DynamoDB and BigQuery it is part of private
+methods.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["CatalogPointer", "CatalogRow", "loaded_catalog"]
 
 
 def loaded_catalog(catalog: Any) -> Any:
-    """The catalog of a name, or the object itself, if it can check and put.
+    """Return the catalog with this name, or the given object, if it supports check-and-put.
 
     Raises
     ------
     UnsupportedError
-        It cannot.
+        The catalog does not support check-and-put.
     CatalogError, MissingDependencyError
-        It could not be loaded.
+        The catalog cannot be loaded.
     """
     try:
         from pyiceberg.catalog import load_catalog
@@ -40,11 +40,11 @@ def loaded_catalog(catalog: Any) -> Any:
         try:
             catalog = load_catalog(catalog)
         except Exception as e:
-            raise CatalogError(f"catalog {catalog!r} could not be loaded: {e}") from e
+            raise CatalogError(f"catalog {catalog!r} cannot be loaded: {e}") from e
     if not isinstance(catalog, SqlCatalog):
         raise UnsupportedError(
-            f"catalog={type(catalog).__name__}: it offers no check-and-put of a metadata location, without which "
-            "another writer's commit could be lost; a lab takes a SqlCatalog (also InMemoryCatalog), or a folder alone"
+            f"catalog={type(catalog).__name__}: the catalog has no check-and-put of a metadata location, without which "
+            "another writer's commit could be lost; use a SqlCatalog (also InMemoryCatalog) or a plain folder"
         )
     return catalog
 
@@ -57,20 +57,20 @@ class CatalogRow:
     catalog
         A ``SqlCatalog``.
     identifier
-        ``"db.table"``, or its parts.
+        ``"db.table"``, or a sequence of its parts.
     """
 
     def __init__(self, catalog: Any, identifier: str | Sequence[str]) -> None:
         parts = tuple(identifier.split(".")) if isinstance(identifier, str) else tuple(identifier)
         if len(parts) < 2 or not all(parts):
-            raise OptionError(f"{identifier!r} is no table of a catalog: give namespace and name, 'db.table'")
+            raise OptionError(f"{identifier!r} is not a table name: give namespace and name, such as 'db.table'")
         self.catalog = catalog
         self.namespace = ".".join(parts[:-1])
         self.table = parts[-1]
 
     @property
     def name(self) -> str:
-        """Namespace and name."""
+        """The namespace and name."""
         return f"{self.namespace}.{self.table}"
 
     def _mine(self) -> list[Any]:
@@ -83,7 +83,7 @@ class CatalogRow:
         ]
 
     def find(self) -> str | None:
-        """The metadata location as the catalog has it; None if there is no such table."""
+        """Return the metadata location in the catalog; None if there is no such table."""
         from pyiceberg.catalog.sql import IcebergTables
         from sqlalchemy import select
         from sqlalchemy.exc import SQLAlchemyError
@@ -92,7 +92,7 @@ class CatalogRow:
             with self.catalog.engine.connect() as connection:
                 found = connection.execute(select(IcebergTables.metadata_location).where(*self._mine())).first()
         except SQLAlchemyError as e:
-            raise CatalogError(f"catalog {self.catalog.name} could not be asked for {self.name}: {_short(e)}") from e
+            raise CatalogError(f"catalog {self.catalog.name} cannot look up {self.name}: {_short(e)}") from e
         return None if found is None else found[0]
 
     def add(self, location: str) -> None:
@@ -101,7 +101,7 @@ class CatalogRow:
         Raises
         ------
         CatalogError
-            There is one of this name, or the catalog failed.
+            There is already a table with this name, or the catalog failed.
         """
         from pyiceberg.catalog.sql import IcebergTables
         from sqlalchemy import insert
@@ -112,17 +112,17 @@ class CatalogRow:
             with self.catalog.engine.begin() as connection:
                 connection.execute(insert(IcebergTables).values(**row))
         except IntegrityError as e:
-            raise CatalogError(f"catalog {self.catalog.name} has a table {self.name} already") from e
+            raise CatalogError(f"catalog {self.catalog.name} already has a table {self.name}") from e
         except SQLAlchemyError as e:
-            raise CatalogError(f"{self.name} could not be added to catalog {self.catalog.name}: {_short(e)}") from e
+            raise CatalogError(f"{self.name} cannot be added to catalog {self.catalog.name}: {_short(e)}") from e
 
     def put(self, expected: str, new: str) -> bool:
-        """Put ``new`` if ``expected`` is still there: whether it was.
+        """Set the location to ``new`` if it is still ``expected``; return whether it was.
 
         Raises
         ------
         CatalogError
-            The database failed while it was asked, and it is not known whether the commit was made.
+            The database failed, and it is not known whether the commit was made.
         """
         from pyiceberg.catalog.sql import IcebergTables
         from sqlalchemy import update
@@ -135,17 +135,17 @@ class CatalogRow:
                 return bool(done.rowcount == 1)
         except SQLAlchemyError as e:
             if isinstance(e, OperationalError) and "database is locked" in str(e):
-                return False  # SQLite: another writer is at it, and nothing was done
+                return False  # SQLite: another writer has the lock, and nothing was done
             if self.find() == new:
                 return True
             raise CatalogError(
-                f"catalog {self.catalog.name} failed while {self.name} was put to {new} ({_short(e)}): whether the "
-                "commit was made is not known; ix.lab(...) shows what the table is now"
+                f"catalog {self.catalog.name} failed while setting {self.name} to {new} ({_short(e)}): it is not known "
+                "whether the commit was made; open the table with ix.lab(...) to see its state"
             ) from e
 
 
 class CatalogPointer(Pointer):
-    """The row of a table in a catalog."""
+    """The pointer to a table's metadata file in a row of a SQL catalog."""
 
     def __init__(self, storage: FolderStorage, row: CatalogRow, location: str) -> None:
         super().__init__(location)
@@ -161,18 +161,18 @@ class CatalogPointer(Pointer):
         CatalogError
             The table was dropped, or the catalog failed.
         """
-        return self._asked()[1]
+        return self._current()[1]
 
     def swap(self, expected: str, new: str) -> bool:
-        """Check and put."""
-        written, location = self._asked()
+        """Move the pointer by check-and-put."""
+        written, location = self._current()
         return location == expected and self._row.put(written, new)
 
-    def _asked(self) -> tuple[str, str]:
+    def _current(self) -> tuple[str, str]:
         written = self._row.find()
         if not written:
             name = self._row.catalog.name
-            raise CatalogError(f"catalog {name} has no table {self._row.name} any more: it was dropped")
+            raise CatalogError(f"catalog {name} no longer has a table {self._row.name}: it was dropped")
         return written, self._storage.unresolve(self._storage.moves.apply(canonical(written)) or canonical(written))
 
     def __repr__(self) -> str:

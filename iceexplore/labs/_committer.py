@@ -1,4 +1,4 @@
-"""A lab's writer: commits to a real folder, published through the folder or a catalog."""
+"""The writer of a lab: it commits to a real folder and publishes through the folder or a catalog."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from iceexplore.storage import FolderStorage
 
 __all__ = ["LAB_PROPERTY", "LabCommitter", "check_lab", "layout_text", "options_of"]
 
-#: What marks a table as a lab; its value are the options of the layout, as JSON.
+#: The table property that marks a lab; its value is the layout's options as JSON.
 LAB_PROPERTY = "iceexplore.lab"
 _NOTE = "A lab: commits are written to "
-#: Java's ``TableProperties.COMMIT_MIN_RETRY_WAIT_MS`` and so on.
+#: Defaults of Java's ``TableProperties.COMMIT_MIN_RETRY_WAIT_MS`` and the like.
 _LONGEST_TURN = 10.0
 _WAITS = {"min-wait-ms": 100, "max-wait-ms": 60_000, "total-timeout-ms": 1_800_000}
 
 
 class LabCommitter(Committer):
-    """A writer of commits to a table that iceexplore has made.
+    """A writer of commits to a table that iceexplore has created.
 
-    A commit that another one has come before waits for its turn among the writers of this machine (`Turn`). If that
-    does not help, it waits between attempts as Java does: ``commit.retry.min-wait-ms``, doubled each time up to
-    ``commit.retry.max-wait-ms``, with some jitter, and no longer than ``commit.retry.total-timeout-ms`` in all.
+    A commit that lost to another one waits for its turn among the writers of this machine (`Turn`). If that does not
+    help, it waits between attempts as Java does: ``commit.retry.min-wait-ms``, doubled each time up to
+    ``commit.retry.max-wait-ms``, with some jitter, and at most ``commit.retry.total-timeout-ms`` in total.
     """
 
     storage: FolderStorage
-    #: Where rows may be missing: refuse to write anew what is left, or warn and go on.
+    #: What to do if rows may be missing: refuse to rewrite the remaining rows, or warn and continue.
     on_error: OnError = "raise"
 
     def __init__(
@@ -50,28 +50,30 @@ class LabCommitter(Committer):
         self._turn = Turn()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("a lab does not go to another process: go on with it there by ix.lab(...), or read by ix.open")
+        raise TypeError(
+            "a lab cannot be pickled: open it in the other process with ix.lab(...), or read it with ix.open"
+        )
 
     def fork(self) -> Self:
-        """As `Committer.fork`."""
+        """Return a second writer; see `Committer.fork`."""
         other = super().fork()
         other._turn, other.on_error = Turn(), self.on_error
         return other
 
     @property
     def metadata_folder(self) -> str:
-        """Where metadata files are written: a real path."""
+        """The real path of the folder to which metadata files are written."""
         return os.path.dirname(self.storage.resolve(self.state.metadata_location))
 
     def newest(self) -> TableState:
-        """As `Committer.newest`.
+        """Return the table as of the last commit of any writer; see `Committer.newest`.
 
         Raises
         ------
         TableChangedError
-            Another table is there now.
+            The location now has another table.
         OptionError
-            The table is a lab no more.
+            The table is no longer a lab.
         """
         state = super().newest()
         if state is not self.state:
@@ -79,17 +81,17 @@ class LabCommitter(Committer):
             if old != new:
                 raise TableChangedError(
                     f"{state.name}: the table at {state.metadata_location} has table-uuid {new}, this lab has {old}: "
-                    "it was dropped and created again. Go on with it by ix.lab(...)"
+                    "it was dropped and created again. Open the new table with ix.lab(...)"
                 )
             check_lab(state)
         return state
 
     def strict(self, state: TableState | None = None) -> TableState:
-        """A state, by default its own, of which whatever cannot be read raises."""
+        """Return a state, by default this writer's, that raises for everything that cannot be read."""
         return state_of((state or self.state).opened, strict=True)
 
     def refresh(self) -> TableState:
-        """As `Committer.refresh`; where another writer has upgraded the table, commits have its version from now on."""
+        """Update the state as `Committer.refresh`; if another writer upgraded the table, adopt its format version."""
         state = super().refresh()
         if state.metadata.format_version > self.options.format_version:
             self.options = options_of(state)
@@ -103,19 +105,19 @@ class LabCommitter(Committer):
         adds_only: bool = False,
         **how: Any,
     ) -> Snapshot | None:
-        """As `Committer.commit`, on the newest state; while it lasts `leftovers` leaves its files alone.
+        """Commit as `Committer.commit` on the newest state; meanwhile `leftovers` does not list its files.
 
         Parameters
         ----------
         adds_only
-            The change does not go by what is in the table, so that rows which may be missing are no reason to refuse.
+            The change does not depend on the table's rows, so rows that may be missing are no reason to refuse it.
 
         Raises
         ------
         FormatError
-            Counts contradict each other, so that rows may be missing (`careful`).
+            Counts contradict each other, so rows may be missing (`careful`).
         OptionError
-            The commit would take the lab's mark away, or put another in its place.
+            The commit would remove or replace the lab's property.
         """
         with self._lock:
             self.refresh()
@@ -131,36 +133,36 @@ class LabCommitter(Committer):
                 return made
 
     def _remove_lost(self) -> None:
-        """Remove what attempts of the commit just made have written for nothing."""
+        """Remove the files that lost attempts of the last commit wrote."""
         published = self.state.metadata_location
         record = next((r for r in reversed(self.records) if r.metadata_location == published), None)
         if record is not None and record.attempts > 1:
             remove_lost(self.storage, record, self.state)
 
     def give_up(self, record: CommitRecord) -> None:
-        """Remove what a commit has written that is refused."""
-        with suppress(Exception):  # the commit fails for a reason of its own, which is to be told
+        """Remove the files that a refused commit wrote."""
+        with suppress(Exception):  # the commit's own error must be raised
             remove_refused(self.storage, record, self.newest())
 
     def notes(self, location: Any) -> tuple[str, ...]:
-        """That it is a lab, and where it writes."""
+        """Return notes: that this is a lab, and where it writes."""
         note = f"{_NOTE}{self.storage.folder}."
         return (note, *(n for n in self._first_notes if not n.startswith((_NOTE, "Metadata: "))))
 
     def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-        """Of the file that is replaced: whoever replaces it must want the same name."""
+        """Return the codec of the replaced file, because competing writers must use the same file name."""
         return super().codec_of(old, old)
 
     def check_retry(self, start: TableState, newest: TableState) -> None:
-        """Files were written for a version; in another one their like may be forbidden."""
+        """Refuse a retry after an upgrade: files written for one version may be invalid in another."""
         if start.metadata.format_version != newest.metadata.format_version:
             raise CommitConflictError(
                 "schema-unchanged",
-                f"another commit upgraded the table to version {newest.metadata.format_version}; do it again",
+                f"another commit upgraded the table to version {newest.metadata.format_version}; repeat the operation",
             )
 
     def may_retry(self, attempt: int, seconds: float) -> bool:
-        """Wait before another attempt; False if there is no time left."""
+        """Return whether to make another attempt, after waiting; False if no time is left."""
         waits = {name: _number(self.state, name, default) for name, default in _WAITS.items()}
         if seconds * 1000 >= waits["total-timeout-ms"]:
             return False
@@ -172,34 +174,34 @@ class LabCommitter(Committer):
 
 
 def check_lab(state: TableState) -> None:
-    """Refuse a table that iceexplore has not made.
+    """Refuse a table that iceexplore has not created.
 
     Raises
     ------
     OptionError
-        The property is not there.
+        The table lacks the lab's property.
     """
     if LAB_PROPERTY not in state.metadata.properties:
         raise OptionError(
-            f"{state.metadata.location} is no lab: it lacks the table property {LAB_PROPERTY}, and only tables made by "
-            "ix.create(...) are ever written. t.simulate() commits to any table without writing it"
+            f"{state.metadata.location} is not a lab: it has no table property {LAB_PROPERTY}. Only tables made by "
+            "ix.create(...) are written. t.simulate() simulates commits to any table without writing to it"
         )
 
 
 def layout_text(options: LayoutOptions) -> str:
-    """The value of a lab's mark: its layout as JSON, what is not the version's own, and the dialect."""
+    """Return the value of a lab's property: the dialect and the layout's non-default options, as JSON."""
     plain = asdict(LayoutOptions.of(options.format_version))
     given = {k: v for k, v in asdict(options).items() if v != plain[k]}
     return json.dumps({"dialect": options.dialect, **given})
 
 
 def options_of(state: TableState) -> LayoutOptions:
-    """The layout that a lab's mark names; that of its version, if another engine has upgraded the table since.
+    """Return the layout in a lab's property; the version's default if another engine has upgraded the table since.
 
     Raises
     ------
     OptionError
-        The mark is no JSON object.
+        The property is not a JSON object.
     """
     text = state.metadata.properties[LAB_PROPERTY]
     try:
@@ -220,9 +222,9 @@ def _keeping_mark(change: DocumentChange, options: LayoutOptions) -> DocumentCha
         made = change(document, timestamp_ms)
         old, new = ((d.get("properties") or {}).get(LAB_PROPERTY) for d in (document, made))
         if new is None:
-            raise OptionError(f"{LAB_PROPERTY} stays: without it the table would be no lab, and could not be written")
+            raise OptionError(f"{LAB_PROPERTY} cannot be removed: without it the table would not be a lab")
         if new != old and new != layout_text(options):
-            raise OptionError(f"{LAB_PROPERTY} stays as it is: it keeps the lab's layout, which upgrade() changes")
+            raise OptionError(f"{LAB_PROPERTY} cannot be changed: it stores the lab's layout; upgrade() changes it")
         return made
 
     return keeping

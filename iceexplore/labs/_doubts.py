@@ -1,7 +1,7 @@
-"""Refuse to write rows anew where some may be missing: then they would be missing for good.
+"""Refuse to rewrite rows if some may be missing, because they would be lost permanently.
 
-Reading goes on with a warning where counts contradict each other (`ScanPlan.doubts`). An operation that replaces files,
-or decides by the rows that it finds, makes what is missing final: nobody could tell afterwards that it was there.
+Reading continues with a warning if counts contradict each other (`ScanPlan.doubts`). But an operation that replaces
+files, or depends on the rows that it finds, makes the loss permanent and impossible to detect later.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OnError = Literal["raise", "skip"]
 
 
 def careful(make: MakeChange, on_doubt: Callable[[TableState, Iterable[str]], None]) -> MakeChange:
-    """Wrap what makes a change, to look before and after it whether rows may be missing in what it goes by."""
+    """Wrap a change's maker so that it checks before and after whether rows that it depends on may be missing."""
 
     def made(writer: CommitWriter) -> Change:
         before = doubts_of(writer.base)
@@ -29,7 +29,7 @@ def careful(make: MakeChange, on_doubt: Callable[[TableState, Iterable[str]], No
         nothing, change = None, None
         try:
             change = make(writer)
-        except NothingToDo as found:  # no row matches: perhaps those that would are missing
+        except NothingToDo as found:  # no row matches, but matching rows may be missing
             nothing = found
         new = [text for text in dict.fromkeys((*doubts_of(writer.base), *writer.doubts)) if text not in before]
         if new:
@@ -55,8 +55,8 @@ def doubts_of(state: TableState) -> tuple[str, ...]:
 def refuse(state: TableState, doubts: Iterable[str]) -> None:
     """Raise a `FormatError` for rows that may be missing."""
     raise FormatError(
-        f"Rows may be missing, and writing what is left would make that final: {' '.join(doubts)} Go back to a "
-        "snapshot without this (rollback), or restore its metadata from a copy. To go on with the rows that are there: "
+        f"Rows may be missing, and rewriting the others would make the loss permanent: {' '.join(doubts)} Roll back "
+        "to a snapshot without this problem (rollback), or restore its metadata from a copy. To use the rows found: "
         "ix.lab(..., on_error='skip')",
         location=None if state.snapshot is None else state.snapshot.root_location,
         code="totals-differ",
@@ -64,6 +64,6 @@ def refuse(state: TableState, doubts: Iterable[str]) -> None:
 
 
 def warn(state: TableState, doubts: Iterable[str]) -> None:
-    """Warn of rows that may be missing."""
+    """Warn that rows may be missing."""
     for text in doubts:
         warnings.warn(text, stacklevel=2)

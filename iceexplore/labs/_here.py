@@ -1,4 +1,4 @@
-"""Rows found, changed and taken out of their files in this process."""
+"""Find, change and delete rows of files in this process."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from iceexplore.writing import plain_values
 
 __all__ = ["HERE", "Here", "is_array", "with_columns"]
 
-#: Makes new rows of old ones: (row of the tasks, the rows, their positions). The columns stay.
+#: Creates new rows from old ones: (row of the tasks, the rows, their positions). The columns stay the same.
 Replace = Callable[[int, pa.Table, Positions], pa.Table]
 _POS = "_pos"
 
 
 class Here:
-    """This process, as an `Engine`."""
+    """The `Engine` that reads and writes in this process."""
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
-        """Only the columns of the filter are read."""
+        """Find matching rows; reads only the filter's columns."""
         reader = TaskReader(state, tasks, outputs_of(state, [_POS]), checksums=True)
         whole = tasks.whole.to_pylist()
         found = {}
@@ -43,7 +43,7 @@ class Here:
         return found
 
     def change(self, state: TableState, given: Mapping[str, Any]) -> Replace:
-        """Constants, or functions of the rows, an Arrow table."""
+        """Return a function that sets columns to constants, or to results of functions of the rows."""
         return lambda _row, table, _at: with_columns(state, table, _values(table, given))
 
     def rewritten(
@@ -55,12 +55,12 @@ class Here:
         merge_on_read: bool,
         change: Replace | None = None,
     ) -> Rewrite:
-        """See `Engine`.
+        """Rewrite files; see `Engine`.
 
         Raises
         ------
         MemoryLimitError
-            More rows than this process should hold.
+            The rows exceed this process's memory limit.
         """
         names = tasks.files.entries["location"].to_pylist()
         if merge_on_read and change is None:
@@ -76,8 +76,8 @@ class Here:
                 size += sum(part.nbytes for part in parts)
                 if size > limit:
                     raise MemoryLimitError(
-                        f"more than {limit:,} bytes of rows were to be written anew in one commit: do it in parts, by "
-                        "a narrower filter, or on Spark (spark=), or allow more (iceexplore.memory_limit('8 GiB'))"
+                        f"the commit would rewrite more than {limit:,} bytes of rows: split it with "
+                        "narrower filters, use Spark (spark=), or raise the limit (iceexplore.memory_limit('8 GiB'))"
                     )
                 out += [part for part in parts if part.num_rows]
         rows = MovedRows(pa.concat_tables(out)) if out else None
@@ -90,7 +90,7 @@ HERE = Here()
 
 
 def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa.Table, Positions]]:
-    """Every live row of a file, without its position, and the positions."""
+    """Yield the live rows of a file, without position column, and their positions."""
     lineage = LINEAGE if state.metadata.has_row_lineage else ()
     one = tasks.take(pa.array([row]))
     every = replace(one, whole=pa.array([True]))
@@ -100,7 +100,7 @@ def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa
 
 
 def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) -> pa.Table:
-    """Rows with other values of some columns: they count as changed by this commit (spec, "Row Lineage").
+    """Return rows with some columns replaced; the rows count as changed by this commit (spec, "Row Lineage").
 
     Raises
     ------
@@ -122,7 +122,7 @@ def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) 
 
 
 def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of new values: constants are repeated, functions are given the old rows."""
+    """Return the new columns: constants are repeated, functions are called with the old rows."""
     rows = table.drop_columns([name for name in LINEAGE if name in table.column_names])
     out = {}
     for name, value in given.items():
@@ -131,7 +131,9 @@ def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
             out[name] = [found] * table.num_rows
             continue
         if (dimensions := getattr(found, "ndim", 1)) != 1:
-            raise OptionError(f"set: the function of {name!r} gives {dimensions} dimensions: one value a row is wanted")
+            raise OptionError(
+                f"set: the function of {name!r} returns an array of {dimensions} dimensions: expected one value per row"
+            )
         if len(found) != table.num_rows:
             raise OptionError(f"set: {len(found)} values of {name!r} for {table.num_rows} rows")
         out[name] = found if isinstance(found, (pa.Array, pa.ChunkedArray)) else _arrow(name, found)
@@ -139,14 +141,16 @@ def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_array(value: Any) -> bool:
-    """Whether it has a value for each of several rows: of Arrow, NumPy or pandas."""
-    # The class is asked: a Spark Column has whatever attribute it is asked for.
+    """Return whether the value is an array of several rows' values, of Arrow, NumPy or pandas."""
+    # Check the class: a Spark Column returns something for any attribute.
     return isinstance(value, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(type(value), "iloc")
 
 
 def _arrow(name: str, values: Any) -> pa.Array:
     try:
-        # NaN means null in pandas alone.
+        # NaN means null only in pandas.
         return plain_values(values, from_pandas=hasattr(values, "iloc"))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise OptionError(f"set: the function of {name!r} gives values that Arrow cannot hold: {error}") from None
+        raise OptionError(
+            f"set: the function of {name!r} returns values that Arrow cannot represent: {error}"
+        ) from None

@@ -1,4 +1,4 @@
-"""Files of a lab that nothing names: what commits that were killed, or failed, have left behind."""
+"""Orphan files of a lab: files without references, left behind by killed or failed commits."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ __all__ = ["Leftover", "find_leftovers", "leftovers_frame", "needed_by_snapshots
 
 @dataclass(frozen=True)
 class Leftover:
-    """A file that nothing names.
+    """A file without references.
 
     Attributes
     ----------
     location, real
-        As the table would spell it, and where it is.
+        Its location as the table would spell it, and its real path.
     kind
-        ``data`` (or a delete file), ``manifest`` (also a list or root), ``metadata``, ``puffin``, ``temporary`` (half
-        a file), ``mark`` (of a commit that was killed), ``other``.
+        ``data`` (or a delete file), ``manifest`` (also a manifest list or root), ``metadata``, ``puffin``,
+        ``temporary`` (a partial file), ``mark`` (of a killed commit), ``other``.
     size
-        Bytes.
+        Size in bytes.
     modified_ms
         Milliseconds since the epoch.
     """
@@ -49,20 +49,20 @@ class Leftover:
 
 
 def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover]:
-    """Files under the table's folder that no metadata file, manifest or vector of the newest state names.
+    """Return files under the table's folder that no metadata file, manifest or DV of the newest state references.
 
     Parameters
     ----------
     running
-        Files that may be of commits that are going on, too: those not older than the oldest of them.
+        Also return files that may belong to running commits: those not older than the oldest of them.
 
     Raises
     ------
     FormatError, FileMissingError
-        Metadata cannot be read: what it names is not known, and nothing is called left behind.
+        Metadata cannot be read, so its references are unknown and no file is reported.
     """
-    # In this order: what is listed before it is asked who is running, and that before the table is read, is either
-    # younger than a commit that is going on, or of one that has ended, and then the table names it.
+    # The order matters: files are listed before running commits are checked, and those before the table is read. So
+    # each listed file is younger than a running commit, or its commit has ended and the table references it.
     storage = lab.storage
     listed = [e for e in storage.entries(storage.folder, recursive=True) if not e.is_folder]
     oldest = oldest_running(lab.metadata_folder)
@@ -80,14 +80,14 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
 
 
 def remove_files(lab: LabCommitter, files: list[Leftover], *, older_than_ms: int) -> list[Leftover]:
-    """Remove files that were last changed longer ago than so many milliseconds; those that went.
+    """Remove files that were last modified at least so many milliseconds ago; return the removed ones.
 
     Raises
     ------
     OptionError
-        It is no whole number from 0.
+        ``older_than_ms`` is not an integer of at least 0.
     StorageError
-        One could not be removed.
+        A file cannot be removed.
     """
     limit = time.time_ns() // 1_000_000 - whole_number_of("older_than_ms", older_than_ms, 0)
     gone = []
@@ -97,15 +97,15 @@ def remove_files(lab: LabCommitter, files: list[Leftover], *, older_than_ms: int
         try:
             os.unlink(file.real)
         except FileNotFoundError:
-            continue  # another one was faster
+            continue  # already removed by another process
         except OSError as e:
-            raise StorageError(f"{file.real} could not be removed: {e}") from e
+            raise StorageError(f"{file.real} cannot be removed: {e}") from e
         gone.append(file)
     return gone
 
 
 def leftovers_frame(files: list[Leftover]) -> pd.DataFrame:
-    """A row per file: ``location``, ``kind``, ``size``, ``modified_at``."""
+    """Return one row per file: ``location``, ``kind``, ``size``, ``modified_at``."""
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -120,7 +120,7 @@ def leftovers_frame(files: list[Leftover]) -> pd.DataFrame:
 
 
 def needed_by_snapshots(state: TableState) -> set[str]:
-    """The real places of all files that some snapshot names; those outside the folder are left out."""
+    """Return the real paths of all files that some snapshot references; those outside the folder are left out."""
     found = set()
     for location in snapshot_files(state):
         with suppress(OutsideRootsError):
@@ -129,7 +129,7 @@ def needed_by_snapshots(state: TableState) -> set[str]:
 
 
 def _metadata_files(state: TableState) -> Iterator[str]:
-    """The metadata file, those before it, and what stands beside them."""
+    """Yield the metadata file, older ones, and the files that belong to them."""
     storage = state.storage
     current = storage.resolve(state.metadata_location)
     folder = os.path.dirname(current)
@@ -137,7 +137,7 @@ def _metadata_files(state: TableState) -> Iterator[str]:
     if MetadataNames.of(state.metadata_location).by_version:
         yield os.path.join(folder, HINT)
         number = numbered(os.path.basename(current)) or 0
-        # Each was the table's current one: the log names the last hundred alone.
+        # Each of them was the table's current one, but the log lists only the last hundred.
         older = (n for n in os.listdir(folder) if (its := numbered(n)) is not None and its < number)
         yield from (os.path.join(folder, n) for n in older)
         return
@@ -162,7 +162,7 @@ def _metadata_files(state: TableState) -> Iterator[str]:
 
 
 def _is_checksum_of(real: str, needed: set[str]) -> bool:
-    """Hadoop writes ``.x.crc`` beside ``x``."""
+    """Return whether the file is the checksum ``.x.crc`` that Hadoop writes beside a needed file ``x``."""
     folder, name = os.path.split(real)
     return name.startswith(".") and name.endswith(".crc") and os.path.join(folder, name[1:-4]) in needed
 
@@ -183,9 +183,9 @@ def _kind(real: str) -> str:
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:
-    """Remove files of the folder that snapshots needed before, and none of the newest state does.
+    """Remove files of the folder that snapshots needed before and that the newest state does not need.
 
-    What cannot be removed stays, a leftover.
+    Files that cannot be removed stay as orphan files.
     """
     needed = needed_by_snapshots(lab.strict(lab.newest()))
     root = os.path.realpath(lab.storage.folder)

@@ -1,8 +1,8 @@
-"""What commits have written for nothing: attempts that another commit came before, and commits that were refused.
+"""Clean up after commits: files of attempts that lost to another commit, and of commits that were refused.
 
-Nobody has ever seen these files: the metadata file that names them was not written, or the catalog did not take it.
-That is looked at once more. A network file system, or a database, can say of what it has done that it has not; then the
-table names them, and everything stays.
+No reader has seen these files: the metadata file that references them was not written, or the catalog refused it. That
+is checked once more, because a network file system or a database may report a failure for an operation that succeeded;
+then the table references the files and all of them stay.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from iceexplore.storage import FolderStorage, Write
 
 __all__ = ["remove_lost", "remove_refused"]
 
-#: In this order a crash in between leaves nothing behind that names what is gone.
+#: The order of removal: after a crash in between, no remaining file references a removed one.
 _KINDS = ("metadata", "manifest-list", "manifest")
 
 
 def remove_lost(storage: FolderStorage, record: CommitRecord, state: TableState) -> None:
-    """Remove what a commit wrote in attempts before its last, and does not name.
+    """Remove metadata that a commit wrote in attempts before its last and does not reference.
 
-    What cannot be removed stays, a leftover; so do data files, of which only all manifests know whether they are named.
+    Files that cannot be removed stay as orphan files. So do data files, because checking their references would need
+    all manifests.
 
     Parameters
     ----------
     record
-        The commit's.
+        The commit's record.
     state
-        What it published.
+        The state that it published.
     """
     written = [w for w in storage.writes if w.commit == record.number and (w.attempt or 0) < record.attempts]
     written = [w for w in written if w.kind in _KINDS]
@@ -45,16 +46,16 @@ def remove_lost(storage: FolderStorage, record: CommitRecord, state: TableState)
 
 
 def remove_refused(storage: FolderStorage, record: CommitRecord, state: TableState) -> None:
-    """Remove all that a commit wrote which is not published, data files too: their names are its own, told to nobody.
+    """Remove all files that an unpublished commit wrote, including data files, whose names only this commit knows.
 
-    What Spark's workers wrote in a job that failed is not known here, and stays, a leftover.
+    Files that Spark's workers wrote in a failed job are not known in this process and stay as orphan files.
 
     Parameters
     ----------
     record
-        The commit's.
+        The commit's record.
     state
-        The newest.
+        The newest state.
     """
     written = [w for w in storage.writes if w.commit == record.number]
     known = record.snapshot_id is not None and state.metadata.snapshot(record.snapshot_id) is not None
@@ -67,7 +68,7 @@ def remove_refused(storage: FolderStorage, record: CommitRecord, state: TableSta
 
 
 def _published(written: list[Write], state: TableState) -> bool:
-    """Whether an attempt that was lost was none."""
+    """Return whether the table references files of these attempts, so that one of them was published after all."""
     metadata = state.metadata
     seen = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}
     seen |= {s.root_location for s in metadata.snapshots if s.root_location}
@@ -75,7 +76,7 @@ def _published(written: list[Write], state: TableState) -> bool:
 
 
 def _named(state: TableState, snapshot_id: int | None) -> set[str]:
-    """What the list or root of the commit's snapshot names: no other snapshot can name files of this commit alone."""
+    """Return the locations in the manifest list or root of the commit's snapshot; no other can list its files only."""
     snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
     root = None if snapshot is None else state.root(snapshot)
     return set() if root is None else {name for name in root.entries["location"].to_pylist() if name}

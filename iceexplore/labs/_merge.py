@@ -1,4 +1,4 @@
-"""merge: rows of a source matched with the table's by key, updated, deleted or inserted in one commit."""
+"""merge: match rows of a source with the table's by key, and update, delete or insert rows in one commit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["merge_rows"]
 
 Matched = Literal["update", "delete"]
 Positions = npt.NDArray[np.int64]
-#: Of fewer keys each is looked for in the files' statistics, of more the range that they are in.
+#: Up to this number, all keys are matched against the files' statistics; above it, only their range.
 _FEW = 200
 _SOURCE = "\x00source"
 
@@ -50,12 +50,14 @@ def merge_rows(
     Raises
     ------
     NothingToDo
-        Nothing matches, and nothing is inserted.
+        No row matches, and none is inserted.
     OptionError
-        A column is missing, or an option has another value; or several rows of the source match one of the table.
+        A column is missing, an option is invalid, or several source rows match one row of the table.
     """
     if matched not in ("update", "delete", None) or not_matched not in ("insert", None):
-        raise OptionError(f"matched={matched!r}, not_matched={not_matched!r}: 'update', 'delete', None; 'insert', None")
+        raise OptionError(
+            f"matched={matched!r}, not_matched={not_matched!r}: choose 'update', 'delete' or None, and 'insert' or None"
+        )
     if is_spark_frame(rows):
         return _merge_on_spark(state, writer, rows, on, matched, not_matched, where, write)
     merge_on_read, isolation = mode_of(state, "merge")
@@ -81,7 +83,7 @@ def merge_rows(
             mask[found] = False
         new = source.filter(pa.array(mask))
     if not new.num_rows and rewrite.rows is None and not rewrite.gone and not rewrite.positions:
-        raise NothingToDo("no row matches: there is nothing to commit")
+        raise NothingToDo("nothing to commit: no row matches")
     added = EntryBatch.empty()
     if rewrite.rows is not None:
         old = rewrite.rows.frame
@@ -102,7 +104,7 @@ def _merge_on_spark(
     where: Any,
     write: Write,
 ) -> Change:
-    """`merge_rows` of a Spark data frame: of its rows some values of the keys come here, and nothing else."""
+    """Merge a Spark data frame as `merge_rows`; of its rows only some key values are sent to this process."""
     from iceexplore.on_spark import merge_source
 
     session = frame.sparkSession
@@ -124,14 +126,14 @@ def _merge_on_spark(
         if frames:
             added = write(state, writer, MovedRows(reduce(lambda a, b: a.union(b), frames)))
     if not len(added) and not rewrite.gone and not rewrite.positions:
-        raise NothingToDo("no row matches: there is nothing to commit")
+        raise NothingToDo("nothing to commit: no row matches")
     return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
 
 def _keys(state: TableState, columns: Sequence[str], on: str | Iterable[str]) -> list[str]:
     keys = list(texts_of("on", on, "'id' or ['region', 'id']"))
     if not keys:
-        raise OptionError("on=[]: name a column at least by which rows match")
+        raise OptionError("on=[]: give at least one column by which rows match")
     names = [f.name for f in state.schema.fields]
     for name in keys:
         if name not in names:
@@ -140,19 +142,19 @@ def _keys(state: TableState, columns: Sequence[str], on: str | Iterable[str]) ->
             raise OptionError(f"on: the rows have no column {name!r}; they have {', '.join(columns)}")
         kind = next(f.type for f in state.schema.fields if f.name == name)
         if isinstance(kind, (StructType, ListType, MapType)):
-            raise OptionError(f"on: column {name!r} is no plain value ({kind}): rows match by columns that are")
+            raise OptionError(f"on: column {name!r} is a {kind}: rows can match only by primitive columns")
     return keys
 
 
 def _narrowed(
     state: TableState, keys: list[str], where: Any, values_of: Callable[[str], tuple[list[Any], bool]]
 ) -> Any:
-    """The filter with what the keys say: files that can hold none of them are not read.
+    """Return the filter narrowed by the keys, so that files without any of them are not read.
 
     Parameters
     ----------
     values_of
-        The values of a key, without null; of more than `_FEW` the ends.
+        Returns the non-null values of a key, or the range of more than `_FEW`, and whether it is a range.
     """
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, In, LessThanOrEqual
 
@@ -160,7 +162,7 @@ def _narrowed(
     types = {f.name: type_base(f.type) for f in state.schema.fields}
     for name in keys:
         if types[name] not in ("int", "long", "string", "date", "decimal"):
-            continue  # of others the files are read: what is equal would have to be said in several ways
+            continue  # other types have several notations of equal values, so their files are read
         values, more = values_of(name)
         if more:
             found = And(found, GreaterThanOrEqual(name, values[0]), LessThanOrEqual(name, values[1]))
@@ -170,7 +172,7 @@ def _narrowed(
 
 
 def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
-    """Its different values; of more than a few the least and the greatest, and True."""
+    """Return the distinct values and False; for more than `_FEW` the minimum and maximum, and True."""
     values = pc.unique(column).drop_null()
     if len(values) <= _FEW:
         return values.to_pylist(), False
@@ -181,7 +183,7 @@ def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
 def _matches(
     state: TableState, tasks: FileTasks, source: pa.Table, keys: list[str]
 ) -> tuple[dict[int, Positions], dict[int, Positions]]:
-    """By task the positions of rows that match, ascending, and the rows of the source that they match."""
+    """Return, by task, the positions of matching rows in ascending order, and the source rows that they match."""
     plain = [_plain(source[name]) for name in keys]
     numbers = pa.array(range(source.num_rows), pa.int64())
     wanted = pa.table([*plain, numbers], names=[*map(str, range(len(keys))), _SOURCE])
@@ -201,14 +203,14 @@ def _matches(
             if (at[1:] == at[:-1]).any():
                 twice = found.filter(pc.equal(found["_pos"], at[:-1][at[1:] == at[:-1]][0])).select(names[:-1])
                 key = dict(zip(keys, twice.slice(0, 1).to_pylist()[0].values(), strict=True))
-                raise OptionError(f"several of the rows given match one row of the table, {key}: one may")
+                raise OptionError(f"several of the given rows match one row of the table, {key}: at most one may match")
             hits[row] = np.concatenate([hits.get(row, np.zeros(0, np.int64)), at])
             of[row] = np.concatenate([of.get(row, np.zeros(0, np.int64)), np.asarray(found[_SOURCE])])
     return hits, of
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without what joins do not take: extension types, and fixed lengths; -0.0 is 0.0, as in SQL."""
+    """Return the column in a form that joins support: no extension types or fixed lengths; -0.0 is 0.0, as in SQL."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
     if pa.types.is_floating(column.type):
@@ -218,7 +220,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _all_valid(table: pa.Table) -> Any:
-    """Rows without a null: null matches nothing, as in SQL."""
+    """Return a mask of the rows without a null, because null matches nothing, as in SQL."""
     valid = pc.is_valid(table[0])
     for column in table.columns[1:]:
         valid = pc.and_(valid, pc.is_valid(column))
@@ -226,7 +228,7 @@ def _all_valid(table: pa.Table) -> Any:
 
 
 def _inserted(state: TableState, rows: pa.Table) -> pa.Table:
-    """New rows with every column, as rows that were read have them: those that are moved in the same commit."""
+    """Return new rows with every column, in the form of the rows that are moved in the same commit."""
     table = source_rows(state, rows)
     for i, column in enumerate(table.columns):
         if isinstance(column.type, pa.BaseExtensionType):

@@ -1,4 +1,4 @@
-"""Labs: created in an empty folder or a catalog, and gone on with."""
+"""Create labs in an empty folder or a catalog, and open them again."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def create_lab(
     location: str | None = None,
     layout: Mapping[str, Any] | None = None,
 ) -> LabCommitter:
-    """Create a table and give its writer; see `iceexplore.create`."""
+    """Create a table and return its writer; see `iceexplore.create`."""
     options = LayoutOptions.of(format_version, **(layout or {}))
     given = mapping_of("properties", properties, "{'write.delete.mode': 'merge-on-read'}", keys=object)
     if LAB_PROPERTY in given:
-        raise OptionError(f"properties: {LAB_PROPERTY} is set by ix.create itself")
+        raise OptionError(f"properties: {LAB_PROPERTY} is set by ix.create")
     row = None
     if catalog is None:
         if location is not None:
-            raise OptionError("location= belongs to catalog=: without one, path is where the table is")
+            raise OptionError("location= needs catalog=: without a catalog, path is the table's location")
         given_path = _path_text("path", path, "a folder")
         location = _spelled(given_path, _folder(given_path))
     else:
         row = CatalogRow(loaded_catalog(catalog), _path_text("path", path, "the table's name, 'db.table'"))
         location = _place(row, None if location is None else _path_text("location", location, "a folder"))
-    _check_text("location", location)  # its beginning may be the working folder's
+    _check_text("location", location)  # it may include the working folder
     real = canonical(location)
     _check_empty(real)
     document = new_table(
@@ -74,7 +74,7 @@ def create_lab(
         except FileExistsError as e:
             raise OptionError(f"{location}: another writer created a table there at the same time") from e
         except OSError as e:
-            raise OptionError(f"{location}: a table cannot be created there: {e}") from e
+            raise OptionError(f"{location}: cannot create a table: {e}") from e
         if row is None:
             return open_lab(real)
         _add(row, f"{location.rstrip('/')}/metadata/{name}", written)
@@ -82,15 +82,15 @@ def create_lab(
 
 
 def _write_first(path: str, data: bytes, written: list[str]) -> None:
-    """Write the first metadata file, and note it before anything can fail after its name is there."""
+    """Write the first metadata file, and record it as soon as its name may exist."""
     if os.path.lexists(path):
         raise FileExistsError(path)
     try:
         write_new(path, data)
     except FileExistsError:
-        raise  # another writer's
+        raise  # another writer's file
     except BaseException:
-        # The folder's flush comes after the link: the file may be there. It is ours if it has our table's uuid.
+        # The folder is flushed after the link, so the file may exist. It is ours if it has this table's uuid.
         with suppress(OSError), open(path, "rb") as file:
             if file.read(len(data) + 1) == data:
                 written.append(path)
@@ -99,14 +99,16 @@ def _write_first(path: str, data: bytes, written: list[str]) -> None:
 
 
 def _add(row: CatalogRow, location: str, written: list[str]) -> None:
-    """Add the table to its catalog. Its metadata file stays if the catalog has the table in spite of an error."""
+    """Add the table to its catalog. Its metadata file is kept if the catalog has the table despite an error."""
     try:
         row.add(location)
     except BaseException:
         try:
             found = row.find()
         except CatalogError:
-            found = location  # not known: a table without its metadata would be worse than a file without a table
+            found = (
+                location  # unknown: keep the file, because a table without its metadata is worse than an orphan file
+            )
         if found == location:
             written.clear()
         raise
@@ -114,7 +116,7 @@ def _add(row: CatalogRow, location: str, written: list[str]) -> None:
 
 @contextmanager
 def _whole_or_nothing(folder: str) -> Iterator[list[str]]:
-    """Remove the files that are noted in the list, and the folders that were not there before, if the block fails."""
+    """Remove the files in the list, and the folders that did not exist before, if the block fails."""
     made = [os.path.join(folder, "metadata"), folder]
     while not os.path.lexists(os.path.dirname(made[-1])):
         made.append(os.path.dirname(made[-1]))
@@ -125,18 +127,18 @@ def _whole_or_nothing(folder: str) -> Iterator[list[str]]:
     except BaseException:
         metadata = os.path.join(folder, "metadata")
         with suppress(OSError):
-            # Whoever has committed to it meanwhile keeps it.
+            # Keep the table if another writer has committed to it in the meantime.
             if set(os.listdir(metadata)) == {os.path.basename(f) for f in written}:
                 for path in reversed(written):
                     os.unlink(path)
         for one in made:
-            with suppress(OSError):  # not empty: it has something of another's
+            with suppress(OSError):  # not empty because something else uses it
                 os.rmdir(one)
         raise
 
 
 def open_lab(source: Any, *, catalog: Any = None, allow: Any = ()) -> LabCommitter:
-    """The writer of a table that `create_lab` made; see `iceexplore.lab`."""
+    """Return the writer of a table that `create_lab` created; see `iceexplore.lab`."""
     row = None
     if catalog is not None:
         catalog = loaded_catalog(catalog)
@@ -150,7 +152,7 @@ def open_lab(source: Any, *, catalog: Any = None, allow: Any = ()) -> LabCommitt
         pointer = FolderPointer(storage, state.metadata_location)
     else:
         raise OptionError(
-            f"{state.metadata_location} is of a lab in a catalog, which alone may move it on: "
+            f"{state.metadata_location} belongs to a lab in a catalog; open it with its catalog: "
             "ix.lab('db.table', catalog=...)"
         )
     lab = LabCommitter(state, options_of(state), pointer, storage)
@@ -159,37 +161,37 @@ def open_lab(source: Any, *, catalog: Any = None, allow: Any = ()) -> LabCommitt
 
 
 def _path_text(name: str, given: Any, what: str) -> str:
-    """A path as text."""
+    """Return a path as a string."""
     try:
         found = os.fspath(given)
     except TypeError:
         found = None
     if not isinstance(found, str):
-        raise OptionError(f"{name}={given!r}: give {what}, as text or a path")
+        raise OptionError(f"{name}={given!r}: give {what}, as a string or a path")
     _check_text(name, found)
     return found
 
 
 def _check_text(name: str, text: str) -> None:
-    """Refuse what no metadata file and no catalog can hold."""
+    """Refuse a string that no metadata file or catalog can store."""
     try:
         text.encode()
     except UnicodeEncodeError:
         raise OptionError(
-            f"{name}={text!r} has half a character (a lone surrogate, Python's sign for a byte that is no UTF-8), "
-            "which a table's metadata cannot hold: choose another name"
+            f"{name}={text!r} contains a lone surrogate (Python's stand-in for a byte that is not UTF-8), "
+            "which table metadata cannot store: choose another name"
         ) from None
 
 
 def _folder(path: str) -> str:
-    """A local folder as the table is to spell it."""
+    """Return the real path of a local folder."""
     if not path.strip() or "\0" in path:
         raise OptionError(f"path={path!r}: give a folder")
     place = canonical(check_host(path))
     if "://" in place:
         raise UnsupportedError(
-            f"{path} is no local folder: a commit there can be lost to another writer, as nothing is put only where "
-            "there is nothing yet; use a folder of this machine, or a catalog of PyIceberg (catalog=)"
+            f"{path} is not a local folder: a commit there could be lost to another writer, because it has no "
+            "put-if-absent; use a folder on this machine, or a PyIceberg catalog (catalog=)"
         )
     return os.path.realpath(os.path.expanduser(canonical(path_here(path))))
 
@@ -197,9 +199,9 @@ def _folder(path: str) -> str:
 def _spelled(path: str, folder: str) -> str:
     """Return a local folder as the table spells it: a URI, as the spec asks for, with the scheme as it was given.
 
-    Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and iceberg-rust take the characters of a location as they
-    are. PyIceberg's ``parse_location`` would cut a URI at ``#`` and ``?``, though, so that a folder with one of these
-    stays a plain path, which every reader takes for a local one.
+    Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and iceberg-rust use the characters of a location as they
+    are. But PyIceberg's ``parse_location`` would cut a URI at ``#`` and ``?``, so a folder with one of these stays a
+    plain path, which every reader treats as local.
     """
     if "#" in folder or "?" in folder:
         return folder
@@ -207,32 +209,36 @@ def _spelled(path: str, folder: str) -> str:
 
 
 def _place(row: CatalogRow, location: str | None) -> str:
-    """Where a table of a catalog goes."""
+    """Return the location of a new table in a catalog."""
     if row.find() is not None:
-        raise CatalogError(f"catalog {row.catalog.name} has a table {row.name} already; ix.lab(...) goes on with a lab")
+        raise CatalogError(
+            f"catalog {row.catalog.name} already has a table {row.name}; ix.lab(...) opens an existing lab"
+        )
     if not row.catalog.namespace_exists(row.namespace):
         raise CatalogError(
-            f"catalog {row.catalog.name} has no namespace {row.namespace}; make it by "
+            f"catalog {row.catalog.name} has no namespace {row.namespace}; create it with "
             f"catalog.create_namespace({row.namespace!r})"
         )
     if location is None:
         try:
             location = str(row.catalog._resolve_table_location(None, row.namespace, row.table))
         except ValueError as e:
-            raise OptionError(f"{row.name}: the catalog has no warehouse to put it in; give location=") from e
+            raise OptionError(f"{row.name}: the catalog has no warehouse; give location=") from e
     place = canonical(check_host(location))
     if "://" not in place and not os.path.isabs(place):
         raise OptionError(
-            f"{location} is relative: a table's location must mean the same from everywhere. Give the catalog an "
-            f"absolute warehouse, or location={os.path.abspath(place)!r}"
+            f"{location} is relative, but a table's location must not depend on the working folder. Give the catalog "
+            f"an absolute warehouse, or location={os.path.abspath(place)!r}"
         )
     if "://" in place:
-        raise UnsupportedError(f"{location} is no local folder: labs are written to local folders, also with a catalog")
+        raise UnsupportedError(
+            f"{location} is not a local folder: labs are written to local folders, also with a catalog"
+        )
     return _spelled(location, place.rstrip("/"))
 
 
 def _check_empty(real: str) -> None:
-    """Refuse a folder in which there is anything."""
+    """Refuse a folder that is not empty."""
     try:
         found = sorted(os.listdir(real))
     except FileNotFoundError:
@@ -240,8 +246,8 @@ def _check_empty(real: str) -> None:
     except NotADirectoryError:
         raise OptionError(f"{real} is a file: a lab needs a folder") from None
     except OSError as e:
-        raise OptionError(f"{real} cannot be looked into: {e}") from e
+        raise OptionError(f"{real} cannot be listed: {e}") from e
     if found:
         is_table = "metadata" in found
-        hint = "; ix.lab(...) goes on with a lab" if is_table else ""
-        raise OptionError(f"{real} is not empty ({', '.join(found[:3])}): a lab is created in an empty folder{hint}")
+        hint = "; ix.lab(...) opens an existing lab" if is_table else ""
+        raise OptionError(f"{real} is not empty ({', '.join(found[:3])}): a lab needs an empty folder{hint}")

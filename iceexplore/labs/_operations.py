@@ -1,4 +1,4 @@
-"""delete, update and overwrite of rows."""
+"""Delete, update and overwrite rows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from iceexplore.planning import FileTasks
 
 __all__ = ["Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
 
-#: Writes rows as data files: `write_rows`, or another engine's.
+#: Writes rows to data files: `write_rows`, or another engine's function.
 Write: TypeAlias = Callable[[TableState, CommitWriter, Any], EntryBatch]
 
 
 def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
-    """Who reads the files concerned: Spark, where a session or rows of one are given; else this process.
+    """Return the engine that reads the affected files: Spark for a session or a Spark data frame, else this process.
 
     Raises
     ------
     OptionError
-        It is no Spark session.
+        The session is not a Spark session.
     UnsupportedError
         Spark is older than 3.5.
     """
@@ -45,27 +45,27 @@ def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
 def delete_rows(
     state: TableState, writer: CommitWriter, where: Any, *, write: Write = write_rows, engine: Engine = HERE
 ) -> Change:
-    """Delete the rows that match; files all of whose rows match by metadata go unread.
+    """Delete the matching rows; files whose rows all match according to metadata are not read.
 
     Parameters
     ----------
     engine
-        Who reads the files concerned; on Spark `OnSpark`.
+        Reads the affected files; on Spark `OnSpark`.
 
     Raises
     ------
     NothingToDo
-        None matches.
+        No row matches.
     OptionError
-        There is no filter, or it makes no sense.
+        The filter is missing or invalid.
     """
-    if where is None:  # a filter that got lost on its way here must not empty the table
-        raise OptionError("where=None: say which rows go by a filter; 'true' is all of them")
+    if where is None:  # a filter that was lost by mistake must not empty the table
+        raise OptionError("where=None: give a filter for the rows to delete; 'true' deletes all rows")
     merge_on_read, isolation = mode_of(state, "delete")
     conflicts, tasks = planned(state, writer, where)
     rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
     if not rewrite.gone and not rewrite.positions:
-        raise NothingToDo("no row matches: there is nothing to commit")
+        raise NothingToDo("nothing to commit: no row matches")
     added = EntryBatch.empty() if rewrite.rows is None else write(state, writer, rewrite.rows)
     return change_of(state, writer, tasks, rewrite, added, conflicts=conflicts, isolation=isolation)
 
@@ -79,7 +79,7 @@ def overwrite_rows(
     write: Write = write_rows,
     engine: Engine = HERE,
 ) -> Change:
-    """Delete the rows that match (by default all), and add others, in one commit."""
+    """Delete the matching rows (by default all) and add others, in one commit."""
     merge_on_read, isolation = mode_of(state, "delete")
     conflicts, tasks = planned(state, writer, where)
     rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
@@ -98,14 +98,14 @@ def update_rows(
     write: Write = write_rows,
     engine: Engine = HERE,
 ) -> Change:
-    """Give columns of the rows that match other values.
+    """Set columns of the matching rows to other values.
 
     Raises
     ------
     NothingToDo
-        None matches.
+        No row matches.
     OptionError
-        No such column, or a value that does not fit.
+        A column does not exist, or a value does not fit it.
     """
     merge_on_read, isolation = mode_of(state, "update")
     names = [f.name for f in state.schema.fields]
@@ -115,17 +115,17 @@ def update_rows(
     for name, value in set.items():
         if name not in names:
             raise OptionError(f"set: no column {name!r} in the table; {nearest(str(name), names)}")
-        if is_array(value):  # rows have no order that one could know: they are in files, which other writers replace
+        if is_array(value):  # rows have no defined order: files may be replaced by other writers
             raise OptionError(
-                f"set: {name!r} is given as an array ({type(value).__name__}), and which value is whose is not said: "
+                f"set: {name!r} is an array ({type(value).__name__}), and rows have no order to assign its values: "
                 "give a function of the rows, or merge rows by a key"
             )
         if engine is HERE and is_spark_column(value):
-            raise OptionError(f"set: {name!r} is given as a Spark Column: give spark=, the session that computes it")
+            raise OptionError(f"set: {name!r} is given as a Spark Column: pass the session that computes it as spark=")
     conflicts, tasks = planned(state, writer, where)
     hits = engine.find(state, tasks)
     if not hits:
-        raise NothingToDo("no row matches: there is nothing to commit")
+        raise NothingToDo("nothing to commit: no row matches")
     rewrite = engine.rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=engine.change(state, given))
     assert rewrite.rows is not None
     added = write(state, writer, rewrite.rows)
@@ -133,7 +133,7 @@ def update_rows(
 
 
 def _without(state: TableState, tasks: FileTasks, engine: Engine, *, merge_on_read: bool) -> Rewrite:
-    """Matching rows taken out: files that match as wholes go, others are rewritten, or get deletes."""
+    """Remove the matching rows: delete files that match completely, rewrite or add deletes for others."""
     hits = engine.find(state, tasks, skip_whole=True)
     names = tasks.files.entries["location"].to_pylist()
     whole = tuple(name for name, is_whole in zip(names, tasks.whole.to_pylist(), strict=True) if is_whole)

@@ -17,10 +17,10 @@ HINT = "version-hint.text"
 
 
 class FolderPointer(Pointer):
-    """Whoever makes ``v<N+1>.metadata.json`` first has committed; the hint comes after, and decides nothing.
+    """The pointer of a folder: the first to create ``v<N+1>.metadata.json`` has committed; the hint is only advisory.
 
-    The folder is listed: a reader that only goes forward from a number that it knows would stop where another engine
-    has removed old metadata files.
+    The folder is listed, because a reader that counts up from a known number would stop where another engine has
+    removed old metadata files.
     """
 
     def __init__(self, storage: FolderStorage, location: str) -> None:
@@ -36,7 +36,7 @@ class FolderPointer(Pointer):
         Raises
         ------
         MetadataNotFoundError
-            There is none any more.
+            There is no metadata file any more.
         FormatError
             Two metadata files have the newest number.
         """
@@ -46,24 +46,24 @@ class FolderPointer(Pointer):
             names = []
         found = [(number, name) for name in names if (number := numbered(name)) is not None]
         if not found:
-            raise MetadataNotFoundError(f"{self.folder} has no v<N>.metadata.json any more: the table was removed")
+            raise MetadataNotFoundError(f"{self.folder} no longer has a v<N>.metadata.json: the table was removed")
         newest = max(found)
         if [n for n, _ in found].count(newest[0]) > 1:
             twice = " and ".join(sorted(name for n, name in found if n == newest[0]))
             raise FormatError(
-                f"{twice} have the same number: which of them is the table cannot be told, and no commit is made on "
-                "it; remove the one that is not",
+                f"{twice} have the same number: it is ambiguous which one is current, so no commit is possible; "
+                "remove the one that is not",
                 location=self._spelled,
                 code="metadata-invalid",
             )
         return f"{self._spelled}/{newest[1]}"
 
     def swap(self, expected: str, new: str) -> bool:
-        """Not how a folder works: a file is made, or not."""
-        raise NotImplementedError("the pointer of a folder moves by a new file: swap_with")
+        """Raise NotImplementedError: a folder's pointer moves only by creating a file."""
+        raise NotImplementedError("a folder's pointer moves by a new file: use swap_with")
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
-        """Make the next metadata file, if the newest one is still ``expected``; `ExistsError` if another was first."""
+        """Create the next metadata file if ``expected`` is the newest; `ExistsError` if another commit was first."""
         if self.location != expected:
             return False
         make()
@@ -71,12 +71,12 @@ class FolderPointer(Pointer):
         return True
 
     def _write_hint(self) -> None:
-        """Say which is the newest. The commit is made already: what goes wrong here is nothing to the table."""
+        """Update the version hint. The commit is already made, so errors are ignored."""
         with suppress(OSError, MetadataNotFoundError, FormatError):
             while True:
                 number = numbered(self.location.rpartition("/")[2])
                 replace_file(os.path.join(self.folder, HINT), str(number).encode())
-                # Of two writers the slower one must not leave the older number.
+                # With two writers, the slower one must not leave the older number.
                 if numbered(self.location.rpartition("/")[2]) == number:
                     return
 
@@ -85,6 +85,6 @@ class FolderPointer(Pointer):
 
 
 def numbered(name: str) -> int | None:
-    """The number of ``v3.metadata.json`` or ``v3.gz.metadata.json``; None of any other name."""
+    """Return the number of ``v3.metadata.json`` or ``v3.gz.metadata.json``; None for any other name."""
     is_metadata = name.endswith((".metadata.json", ".metadata.json.gz"))
     return parse_version(name) if is_metadata and name[:1] == "v" and name[1:].partition(".")[0].isdecimal() else None

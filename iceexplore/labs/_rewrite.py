@@ -1,4 +1,4 @@
-"""Rows of a table replaced or removed: by rewriting their files (copy-on-write), or by deletes (merge-on-read)."""
+"""Replace or delete rows of a table: by rewriting their files (copy-on-write) or by deletes (merge-on-read)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from iceexplore.planning import FileTasks, Filter, plan_scan
 __all__ = ["Engine", "Hits", "MovedRows", "Positions", "Rewrite", "change_of", "mode_of", "planned"]
 
 Positions = npt.NDArray[np.int64]
-#: Of the rows that are to go (positions in a file), by row of the tasks; on Spark as `pyroaring.BitMap64`.
+#: Positions of matching rows in a file, by row of the tasks; on Spark as `pyroaring.BitMap64`.
 Hits = Mapping[int, Any]
 
 
 @dataclass(frozen=True)
 class MovedRows:
-    """Rows of the table that are to be written anew: they keep what they have of `LINEAGE`.
+    """Rows of the table that are rewritten and keep their `LINEAGE` columns.
 
-    Rows that a user gives are never these. Otherwise, columns of these names would make new rows pass for old ones.
+    Rows that a user gives are never of this class; otherwise columns with these names could pass new rows off as old.
 
     Attributes
     ----------
     frame
-        An Arrow table; of Spark a data frame, as `on_spark.moved_rows` has it, with perhaps no row.
+        An Arrow table; on Spark a data frame as returned by `on_spark.moved_rows`, which may be empty.
     """
 
     frame: Any
@@ -39,16 +39,16 @@ class MovedRows:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """What becomes of the files concerned.
+    """The changes to the affected files.
 
     Attributes
     ----------
     gone
-        Data files that go as wholes.
+        Data files to remove.
     positions
-        Rows deleted in data files that stay: arrays, or `pyroaring.BitMap64`.
+        Positions to delete in data files that stay: arrays, or `pyroaring.BitMap64`.
     rows
-        To be written anew, with the columns `LINEAGE` in version 3 and later; None if there are none.
+        Rows to rewrite, with the `LINEAGE` columns in version 3 and later; None if there are none.
     """
 
     gone: tuple[str, ...] = ()
@@ -57,38 +57,38 @@ class Rewrite:
 
 
 class Engine(Protocol):
-    """Who reads the files concerned: this process (`Here`), or Spark (`OnSpark`)."""
+    """The engine that reads the affected files: this process (`Here`) or Spark (`OnSpark`)."""
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
-        """The live rows that match, of the tasks that have any.
+        """Return the positions of matching live rows, for the tasks that have any.
 
         Parameters
         ----------
         skip_whole
-            Leave out files all of whose rows match by metadata.
+            Skip files whose rows all match according to metadata.
         """
 
     def change(self, state: TableState, given: Mapping[str, Any]) -> Any:
-        """What makes other rows of those that match: they get these values; for `rewritten`."""
+        """Return the function that gives matching rows new values, for `rewritten`."""
 
     def rewritten(
         self, state: TableState, tasks: FileTasks, hits: Hits, *, merge_on_read: bool, change: Any = None
     ) -> Rewrite:
-        """Take rows out of their files, and make new ones of them.
+        """Remove rows from their files, and create new rows from them.
 
         Parameters
         ----------
         hits
-            At least one row of each task named.
+            At least one row of each task in it.
         change
-            Makes the rows that come in their place; None: none.
+            Creates the replacement rows; None for none.
         """
 
 
 def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) -> tuple[bool, Isolation]:
-    """Whether an operation is merge-on-read, and its isolation: the table's ``write.<operation>.mode`` and so on.
+    """Return whether an operation is merge-on-read, and its isolation, from ``write.<operation>.mode`` and the like.
 
-    Version 1 has no delete files: there it is always copy-on-write.
+    Version 1 has no delete files and is always copy-on-write.
 
     Raises
     ------
@@ -98,23 +98,25 @@ def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) 
     properties = state.metadata.properties
     mode = properties.get(f"write.{operation}.mode", "copy-on-write").lower()
     if mode not in ("copy-on-write", "merge-on-read"):
-        raise OptionError(f"the table's write.{operation}.mode is {mode!r}: copy-on-write or merge-on-read")
+        raise OptionError(f"the table's write.{operation}.mode is {mode!r}: expected copy-on-write or merge-on-read")
     level = properties.get(f"write.{operation}.isolation-level", "serializable").lower()
     if level not in ("serializable", "snapshot"):
-        raise OptionError(f"the table's write.{operation}.isolation-level is {level!r}: serializable or snapshot")
+        raise OptionError(
+            f"the table's write.{operation}.isolation-level is {level!r}: expected serializable or snapshot"
+        )
     merge_on_read = mode == "merge-on-read" and state.metadata.format_version > 1
     return merge_on_read, "serializable" if level == "serializable" else "snapshot"
 
 
 def planned(state: TableState, writer: CommitWriter, where: Any) -> tuple[Filter, FileTasks]:
-    """Return the files that may have matching rows; ``writer.doubts`` gets the reasons why some may be missing.
+    """Return the files that may have matching rows; why some may be missing is added to ``writer.doubts``.
 
     Raises
     ------
     FormatError
-        Manifests cannot be read: files would be missing, or deleted rows come back.
+        Manifests cannot be read: files could be missing, or deleted rows could reappear.
     OptionError
-        The filter makes no sense, or a column has a name that Iceberg reserves.
+        The filter is invalid, or a column has a name that Iceberg reserves.
     """
     refuse_reserved_columns(state)
     plan = plan_scan(state, where)
@@ -134,12 +136,12 @@ def change_of(
     conflicts: Filter,
     isolation: Isolation,
 ) -> Change:
-    """The change of a commit that takes rows out, and adds files.
+    """Return the change of a commit that removes rows and adds files.
 
     Parameters
     ----------
     conflicts
-        What was read: with serializable isolation, new rows that may match conflict.
+        The filter that was read: with serializable isolation, new rows that may match it conflict.
     """
     from pyroaring import BitMap64
 
@@ -157,7 +159,8 @@ def change_of(
         made,
         operation=operation,
         remove_data=rewrite.gone,
-        # Position delete files of version 2 that concern one of these alone; vectors go with their files anyway.
+        # Position delete files of version 2 that apply only to one of these files; vectors are removed with their
+        # files.
         remove_deletes=tuple(dict.fromkeys((*made.remove_deletes, *scoped_to(tasks.matched, rewrite.gone)))),
         conflict_files=made.conflict_files | set(rewrite.gone),
         conflict_partitions=None,

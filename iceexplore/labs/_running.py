@@ -1,7 +1,7 @@
-"""Commits that are going on in a folder: whoever looks for files left behind must leave theirs alone.
+"""Marks of running commits in a folder, so that the search for orphan files skips their files.
 
-A commit holds a lock on a file of its own. The system lets go of it when the process ends, however it ends, so that a
-mark without its lock is one of a commit that was killed.
+A commit holds a lock on its mark file. The system releases the lock when the process ends, however it ends, so a mark
+without a lock belongs to a killed commit.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ except ImportError:  # Windows: marks count as held, see `oldest_running`
 
 __all__ = ["MARK", "Turn", "is_mark", "oldest_running", "running"]
 
-#: Marks are ``metadata/.<uuid>.commit``.
+#: Suffix of marks: ``metadata/.<uuid>.commit``.
 MARK = ".commit"
 _POLL_SECONDS = 0.005
 
 
 def is_mark(name: str) -> bool:
-    """Whether a file is a mark, by its name."""
+    """Return whether a file is a mark, by its name."""
     return name.startswith(".") and name.endswith(MARK)
 
 
 @contextmanager
 def running(folder: str) -> Iterator[None]:
-    """While this lasts, a commit is going on in a metadata folder.
+    """Mark a commit as running in a metadata folder while the block runs.
 
     Raises
     ------
     StorageError
-        The folder is gone, or cannot be written.
+        The folder does not exist or cannot be written.
     """
     path = os.path.join(folder, f".{uuid.uuid4()}{MARK}")
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except OSError as e:
-        raise StorageError(f"nothing can be committed: {folder} cannot be written ({e.strerror})") from e
+        raise StorageError(f"cannot commit: {folder} is not writable ({e.strerror})") from e
     try:
         if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: files of this commit count as left behind
+            with suppress(OSError):  # a file system without locks: this commit's files count as orphan files
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -59,9 +59,9 @@ def running(folder: str) -> Iterator[None]:
 
 
 def oldest_running(folder: str) -> int | None:
-    """When the oldest commit that is still going on began (milliseconds since the epoch); None if none is.
+    """Return when the oldest running commit began, in milliseconds since the epoch; None if none is running.
 
-    Where the system has no such locks (Windows) every mark counts.
+    Without such locks (Windows) every mark counts as running.
     """
     found = []
     for name in os.listdir(folder):
@@ -86,10 +86,10 @@ def _is_held(path: str) -> bool:
 
 
 class Turn:
-    """A queue of the writers of one machine: a lock on the metadata folder itself.
+    """A queue of the writers of one machine: a lock on the metadata folder.
 
-    Commits are right without it. But a writer that was second once takes its turn, so that not every one of many
-    writers does all its work for nothing each time another one is first.
+    Commits are correct without it. But a writer that lost once waits for its turn, so that many writers do not repeat
+    all their work each time another one is first.
     """
 
     def __init__(self) -> None:
@@ -97,11 +97,11 @@ class Turn:
 
     @property
     def taken(self) -> bool:
-        """Whether it is this writer's turn."""
+        """Whether this writer has its turn."""
         return self._descriptor is not None
 
     def take(self, folder: str, seconds: float) -> bool:
-        """Wait for the turn, at most so long; False if it did not come, or there is no such lock here."""
+        """Wait for the turn for at most so many seconds; False if it did not come or the system has no such lock."""
         if fcntl is None:
             return False
         descriptor = os.open(folder, os.O_RDONLY)
@@ -122,7 +122,7 @@ class Turn:
             return True
 
     def end(self) -> None:
-        """Let the next one have its turn."""
+        """Release the turn for the next writer."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,4 +1,4 @@
-"""Rows of a lab that Spark reads and writes: they do not come to this process."""
+"""Rows of a lab that Spark reads and writes, without sending them to this process."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from iceexplore.storage import CommitFiles, Write
 
 __all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "write_moved", "write_on_spark"]
 
-#: Rows of an unpartitioned table that are rewritten become a file for each so many bytes of the old ones, or fewer.
+#: Rewritten rows of an unpartitioned table become at most one file per so many bytes of the old files.
 _FILE_BYTES = 32 << 20
 
 Frame = Any
-#: Makes the rows that come in the place of those of some tasks.
+#: Creates the rows that replace those of some tasks.
 FrameChange = Callable[[FileTasks], Frame]
 
 
@@ -34,7 +34,7 @@ class OnSpark:
     session: Any
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
-        """By Python workers, which read the columns of the filter alone: a bitmap of positions a file comes here."""
+        """Find rows with Python workers, which read the filter's columns and return a bitmap per file."""
         from iceexplore.on_spark import find_positions
 
         rows = pa.array([i for i, whole in enumerate(tasks.whole.to_pylist()) if not (skip_whole and whole)])
@@ -42,7 +42,7 @@ class OnSpark:
         return {rows[row].as_py(): positions for row, positions in found.items()}
 
     def change(self, state: TableState, given: Mapping[str, Any]) -> FrameChange:
-        """Constants, Spark Columns, or functions of the rows, a data frame, that give one."""
+        """Return a function that sets columns to constants, Spark Columns, or results of functions of a data frame."""
         from iceexplore.on_spark import changed_rows
 
         return lambda tasks: changed_rows(self.session, state, tasks, given)
@@ -56,7 +56,7 @@ class OnSpark:
         merge_on_read: bool,
         change: FrameChange | None = None,
     ) -> Rewrite:
-        """See `Engine`: the rows are a data frame that has not been asked for yet."""
+        """Rewrite files, see `Engine`; the rows are a lazy data frame."""
         from iceexplore.on_spark import kept_rows, only_rows
 
         if not hits:
@@ -74,7 +74,7 @@ class OnSpark:
 
 
 def _few(state: TableState, tasks: FileTasks, frame: Frame) -> Frame:
-    """Rows of an unpartitioned table in few partitions, each of which becomes a file: no rows are moved for it."""
+    """Coalesce rows of an unpartitioned table, without a shuffle, to few partitions, each of which becomes a file."""
     spec = state.metadata.spec()
     if spec is None or spec.fields:
         return frame
@@ -83,25 +83,25 @@ def _few(state: TableState, tasks: FileTasks, frame: Frame) -> Frame:
 
 
 def is_spark_frame(rows: Any) -> bool:
-    """Whether it is a Spark data frame, classic or of Connect; PySpark is not imported."""
-    # The class is asked: a Spark Column has whatever attribute it is asked for.
+    """Return whether this is a Spark data frame, classic or Connect, without importing PySpark."""
+    # Check the class: a Spark Column returns something for any attribute.
     return type(rows).__module__.startswith("pyspark.sql.") and hasattr(type(rows), "mapInArrow")
 
 
 def is_spark_column(value: Any) -> bool:
-    """Whether it is a Spark Column, classic or of Connect; PySpark is not imported."""
+    """Return whether this is a Spark Column, classic or Connect, without importing PySpark."""
     return type(value).__module__.startswith("pyspark.sql.") and type(value).__name__ == "Column"
 
 
 def write_on_spark(state: TableState, writer: CommitWriter, frame: Frame) -> EntryBatch:
-    """Have Spark write a data frame's rows (`iceexplore.on_spark.write_files`), as files of this commit."""
+    """Write a data frame's rows with Spark (`iceexplore.on_spark.write_files`), as files of this commit."""
     from iceexplore.on_spark import write_files
 
     return _noted(writer, write_files(frame.sparkSession, frame, state))
 
 
 def write_moved(state: TableState, writer: CommitWriter, rows: MovedRows) -> EntryBatch:
-    """Have Spark write rows anew, with their lineage, as files of this commit; perhaps there are none."""
+    """Rewrite rows with Spark, with their lineage, as files of this commit; there may be none."""
     from iceexplore.on_spark import lineage_columns, write_files
 
     frame, lineage = rows.frame, bool(lineage_columns(state))
@@ -109,7 +109,7 @@ def write_moved(state: TableState, writer: CommitWriter, rows: MovedRows) -> Ent
 
 
 def compact_on_spark(session: Any, state: TableState, writer: CommitWriter, **how: Any) -> Change:
-    """`iceexplore.commits.compact`, of any number of bytes, by Spark's workers."""
+    """Compact files with Spark's workers, as `iceexplore.commits.compact` but of any size."""
     from iceexplore.on_spark import compact_files
 
     return compact(
@@ -121,7 +121,7 @@ def compact_on_spark(session: Any, state: TableState, writer: CommitWriter, **ho
 
 
 def _noted(writer: CommitWriter, made: EntryBatch) -> EntryBatch:
-    """Files that workers have written, in the log of this commit's."""
+    """Record files that workers have written in this commit's write log."""
     files = writer.storage
     if isinstance(files, CommitFiles):
         places = made.entries.select(["location", "file_size_in_bytes"]).to_pylist()

@@ -1,4 +1,4 @@
-"""Where the rows of a lab become data files: the one place that another writer of files takes over."""
+"""Write the rows of a lab to data files, in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from iceexplore.writing import arrow_frame, files_of_frame, fit_columns, foreign
 
 __all__ = ["LINEAGE", "source_rows", "write_rows"]
 
-#: Rows that a commit moves keep these (spec, "Row Lineage").
+#: Columns that rows keep when a commit moves them (spec, "Row Lineage").
 LINEAGE = (ROW_ID.name, LAST_UPDATED.name)
 
 
 def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch:
-    """Write rows as Parquet files with field ids: split by the default partition spec, in the default sort order.
+    """Write rows to Parquet files with field ids, split by the default partition spec, in the default sort order.
 
     Parameters
     ----------
     rows
-        A pandas data frame, a dictionary of columns, dictionaries (one a row), an Arrow table or what gives one; or a
-        Spark data frame, whose files Spark's workers write. Or rows that are moved (`MovedRows`).
+        A pandas data frame, a dictionary of columns, a list of dictionaries, an Arrow table or an object convertible to
+        one; or a Spark data frame, whose files Spark's workers write; or moved rows (`MovedRows`).
 
     Raises
     ------
     OptionError
-        They do not fit the schema.
+        The rows do not fit the schema.
     """
     if is_spark_frame(rows):
         return write_on_spark(state, writer, rows)
@@ -48,13 +48,13 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
 
 
 def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Table:
-    """Rows that a user gives, as the table has them; with ``complete`` the columns that are missing are filled."""
+    """Return given rows with the table's types; with ``complete``, missing columns are filled."""
     return fit_columns(arrow_frame(_given(rows), state.schema), state.schema, complete=complete)
 
 
 def _given(rows: Any) -> Any:
-    """Rows as `arrow_frame` takes them."""
-    # The class is asked: a Spark Column has whatever attribute it is asked for.
+    """Return rows in a form that `arrow_frame` accepts."""
+    # Check the class: a Spark Column returns something for any attribute.
     rows = foreign_frame(rows)
     kind = type(rows)
     if isinstance(rows, (pa.Table, Mapping)) or (hasattr(kind, "iloc") and hasattr(kind, "columns")):
@@ -69,9 +69,9 @@ def _given(rows: Any) -> Any:
         if found and all(isinstance(batch, pa.RecordBatch) for batch in found):
             return pa.Table.from_batches(found)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise OptionError(f"the rows do not make an Arrow table: {error}") from error
+        raise OptionError(f"the rows cannot be converted to an Arrow table: {error}") from error
     odd = next((f" of {type(row).__qualname__}" for row in found if not isinstance(row, Mapping)), "")
     raise OptionError(
-        "rows are given as a pandas or Spark data frame, an Arrow table, a dictionary of columns or a list of "
+        "rows must be a pandas or Spark data frame, an Arrow table, a dictionary of columns or a list of "
         f"dictionaries, not as {kind.__module__}.{kind.__qualname__}{odd}"
     )

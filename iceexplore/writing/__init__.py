@@ -1,4 +1,4 @@
-"""Write data files: the twin of reading."""
+"""Write data files; the counterpart of the package `reading`."""
 
 from iceexplore.writing._column_metrics import (
     StatColumn,

@@ -1,4 +1,4 @@
-"""Which statistics a new file gets (table properties ``write.metadata.metrics.*``), and those of real data."""
+"""The column metrics of new files: modes from table properties ``write.metadata.metrics.*``, and values from data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Mode = Literal["none", "counts", "truncate", "full"]
 _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)", re.IGNORECASE)
 #: Java: ``TableProperties.METRICS_MAX_INFERRED_COLUMN_DEFAULTS_DEFAULT``.
 _INFERRED = 100
-#: Types that have counts, but no bounds that could be compared.
+#: Types that have counts, but no comparable bounds.
 _UNBOUNDED = frozenset(("geography", "geometry", "unknown", "variant"))
 
 
@@ -41,11 +41,11 @@ class StatColumn:
     Attributes
     ----------
     path
-        Field names (and ``element``, ``key``, ``value``) from the top.
+        Field names (and ``element``, ``key``, ``value``) from the top level.
     repeated
-        Inside a list or map: counts, no bounds (Java: ``ParquetMetrics``).
+        Whether it is inside a list or map: such columns have counts, but no bounds (Java: ``ParquetMetrics``).
     mode, length
-        As the properties have it; the length of ``truncate``.
+        The metrics mode from the properties, and the length of ``truncate``.
     """
 
     field: NestedField
@@ -61,21 +61,20 @@ class StatColumn:
 
     @property
     def bounded(self) -> bool:
-        """Whether it has bounds."""
+        """Whether the column has bounds."""
         return self.mode in ("truncate", "full") and not self.repeated and type_base(self.type) not in _UNBOUNDED
 
     @property
     def cut(self) -> int | None:
-        """To how many characters or bytes bounds are cut; None: not at all."""
+        """The length in characters or bytes to which bounds are truncated; None if they are not."""
         return self.length if self.mode == "truncate" and type_base(self.type) in ("binary", "string") else None
 
 
 def stat_columns(metadata: TableMetadata, schema: Schema) -> list[StatColumn]:
     """Return the leaf columns of a schema and their metrics modes (Java: ``MetricsConfig.fromProperties``).
 
-    Columns of type `unknown` are not in data files, so they have no statistics.
-    Identity partition columns are never cut: their value is the partition's (V4 proposal: "identity partition strings
-    untruncated").
+    Columns of type `unknown` are not in data files, so they have no metrics. Identity partition columns are never
+    truncated, because their value is the partition's (V4 proposal: "identity partition strings untruncated").
     """
     properties = metadata.properties
     default = _mode(properties.get("write.metadata.metrics.default"))
@@ -125,16 +124,17 @@ def _leaves(
 
 
 def truncate_lower(values: pa.Array, length: int) -> pa.Array:
-    """Strings or binaries cut to a length: still below what they bound."""
+    """Return strings or binaries truncated to a length; they stay lower bounds."""
     if pa.types.is_string(values.type):
         return pc.utf8_slice_codeunits(values, 0, length)
     return pc.binary_slice(values, 0, length)
 
 
 def truncate_upper(values: pa.Array, length: int) -> pa.Array:
-    """Strings or binaries cut to a length and raised, so that they stay above; null where nothing above is that short.
+    """Return strings or binaries truncated to a length and incremented, so that they stay upper bounds.
 
-    As Java's ``UnicodeUtil.truncateStringMax`` and ``BinaryUtil.truncateBinaryMax``.
+    Null if no upper bound is that short. As Java's ``UnicodeUtil.truncateStringMax`` and
+    ``BinaryUtil.truncateBinaryMax``.
     """
     cut = truncate_lower(values, length)
     if pc.all(pc.fill_null(pc.equal(cut, values), True)).as_py():
@@ -147,7 +147,7 @@ def truncate_upper(values: pa.Array, length: int) -> pa.Array:
 
 
 def _raised(value: Any) -> Any:
-    """The shortest value of at most this length above all that begin with it."""
+    """Return the shortest value of at most this length that is above all values with this prefix; None if none is."""
     if isinstance(value, bytes):
         for i in range(len(value) - 1, -1, -1):
             if value[i] < 0xFF:
@@ -161,9 +161,9 @@ def _raised(value: Any) -> Any:
 
 
 def bounds_of(column: StatColumn, values: pa.Array | pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar, int | None]:
-    """Lower and upper bound of real values, and how many are NaN (None for types that have none); nulls are left out.
+    """Return lower and upper bound of values, and the count of NaN (None for types without); nulls are ignored.
 
-    Values are of the column's Arrow type. NaN is no bound (spec, "Data File Fields", note on bounds).
+    Values have the column's Arrow type. NaN is never a bound (spec, "Data File Fields", note on bounds).
     """
     kind = arrow_type(column.type)
     nan: int | None = None
@@ -176,14 +176,14 @@ def bounds_of(column: StatColumn, values: pa.Array | pa.ChunkedArray) -> tuple[p
         return none, none, nan
     found = pc.min_max(values)
     low, high = found["min"], found["max"]
-    if nan is not None:  # the order of floats has -0 below 0 (spec, "Sorting"), comparisons have not
+    if nan is not None:  # -0 sorts below 0 (spec, "Sorting"), but compares equal
         low = pa.scalar(-0.0, kind) if low.as_py() == 0 else low
         high = pa.scalar(0.0, kind) if high.as_py() == 0 else high
     return *bounds_as(column, low, high), nan
 
 
 def bounds_as(column: StatColumn, low: pa.Scalar, high: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
-    """Bounds as the column's mode keeps them."""
+    """Return bounds truncated as the column's mode requires."""
     if column.cut is None:
         return low, high
     kind = arrow_type(column.type)
@@ -192,7 +192,7 @@ def bounds_as(column: StatColumn, low: pa.Scalar, high: pa.Scalar) -> tuple[pa.S
 
 
 def stats_arrays(columns: Sequence[StatColumn], rows: Sequence[Mapping[int, Mapping[str, Any]]]) -> dict[int, Any]:
-    """Statistics of some files, a mapping by field id each, as a batch has them.
+    """Return the metrics of some files, one mapping by field id per file, as Arrow arrays by field id.
 
     Parameters
     ----------
@@ -216,6 +216,6 @@ def stats_arrays(columns: Sequence[StatColumn], rows: Sequence[Mapping[int, Mapp
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    # Nanoseconds have no Python value: scalars are put together as they are.
+    # Nanoseconds have no Python value, so Arrow scalars are kept.
     pieces = [v.cast(kind) if isinstance(v, pa.Scalar) else pa.scalar(v, kind) for v in values]
     return pa.array(pieces, kind) if pieces else pa.array([], kind)

@@ -1,4 +1,4 @@
-"""Columns of a frame as the table has them: by name at every depth, in its types, with defaults filled in."""
+"""Convert a frame's columns to the table's: matched by name at every depth, cast to its types, defaults filled in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _DAY_MICROS = 86_400_000_000
-#: Of Arrow's decimals the widest: whole numbers and any decimal go through it, and are then checked for room.
+#: Precision of Arrow's widest decimal: integers and decimals are cast to it before their range is checked.
 _WIDEST = 76
 _Test = Callable[[pa.DataType], bool]
 
@@ -37,8 +37,8 @@ _BYTES = _any_of(
 )  # fmt: skip
 _NUMBER = _any_of(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 _INSTANT = _any_of(pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer, _TEXT)
-#: The types whose values a column may take, by the base of its type. Arrow casts much more: numbers out of text,
-#: truth out of numbers, counts of days out of dates.
+#: The types from which a column accepts values, by the base of its type. Arrow would cast much more: numbers from text,
+#: booleans from numbers, days from dates.
 _TAKES: dict[str, _Test] = {
     "boolean": pa.types.is_boolean,
     "int": _NUMBER,
@@ -60,7 +60,7 @@ _TAKES: dict[str, _Test] = {
 
 
 def plain_array(array: pa.Array) -> pa.Array:
-    """Without what only says how values are held: extension types, dictionaries, runs."""
+    """Return the array without encodings of its values: extension types, dictionaries, run-end encoding."""
     while True:
         if isinstance(array.type, pa.BaseExtensionType):
             array = array.storage
@@ -73,21 +73,21 @@ def plain_array(array: pa.Array) -> pa.Array:
 
 
 def fit_values(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.Array:
-    """Values of a primitive type.
+    """Return values cast to a primitive type.
 
     Parameters
     ----------
     array
-        As `plain_array` has it.
+        An array as returned by `plain_array`.
     target
         The Arrow type of ``kind`` in data files.
     where
-        The column, for messages.
+        The column's name, for messages.
 
     Raises
     ------
     OptionError
-        A type whose values are not taken, or a value that is not one of ``kind``.
+        The array's type is not accepted, or a value is invalid for ``kind``.
     """
     base, given = type_base(kind), array.type
     if pa.types.is_null(given):
@@ -96,13 +96,13 @@ def fit_values(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> 
     takes = _TAKES.get(base)
     if takes is None:
         if array.null_count < len(array):
-            raise OptionError(f"{wrong}: values of this type are not written here")
+            raise OptionError(f"{wrong}: writing values of this type is not supported")
         return pa.nulls(len(array), target)
     if not takes(given):
         raise OptionError(wrong)
     zone = pa.types.is_timestamp(given) and given.tz is not None
     if pa.types.is_timestamp(given) and zone != base.startswith("timestamptz"):
-        raise OptionError(f"{wrong}: one has a time zone, the other has not")
+        raise OptionError(f"{wrong}: only one of them has a time zone")
     try:
         if isinstance(target, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(target, _cast(array, base, target.storage_type))
@@ -112,11 +112,11 @@ def fit_values(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> 
 
 
 def _cast(array: pa.Array, base: str, target: pa.DataType) -> pa.Array:
-    """Arrow's cast, and a ValueError where it says nothing of a value that is lost."""
+    """Cast with Arrow, and raise a ValueError if Arrow would silently lose a value."""
     given = array.type
     if _TEXT(given):
         array = array.cast(pa.string())
-        array.validate(full=True)  # Arrow takes any bytes for text
+        array.validate(full=True)  # Arrow accepts any bytes as text
     match base:
         case "uuid" if _TEXT(given):
             return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], target)
@@ -125,7 +125,7 @@ def _cast(array: pa.Array, base: str, target: pa.DataType) -> pa.Array:
         case "float" | "double":
             made = array.cast(target)
             inside = pc.is_finite(array) if pa.types.is_floating(given) else array.is_valid()
-            return _all(array, made, pc.or_(pc.invert(inside), pc.is_finite(made)), "is beyond its range")
+            return _all(array, made, pc.or_(pc.invert(inside), pc.is_finite(made)), "is out of range")
         case "date" if pa.types.is_timestamp(given):
             made = array.cast(target)
             return _all(array, made, pc.equal(made.cast(given), array), "has a time of day")
@@ -133,18 +133,23 @@ def _cast(array: pa.Array, base: str, target: pa.DataType) -> pa.Array:
             made = array.cast(target)
             micros = made.cast(pa.int64())
             inside = pc.and_(pc.greater_equal(micros, 0), pc.less(micros, _DAY_MICROS))
-            return _all(micros, made, inside, f"microseconds after midnight is no time of day: 0 to {_DAY_MICROS - 1}")
+            return _all(
+                micros,
+                made,
+                inside,
+                f"microseconds after midnight is not a time of day: expected 0 to {_DAY_MICROS - 1}",
+            )
     return array.cast(target)
 
 
 def _decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_floating(array.type):
-        return array.cast(target)  # rounded: no float is a decimal fraction to begin with
+        return array.cast(target)  # rounded, because floats are rarely exact decimal fractions
     return array.cast(pa.decimal256(_WIDEST, target.scale)).cast(target)
 
 
 def _all(array: pa.Array, made: pa.Array, fine: pa.Array, what: str) -> pa.Array:
-    """What was made, if every value is fine; null is."""
+    """Return the converted array if all values (other than null) are valid; else raise a ValueError."""
     wrong = array.filter(pc.invert(fine))
     if len(wrong) > wrong.null_count:
         raise ValueError(f"{wrong.drop_null().cast(pa.string())[0].as_py()} {what}")
@@ -155,27 +160,27 @@ _LISTS = (pa.ListArray, pa.LargeListArray, pa.ListViewArray, pa.LargeListViewArr
 
 
 def fit_columns(table: pa.Table, schema: Schema, *, complete: bool) -> pa.Table:
-    """The columns of a frame by the schema's names and types, in its order.
+    """Return a frame's columns with the schema's names and types, in its order.
 
     Parameters
     ----------
     complete
-        Columns that are missing are filled: with the write default, or nulls. Otherwise they stay away. Fields that a
-        struct lacks are always filled.
+        Fill missing columns with the write default, or nulls; otherwise they are left out. Missing fields of a struct
+        are always filled.
 
     Raises
     ------
     OptionError
-        An unknown column (the message names the nearest), a required one that is missing or has nulls, a value that
+        A column is unknown (the message suggests the nearest name), a required one is missing or has nulls, or a value
         does not fit.
     """
     known = {f.name: None for f in schema.fields}
     given: set[str] = set()
-    for name in table.column_names:  # asked once: Arrow makes the list anew each time
+    for name in table.column_names:  # read once: Arrow creates a new list each time
         if name not in known:
             raise OptionError(f"no column {name!r} in the table; {nearest(name, list(known))}")
         if name in given:
-            raise OptionError(f"column {name!r} is there twice")
+            raise OptionError(f"column {name!r} is given twice")
         given.add(name)
     wanted = file_schema(schema)
     fields, columns = [], []
@@ -188,12 +193,12 @@ def fit_columns(table: pa.Table, schema: Schema, *, complete: bool) -> pa.Table:
             column = pa.chunked_array([repeated(default_of(f, stored.type), table.num_rows)])
         elif f.required:
             raise OptionError(
-                f"column {f.name!r} is required, and missing; the frame has {', '.join(table.column_names)}"
+                f"column {f.name!r} is required but missing; the frame has {', '.join(table.column_names)}"
             )
         else:
             column = _fit(pa.chunked_array([pa.nulls(table.num_rows)]), f, stored.type)
         if f.required and column.null_count:
-            raise OptionError(f"column {f.name!r} is required, and has {column.null_count} nulls")
+            raise OptionError(f"column {f.name!r} is required but has {column.null_count} nulls")
         fields.append(stored)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
@@ -201,7 +206,7 @@ def fit_columns(table: pa.Table, schema: Schema, *, complete: bool) -> pa.Table:
 
 def _fit(column: pa.ChunkedArray, f: NestedField, kind: pa.DataType) -> pa.ChunkedArray:
     def fit(part: pa.ChunkedArray) -> pa.ChunkedArray:
-        # One chunk at least: a type that does not fit is refused without a row, too.
+        # At least one chunk, so that a type that does not fit is refused even without rows.
         chunks = part.chunks or [pa.nulls(0, part.type)]
         return pa.chunked_array([with_required(fitted(c, f.type, kind, f.name), f.type, f.name) for c in chunks], kind)
 
@@ -213,7 +218,7 @@ def _fit(column: pa.ChunkedArray, f: NestedField, kind: pa.DataType) -> pa.Chunk
 
 
 def _first_wrong(column: pa.ChunkedArray, fit: Any) -> int | None:
-    """The first row that does not fit, found by halves; None if the type is refused whatever the values are."""
+    """Return the first row that does not fit, found by bisection; None if the type itself does not fit."""
 
     def fails(first: int, rows: int) -> bool:
         try:
@@ -232,7 +237,9 @@ def _first_wrong(column: pa.ChunkedArray, fit: Any) -> int | None:
 
 
 def fitted(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.Array:
-    """Values of any type as `file_schema` has it; what is under a null parent may be null.
+    """Return values converted to the Arrow type of any column, as in `file_schema`.
+
+    Values under a null parent may be null.
 
     Raises
     ------
@@ -258,23 +265,23 @@ def fitted(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.A
 
 
 def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.DataType, where: str) -> pa.Array:
-    """Children by name: Arrow's cast of structs goes by place."""
+    """Convert a struct, matching its fields by name, because Arrow's cast matches them by position."""
     given = [array.type.field(i).name for i in range(array.type.num_fields)]
     names = [f.name for f in fields]
     for name in given:
         if name not in names:
             raise OptionError(f"column {where!r}: no field {name!r}; {nearest(name, names)}")
-    values = array.flatten()  # null where the struct is: nobody looks at what is there
+    values = array.flatten()  # null if the struct is null
     children = []
     for i, f in enumerate(fields):
         to = target.field(i).type
         if f.name in given:
             children.append(fitted(values[given.index(f.name)], f.type, to, f"{where}.{f.name}"))
         elif f.write_default is not None:
-            # The spec's "Default values": a field that the writer does not supply has its write default.
+            # Spec, "Default values": a field that the writer does not supply has its write default.
             children.append(repeated(default_of(f, to), len(array)))
         elif f.required and array.null_count < len(array):
-            raise OptionError(f"column '{where}.{f.name}' is required, and missing")
+            raise OptionError(f"column '{where}.{f.name}' is required but missing")
         else:
             children.append(pa.nulls(len(array), to))
     # Without fields only the mask has the length.
@@ -283,13 +290,13 @@ def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.D
 
 
 def default_of(f: NestedField, target: pa.DataType) -> pa.Array:
-    """A field's write default, as an array of one."""
+    """Return a field's write default as an array of one value."""
     plain = pa.array([_named(f.type, f.write_default)], arrow_type(f.type))
     return with_required(fitted(plain, f.type, target, f.name), f.type, f.name)
 
 
 def _named(kind: Type, value: Any) -> Any:
-    """A default as Arrow takes it: structs by name; what they do not say is the default of the field itself."""
+    """Return a default as Arrow accepts it, with structs by name; missing fields get their own defaults."""
     if value is None:
         return None
     match kind:
@@ -303,5 +310,5 @@ def _named(kind: Type, value: Any) -> Any:
 
 
 def repeated(one: pa.Array, rows: int) -> pa.Array:
-    """An array of one, so many times."""
+    """Return an array of one value, repeated."""
     return one.take(pa.array(np.zeros(rows, np.int64)))

@@ -1,4 +1,4 @@
-"""Data frames of other libraries: what gives Arrow's C stream is an Arrow table, lazy ones once they are collected."""
+"""Data frames of other libraries: Arrow C streams become Arrow tables, lazy frames are collected first."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ _STREAM = "__arrow_c_stream__"
 
 
 def is_lazy(given: Any) -> bool:
-    """Whether it is a frame that is yet to be computed, as LazyFrames of Polars and Narwhals are."""
-    # The class is asked: a Spark Column has whatever attribute it is asked for. Spark's frames have no collect_schema.
+    """Return whether this is a frame that is not computed yet, such as a LazyFrame of Polars or Narwhals."""
+    # Check the class: a Spark Column returns something for any attribute. Spark's frames have no collect_schema.
     kind = type(given)
     return all(hasattr(kind, name) for name in ("collect", "collect_schema")) and not hasattr(kind, _STREAM)
 
 
 def collected(given: Any) -> Any:
-    """A lazy frame, computed; anything else as it is.
+    """Return a lazy frame computed, and anything else unchanged.
 
     Raises
     ------
     OptionError
-        Its library could not compute it.
+        The frame's library could not compute it.
     """
     if not is_lazy(given):
         return given
     try:
         return given.collect()
-    except Exception as error:  # whatever the library raises: it is the user's own query
-        raise OptionError(f"the rows could not be computed: {type(given).__name__}.collect() says: {error}") from error
+    except Exception as error:  # the library may raise anything for the user's query
+        raise OptionError(f"the rows cannot be computed: {type(given).__name__}.collect() failed: {error}") from error
 
 
 def foreign_frame(given: Any) -> Any:
-    """An Arrow table of whatever has ``__arrow_c_stream__``, lazy frames collected; anything else as it is.
+    """Return an Arrow table for an object with ``__arrow_c_stream__``; lazy frames are collected, others unchanged.
 
-    Pandas' frames stay: their nulls and index have rules of their own.
+    pandas frames are returned unchanged, because their nulls and index need special handling.
 
     Raises
     ------
     OptionError
-        It does not make an Arrow table.
+        It cannot be converted to an Arrow table.
     """
     given = collected(given)
     kind = type(given)
@@ -54,4 +54,4 @@ def foreign_frame(given: Any) -> Any:
     try:
         return pa.table(given)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise OptionError(f"the rows do not make an Arrow table: {error}") from error
+        raise OptionError(f"the rows cannot be converted to an Arrow table: {error}") from error

@@ -1,4 +1,4 @@
-"""Types and schemas of other libraries: PyArrow's (and what has an Arrow schema, as data frames have), PyIceberg's."""
+"""Types and schemas of other libraries: PyArrow's, those of objects with an Arrow schema, and PyIceberg's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from iceexplore.writing._foreign_frames import collected, is_lazy
 
 __all__ = ["foreign_type", "given_schema"]
 
-#: Arrow's types of one Iceberg type each. Unsigned ones become what holds all of their values.
+#: Arrow types with one equivalent in Iceberg. Unsigned types map to a type that contains all of their values.
 _SAME = {
     pa.bool_(): "boolean", pa.int8(): "int", pa.int16(): "int", pa.int32(): "int", pa.uint8(): "int",
     pa.uint16(): "int", pa.int64(): "long", pa.uint32(): "long", pa.float16(): "float", pa.float32(): "float",
@@ -33,7 +33,7 @@ _SAME = {
     pa.time64("us"): "time", pa.string(): "string", pa.large_string(): "string", pa.string_view(): "string",
     pa.binary(): "binary", pa.large_binary(): "binary", pa.binary_view(): "binary", pa.null(): "unknown",
 }  # fmt: skip
-#: Arrow's extension types that Iceberg has; of others the values' own type would say less than is meant.
+#: Arrow extension types with an equivalent in Iceberg; for others the storage type would lose their meaning.
 _EXTENSIONS = {"arrow.uuid": "uuid", "geoarrow.wkb": "geometry"}
 _INSTEAD = {
     "uint64": "'long' or 'decimal(20, 0)'",
@@ -42,22 +42,22 @@ _INSTEAD = {
 
 
 def given_schema(given: Any, format_version: int) -> Schema | None:
-    """The schema that is given as an object, or None if it is not of a kind that is known here.
+    """Return the schema that an object has; None if its kind is unknown.
 
-    Ids in it are its own: new ones are to be given. Names of its columns are not taken apart at dots.
+    Its field ids are not final and are assigned again later. Column names are not split at dots.
 
     Parameters
     ----------
     given
-        A schema of ours, of PyIceberg or of PyArrow; an Arrow table; a pandas data frame, whose index is left out;
-        anything with ``__arrow_c_schema__`` or ``__arrow_c_stream__``; a lazy frame, which is not computed for it.
+        An iceexplore, PyIceberg or PyArrow schema; an Arrow table; a pandas data frame, without its index; any object
+        with ``__arrow_c_schema__`` or ``__arrow_c_stream__``; a lazy frame, which is not computed.
     format_version
-        Below 3 pandas' nanoseconds, which it has unless told otherwise, become microseconds.
+        Below 3, the nanoseconds that pandas uses by default become microseconds.
 
     Raises
     ------
     OptionError
-        A column is of a type that Iceberg does not have.
+        A column has a type without an equivalent in Iceberg.
     """
     if isinstance(given, Schema):
         return given
@@ -71,12 +71,12 @@ def given_schema(given: Any, format_version: int) -> Schema | None:
 
 
 def foreign_type(given: Any) -> Type | None:
-    """The type that one of PyArrow's or PyIceberg's means, or None if it is neither.
+    """Return the equivalent of a PyArrow or PyIceberg type; None if it is neither.
 
     Raises
     ------
     OptionError
-        Iceberg does not have it.
+        Iceberg has no equivalent.
     """
     if isinstance(given, pa.DataType):
         return _type(given, "type")
@@ -86,7 +86,7 @@ def foreign_type(given: Any) -> Type | None:
 
 
 def _is_of(given: Any, module: str, name: str) -> bool:
-    """Whether it is of this class, of a library that only who gives its objects has loaded."""
+    """Return whether this is an instance of the class, without importing the class's library."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(given, kind)
 
@@ -108,7 +108,7 @@ def _arrow_schema(given: Any) -> pa.Schema | None:
         if hasattr(given, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(given).schema
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise OptionError(f"schema: Arrow has no types for what is given as {type(given).__name__}: {error}") from None
+        raise OptionError(f"schema: the {type(given).__name__} has columns without an Arrow type: {error}") from None
     return None
 
 
@@ -120,8 +120,8 @@ def _check_index(frame: Any) -> None:
 
 def _fields(fields: Iterable[pa.Field], above: str, *, micros: bool = False) -> Iterable[NestedField]:
     for field in fields:
-        said = (field.metadata or {}).get(b"doc")  # where PyIceberg has it
-        doc = None if said is None else said.decode(errors="replace")
+        comment = (field.metadata or {}).get(b"doc")  # PyIceberg stores it there
+        doc = None if comment is None else comment.decode(errors="replace")
         yield NestedField(0, field.name, _type(field.type, above + field.name, micros=micros), not field.nullable, doc)
 
 
@@ -140,7 +140,7 @@ def _type(kind: pa.DataType, name: str, *, micros: bool = False) -> Type:
         return ListType(NestedField(0, "element", element, not kind.value_field.nullable))
     found = _primitive(kind, micros=micros)
     if found is None:
-        instead = f"; say which is meant, such as {_INSTEAD[str(kind)]}" if str(kind) in _INSTEAD else ""
+        instead = f"; give another type, such as {_INSTEAD[str(kind)]}" if str(kind) in _INSTEAD else ""
         raise OptionError(f"{name!r}: Iceberg has no type for Arrow's {kind}{instead}")
     return PrimitiveType(found)
 

@@ -1,4 +1,4 @@
-"""Data frames as data files: checked against the schema, split by partition, written as Parquet with field ids."""
+"""Write data frames to data files: fitted to the schema, split by partition, as Parquet with field ids."""
 
 from __future__ import annotations
 
@@ -32,34 +32,32 @@ __all__ = [
     "target_bytes",
 ]
 
-#: Java: ``TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT``; here of Arrow's bytes in memory.
+#: Java: ``TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT``; applied to Arrow's bytes in memory.
 _TARGET_BYTES = 512 << 20
 
 
-def files_of_frame(
-    state: TableState, frame: Any, sink: FileSink, *, lineage: pa.Table | None = None
-) -> EntryBatch:
-    """Write a frame's rows: a Parquet file per partition, more where one would get too large.
+def files_of_frame(state: TableState, frame: Any, sink: FileSink, *, lineage: pa.Table | None = None) -> EntryBatch:
+    """Write a frame's rows to one Parquet file per partition, or several if one would get too large.
 
     The rows of a partition are in the table's sort order, if it has one.
 
     Parameters
     ----------
     lineage
-        Columns ``_row_id`` and ``_last_updated_sequence_number`` of the rows, to be written beside the frame's own
-        (spec, "Row Lineage"): rows that are moved keep them.
+        Columns ``_row_id`` and ``_last_updated_sequence_number`` of the rows, written in addition to the frame's own
+        (spec, "Row Lineage"), so that moved rows keep them.
 
     Raises
     ------
     OptionError
-        No rows, a column that the schema lacks, a required column or value that is missing, a type that does not fit.
+        There are no rows, a column is unknown, a required column or value is missing, or a type does not fit.
     """
     spec = state.metadata.spec()
     if spec is None:
         raise OptionError("the table's default partition spec is missing: files cannot be added")
     table = fit_columns(arrow_frame(frame, state.schema), state.schema, complete=True)
     if not table.num_rows:
-        raise OptionError("the frame has no rows: there is nothing to add")
+        raise OptionError("nothing to add: the frame has no rows")
     if lineage is not None:
         for column in lineage.schema:
             table = table.append_column(column, lineage[column.name])
@@ -79,24 +77,24 @@ def files_of_frame(
 
 
 def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
-    """A pandas data frame (its index is left out), a dictionary of columns, or what gives Arrow, as an Arrow table.
+    """Return a pandas data frame (without its index), a dictionary of columns or an Arrow object as an Arrow table.
 
     Parameters
     ----------
     schema
-        The table's: its types say what lists and dictionaries are.
+        The table's schema, whose types determine how lists and dictionaries are converted.
 
     Raises
     ------
     OptionError
-        Arrow cannot hold it; the message names the column. Or a column of the table is in the index.
+        Arrow cannot represent a column, which the message names; or a column of the table is in the index.
     """
     frame = foreign_frame(frame)
     if isinstance(frame, pa.Table):
         return frame
     types = {f.name: (f.type, to.type) for f, to in zip(schema.fields, file_schema(schema), strict=True)}
     names = [str(name) for name in (frame if isinstance(frame, Mapping) else frame.columns)]
-    # NaN means null in pandas alone.
+    # NaN means null only in pandas.
     from_pandas = not isinstance(frame, Mapping)
     if from_pandas:
         _check_index(frame, names, types)
@@ -112,16 +110,16 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
         elif values.dtype == object:
             values = list(values)
         else:
-            kind = None  # pandas' own types, and Arrow's in pandas, need no help
+            kind = None  # pandas types and Arrow types in pandas convert directly
         arrays.append(python_column(values, kind, to, name, from_pandas=from_pandas))
     try:
         return pa.table(arrays, names=names)
     except (pa.ArrowException, ValueError) as error:
-        raise OptionError(f"the columns do not make a table: {error}") from None
+        raise OptionError(f"the columns cannot be combined to a table: {error}") from None
 
 
 def _check_index(frame: Any, names: Sequence[str], columns: Collection[str]) -> None:
-    """Refuse an index that has the name of a column: left out, the column would be null in every row."""
+    """Refuse an index with the name of a column, because without the index the column would be all null."""
     lost = [name for name in frame.index.names if name in columns and name not in names]
     if lost:
         raise OptionError(f"{lost[0]!r} is in the data frame's index, which is left out: give frame.reset_index()")
@@ -130,12 +128,12 @@ def _check_index(frame: Any, names: Sequence[str], columns: Collection[str]) -> 
 def split_by_partition(
     table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]
 ) -> Iterator[tuple[pa.StructArray | None, pa.Table]]:
-    """The rows of each partition, in their order, and its tuple (an array of one).
+    """Yield each partition's tuple (an array of one) and its rows, in their order.
 
     Raises
     ------
     OptionError
-        A transform that is not known, or a partition source that the table has no more.
+        A transform is unknown, or the table no longer has a partition source.
     """
     if not columns:
         yield None, table
@@ -157,7 +155,7 @@ def split_by_partition(
 
 
 def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]) -> list[pa.Array]:
-    """The partition values of rows, an array by partition column. Raises as `split_by_partition`."""
+    """Return the partition values of rows, one array per partition column. Raises as `split_by_partition`."""
     out = []
     for column in columns:
         kind = arrow_type(column.type)
@@ -165,18 +163,18 @@ def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[Partitio
             out.append(pa.nulls(table.num_rows, kind))
             continue
         if column.source is None:
-            raise OptionError(f"partition field {column.field.name}: its column is in the schema no more")
+            raise OptionError(f"partition field {column.field.name}: the schema no longer has its source column")
         values = columns_at(table, schema, column.source.field_id)
         if values is None:
             raise OptionError(
-                f"partition field {column.field.name} is made of {column.source.name}, which is not given"
+                f"partition field {column.field.name} needs its source column {column.source.name}, which is not given"
             )
         out.append(apply_transform(column.field.transform, column.source.type, values).cast(kind))
     return out
 
 
 def columns_at(table: pa.Table, schema: Schema, field_id: int) -> pa.Array | None:
-    """The values of a column, also one inside structs, as its Arrow type; None if the table lacks it."""
+    """Return a column's values in its Arrow type, also if it is inside structs; None if the table lacks it."""
     path = _path(schema.fields, field_id)
     if path is None or path[0].name not in table.column_names:
         return None
@@ -199,13 +197,13 @@ def _path(fields: Sequence[NestedField], field_id: int) -> list[NestedField] | N
 
 
 def target_bytes(properties: Mapping[str, str]) -> int:
-    """About how large a file may get: ``write.target-file-size-bytes``, here of Arrow's bytes in memory."""
+    """Return the target file size, ``write.target-file-size-bytes``, applied to Arrow's bytes in memory."""
     text = properties.get("write.target-file-size-bytes", "")
     return int(text) if text.isascii() and text.isdecimal() and int(text) > 0 else _TARGET_BYTES
 
 
 def _in_size(table: pa.Table, target: int) -> list[pa.Table]:
-    """Parts of about the target size."""
+    """Split rows into parts of about the target size."""
     parts = max(1, min(table.num_rows, -(-table.nbytes // target)))
     cuts = np.linspace(0, table.num_rows, parts + 1).astype(int).tolist()
     return [table.slice(a, b - a) for a, b in itertools.pairwise(cuts)]

@@ -1,7 +1,7 @@
-"""Python's values as Arrow arrays: lists, dictionaries and pairs by the column's type, plain values as Arrow has them.
+"""Convert Python values to Arrow arrays: nested values by the column's type, primitive values as Arrow does.
 
-Arrow alone cannot tell a struct from a map of dictionaries, or a map from lists of pairs; told the type, it drops keys
-that it does not know, and digits.
+Without a type, Arrow cannot distinguish structs from maps given as dictionaries, or maps from lists given as pairs.
+With a type, it silently drops unknown keys and digits.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from iceexplore.writing._required_fields import list_of, map_of
 
 __all__ = ["list_given", "plain_values", "python_column"]
 
-#: Of values that may be null without being None. pandas' are told by their names, so that nobody has to import it.
+#: Types of null values other than None. pandas types are recognized by name, so that pandas need not be imported.
 _NUMPY_TIMES = (np.datetime64, np.timedelta64)
 _PANDAS_NULLS = frozenset(("NaTType", "NAType"))
 _WRONG = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def list_given(values: Any, name: str) -> list[Any]:
-    """The values of a column of a dictionary of columns.
+    """Return the values of one column of a dictionary of columns.
 
     Raises
     ------
     OptionError
-        One value, or a thing whose items are no rows: text, a dictionary, a set.
+        It is a single value, or an object whose items are not rows: text, a dictionary, a set.
     """
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Set)):
-        with contextlib.suppress(TypeError):  # NumPy's arrays without a dimension
+        with contextlib.suppress(TypeError):  # NumPy arrays of dimension 0
             return list(values)
     raise OptionError(
-        f"column {name!r} is given as {str(values)[:60]!r}, of type {type(values).__name__}: give a list of values, "
+        f"column {name!r} is {str(values)[:60]!r}, of type {type(values).__name__}: give a list of values, "
         "one for each row"
     )
 
@@ -49,23 +49,23 @@ def list_given(values: Any, name: str) -> list[Any]:
 def python_column(
     values: Sequence[Any], kind: Type | None, target: pa.DataType | None, where: str, *, from_pandas: bool
 ) -> Any:
-    """An array of values that still has to be fitted.
+    """Return an array of the values, which still needs `fitted`.
 
     Parameters
     ----------
     kind, target
-        The column's type, and its Arrow type in data files; None where the table has no such column.
+        The column's type, and its Arrow type in data files; None if the table has no such column.
     where
-        The column, for messages.
+        The column's name, for messages.
     from_pandas
-        NaN means null.
+        Whether NaN means null.
 
     Raises
     ------
     OptionError
-        Arrow cannot hold them, or they are not of the column's shape.
+        Arrow cannot represent a value, or a value has the wrong shape for the column.
     """
-    values = _told(values)
+    values = _with_none(values)
     try:
         match kind:
             case StructType(fields):
@@ -78,14 +78,14 @@ def python_column(
     except OptionError:
         raise
     except _WRONG as error:
-        raise OptionError(f"column {where!r} has values that Arrow cannot hold: {error}") from None
+        raise OptionError(f"column {where!r} has values that Arrow cannot represent: {error}") from None
 
 
-def _told(values: Any) -> Any:
-    """Python's values with None where they are ``NaT`` or ``NA``, the nulls of pandas and NumPy. NaN is a number."""
+def _with_none(values: Any) -> Any:
+    """Return Python values with None instead of ``NaT`` or ``NA``, the nulls of pandas and NumPy. NaN is a number."""
     if not (isinstance(values, list) or (hasattr(values, "dtype") and values.dtype == object)):
-        return values  # pandas' own types, and Arrow's, know their nulls
-    # Few types of many values: nothing is looked at, nor pandas imported, where none of them has such a null.
+        return values  # pandas and Arrow types mark their own nulls
+    # There are few types but many values: values are checked, and pandas imported, only if a type has such nulls.
     kinds = {k for k in set(map(type, values)) if issubclass(k, _NUMPY_TIMES) or k.__name__ in _PANDAS_NULLS}
     if not kinds:
         return values
@@ -93,7 +93,7 @@ def _told(values: Any) -> Any:
 
 
 def _rows(values: Iterable[Any], from_pandas: bool) -> list[Any]:
-    """Values of nested types: None where they are null."""
+    """Return values of nested types with None for nulls."""
     out = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
     if not from_pandas:
         return out
@@ -115,7 +115,7 @@ def _structs(rows: list[Any], fields: tuple[NestedField, ...], target: Any, wher
     for i, f in enumerate(fields):
         has = np.array([v is None or f.name in v for v in rows], bool)
         if not any(f.name in v for v in there):
-            continue  # its default, or null, is put there with those of other frames
+            continue  # filled later with its default or null
         to, place = target.field(i).type, f"{where}.{f.name}"
         child = [None if v is None else v.get(f.name) for v in rows]
         column = _whole(python_column(child, f.type, to, place, from_pandas=from_pandas))
@@ -129,7 +129,7 @@ def _structs(rows: list[Any], fields: tuple[NestedField, ...], target: Any, wher
 
 
 def _bare(mask: pa.BooleanArray) -> pa.Array:
-    """Structs of no fields."""
+    """Return an array of structs without fields."""
     return pa.array([None if null else {} for null in mask.to_pylist()], pa.struct([]))
 
 
@@ -140,7 +140,7 @@ def _lists(rows: list[Any], element: NestedField, target: Any, where: str, from_
             raise _misshaped(v, "a list", where)
     lengths = pa.array([None if v is None else len(v) for v in rows], pa.int64())
     arrays = [v for v in there if isinstance(v, np.ndarray) and v.dtype != object]
-    # Long vectors of numbers stay NumPy's.
+    # Long vectors of numbers stay NumPy arrays.
     whole = bool(arrays) and len(arrays) == len(there) and len({v.dtype for v in arrays}) == 1
     values: Any = np.concatenate(arrays) if whole and arrays[0].ndim == 1 else list(chain.from_iterable(there))
     to = target.value_type
@@ -162,8 +162,8 @@ def _maps(
         for i, f, to in ((0, key, target.key_type), (1, value, target.item_type))
     )
     if keys.null_count:
-        raise OptionError(f"column {where!r} has a key that is null")
-    keys = fitted(keys, key.type, target.key_type, f"{where}.key")  # Arrow has no maps of keys without a type
+        raise OptionError(f"column {where!r} has a null key")
+    keys = fitted(keys, key.type, target.key_type, f"{where}.key")  # Arrow has no maps with untyped keys
     return map_of(lengths, keys, values, pa.map_(keys.type, values.type))
 
 
@@ -172,7 +172,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _misshaped(value: Any, wanted: str, where: str) -> OptionError:
-    return OptionError(f"column {where!r}: {str(value)[:60]!r} is of type {type(value).__name__}; {wanted} is expected")
+    return OptionError(f"column {where!r}: {str(value)[:60]!r} is of type {type(value).__name__}; expected {wanted}")
 
 
 def _whole(array: Any) -> pa.Array:
@@ -181,14 +181,14 @@ def _whole(array: Any) -> pa.Array:
 
 def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bool) -> Any:
     base = None if kind is None else type_base(kind)
-    if base == "uuid":  # pyarrow knows them from version 22 on
+    if base == "uuid":  # pyarrow supports them from version 22 on
         values = [v.bytes if isinstance(v, UUID) else v for v in values]
     try:
         found = plain_values(values, from_pandas=from_pandas)
     except _WRONG:
         if kind is None or base != "decimal":
             raise
-        # Numbers of more digits than an integer has, or than the first of them.
+        # Numbers with more digits than an integer or than the first number.
         return pa.array(values, arrow_type(kind), from_pandas=from_pandas)
     if isinstance(values, list) and (pa.types.is_date(found.type) or pa.types.is_timestamp(found.type)):
         _refuse_mixed(values, found.type, where)
@@ -196,12 +196,11 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
 
 
 def plain_values(values: Any, *, from_pandas: bool) -> Any:
-    """`pyarrow.array` with the nulls of pandas and NumPy, and with the nanoseconds of pandas' timestamps: told no type,
-    Arrow takes those for Python's.
+    """Convert values with `pyarrow.array`, handling the nulls of pandas and NumPy, and pandas' nanoseconds.
 
-    Errors are Arrow's.
+    Without a type, Arrow treats such timestamps as Python's. Raises Arrow's errors.
     """
-    values = _told(values)
+    values = _with_none(values)
     found = pa.array(values, from_pandas=from_pandas)
     is_python = not hasattr(values, "dtype") or values.dtype == object
     if is_python and pa.types.is_timestamp(found.type) and any(getattr(v, "nanosecond", 0) for v in values):
@@ -210,8 +209,8 @@ def plain_values(values: Any, *, from_pandas: bool) -> Any:
 
 
 def _refuse_mixed(values: list[Any], found: pa.DataType, where: str) -> None:
-    """Arrow goes by the first value, and drops the others' time of day, or their zone."""
-    instants = [v for v in values if isinstance(v, datetime) and v == v]  # NaT is a datetime, too
+    """Refuse mixed values: Arrow uses the first value's type and drops the time of day or zone of others."""
+    instants = [v for v in values if isinstance(v, datetime) and v == v]  # NaT is a datetime too
     if pa.types.is_date(found) and instants:
         raise OptionError(f"column {where!r} has dates and timestamps")
     if len({v.tzinfo is None for v in instants}) > 1:

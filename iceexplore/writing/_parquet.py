@@ -1,4 +1,4 @@
-"""Real data files: Parquet written with field ids, and statistics from its data."""
+"""Write data files as Parquet with field ids, with column metrics computed from their data."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from iceexplore.writing._sink import FileSink
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]
 
-#: Of a folder's name, in bytes: what file systems take, and how much is left of one that is longer.
+#: Bytes of a folder name: the limit of file systems, and how much is kept of a longer name.
 _LONGEST_NAME, _SHORT_NAME = 255, 120
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file to be written: rows of `file_schema`, all in one partition.
+    """A data file to write: rows of `file_schema`, all in one partition.
 
     Attributes
     ----------
     partition
-        The tuple, an array of one; None where the spec has no fields.
+        The partition tuple, an array of one; None if the spec has no fields.
     sequence_number
-        A data sequence number that it keeps; by default it inherits the commit's.
+        The data sequence number to keep; None inherits the commit's.
     sort_order_id
-        The order that the rows are in; 0: none.
+        Id of the sort order of the rows; 0 for none.
     """
 
     spec: PartitionSpec
@@ -62,7 +62,7 @@ class DataFile:
 
 
 def file_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of data files: types as Parquet stores them (spec, Appendix A), field ids at every depth."""
+    """Return the Arrow schema of data files: Parquet's types (spec, Appendix A), with field ids at every depth."""
     return pa.schema([_field(f) for f in schema.fields])
 
 
@@ -82,7 +82,7 @@ def _stored(kind: Type) -> pa.DataType:
     if length is not None:
         return pa.binary(length)
     if type_base(kind) == "variant":
-        # Parquet's format, "Variant": a group of two binaries.
+        # Parquet format, "Variant": a group of two binaries.
         return pa.struct([pa.field(name, pa.binary(), nullable=False) for name in ("metadata", "value")])
     return pa.uuid() if type_base(kind) == "uuid" else arrow_type(kind)
 
@@ -90,7 +90,7 @@ def _stored(kind: Type) -> pa.DataType:
 def write_data_files(
     state: TableState, sink: FileSink, files: Sequence[DataFile], columns: Sequence[PartitionColumn]
 ) -> EntryBatch:
-    """Write data files and give their entries, with statistics of their data.
+    """Write data files, and return their entries with metrics computed from their data.
 
     Parameters
     ----------
@@ -129,18 +129,18 @@ def _folder(state: TableState, file: DataFile) -> str:
 
 
 def _folder_name(name: str) -> str:
-    """As Java names it; where no file system has room for that, its beginning and a hash.
+    """Return a partition folder's name as Java writes it, or a prefix and a hash if no file system allows the length.
 
-    Without ``=``, so that nobody takes the beginning for the value.
+    ``=`` is replaced in the prefix, so that it is not mistaken for the partition value.
     """
-    if len(name) <= _LONGEST_NAME:  # escaped: a byte each
+    if len(name) <= _LONGEST_NAME:  # escaped, so one byte per character
         return name
     begin = re.sub("%.?$", "", name[:_SHORT_NAME].replace("=", "-"))
     return f"{begin}-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def _codec(state: TableState) -> str:
-    """``write.parquet.compression-codec``; Zstandard by default, and where pyarrow has no such codec."""
+    """Return ``write.parquet.compression-codec``; Zstandard by default, or if pyarrow does not support the codec."""
     name = state.metadata.properties.get("write.parquet.compression-codec", "zstd").lower()
     return {"uncompressed": "none", "lz4_raw": "lz4"}.get(name, name) if name in _CODECS else "zstd"
 
@@ -149,7 +149,7 @@ _CODECS = ("brotli", "gzip", "lz4", "lz4_raw", "snappy", "uncompressed", "zstd")
 
 
 def _with_nan(table: pa.Table, columns: Sequence[StatColumn], schema: Schema) -> set[str]:
-    """The columns that have NaN, as Parquet spells them; those in lists and maps nobody looks for in statistics."""
+    """Return the columns with NaN, by Parquet path; columns in lists and maps have no bounds and are skipped."""
     floating = [c for c in columns if not c.repeated and type_base(c.type) in ("double", "float")]
     return {parquet_path(c, schema) for c in floating if pc.any(pc.is_nan(column_values(table, c))).as_py()}
 
@@ -158,11 +158,11 @@ def _parquet(table: pa.Table, codec: str, with_nan: Collection[str]) -> tuple[by
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    # pyarrow leaves NaN out of a column's bounds. Parquet's Java, which writes no bounds then, takes them for those of
-    # all values: Spark, for which NaN is above every number, would miss rows.
+    # pyarrow ignores NaN in a column's bounds. Parquet's Java, which then writes no bounds, treats them as the bounds
+    # of all values: Spark, in which NaN is above every number, would miss rows.
     bounded: bool | list[str] = [p for p in _leaf_paths(table.schema) if p not in with_nan] if with_nan else True
     try:
-        # Without Arrow's own schema: other readers go by Parquet's types and field ids.
+        # Without Arrow's own schema, because other readers use Parquet's types and field ids.
         with pq.ParquetWriter(
             out,
             table.schema,
@@ -192,7 +192,7 @@ def _leaf_paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
 
 
 def _split_offsets(info: Any) -> list[int] | None:
-    """Where each row group begins: its first column's first page."""
+    """Return where each row group begins, at the first page of its first column; None if the file has no columns."""
     offsets = []
     for i in range(info.num_row_groups):
         if not info.num_columns:
@@ -240,7 +240,7 @@ def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: Any, schema: Sch
 
 
 def _lengths(values: pa.Array) -> pa.Array:
-    """Uncompressed bytes of each value."""
+    """Return the uncompressed bytes of each value."""
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
         return pc.binary_length(values)
     width = max(1, values.type.bit_width // 8) if not pa.types.is_null(values.type) else 0
@@ -248,7 +248,7 @@ def _lengths(values: pa.Array) -> pa.Array:
 
 
 def parquet_path(column: StatColumn, schema: Schema) -> str:
-    """The column's path as Parquet spells it: lists and maps have a level more."""
+    """Return the column's path in Parquet, in which lists and maps have an additional level."""
     path, fields = [], list(schema.fields)
     kind: Type | None = None
     for name in column.path:
@@ -266,7 +266,7 @@ def parquet_path(column: StatColumn, schema: Schema) -> str:
 
 
 def column_values(table: pa.Table, column: StatColumn) -> pa.Array:
-    """A leaf column's values, of its Arrow type; inside lists and maps those of all rows, one after the other."""
+    """Return a leaf column's values in its Arrow type; inside lists and maps, the values of all rows concatenated."""
     array = table[column.path[0]].combine_chunks()
     for name in column.path[1:]:
         kind = array.type

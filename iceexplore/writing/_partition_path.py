@@ -1,4 +1,4 @@
-"""The folder of a partition, as Java names it in data file paths and in summaries of partitions."""
+"""Folder names of partitions, as Java writes them in data file paths and in partition summaries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["partition_path"]
 
 
 def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
-    """The partition of a row as Java spells it in paths: ``day=2024-01-01/kind=a%2Fb``; empty where unpartitioned."""
+    """Return a row's partition as in Java's paths: ``day=2024-01-01/kind=a%2Fb``; empty if unpartitioned."""
     spec = metadata.spec(batch.entries["partition_spec_id"][row].as_py())
     if spec is None or batch.partition is None:
         return ""
@@ -29,10 +29,10 @@ def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
 
 
 def _stored(value: pa.Scalar) -> Any:
-    """The integer of a date, time or timestamp: Python's own end at the year 9999."""
+    """Return the integer of a date, time or timestamp, because Python's types end at the year 9999."""
     return value.value if pa.types.is_temporal(value.type) else value.as_py()
 
 
 def _escaped(text: str) -> str:
-    """As Java's ``URLEncoder``."""
+    """Escape text as Java's ``URLEncoder`` does."""
     return quote_plus(text, safe="*").replace("~", "%7E")

@@ -1,4 +1,4 @@
-"""Required fields inside columns: never null where their parent is not, and never null in memory where it is."""
+"""Required nested fields: refuse nulls in them under a non-null parent, and fill those under a null parent."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = [
     "with_required",
 ]
 
-#: Types whose columns are left out. All values of an ``unknown`` column are null, and the spec has no Parquet form for
-#: it ("Parquet": omitted); Iceberg's Java fails on Parquet's own type of nulls. Variants are null here, too: pyarrow
-#: writes no group with Parquet's annotation as a variant, and some readers refuse one without.
+#: Types whose columns are not written. All values of an ``unknown`` column are null, and the spec has no Parquet form
+#: for it ("Parquet": omitted); Iceberg's Java fails on Parquet's null type. Variants are always null, too: pyarrow
+#: cannot write Parquet's variant annotation, and some readers refuse a variant without it.
 _OMITTED = frozenset(("unknown", "variant"))
 
 
 def file_rows(table: pa.Table, schema: Schema) -> pa.Table:
-    """Return the columns to be written; those that the schema lacks (row lineage) stay.
+    """Return the columns to write; columns that the schema lacks (row lineage) are kept.
 
-    A column that a file lacks is read as null (spec, "Column Projection"), so that nothing is lost by leaving out
-    columns and struct fields of the types `unknown` and `variant`.
+    A column that a file lacks is read as null (spec, "Column Projection"), so leaving out columns and struct fields of
+    the types `unknown` and `variant` loses nothing.
 
     Raises
     ------
     OptionError
-        A required field, list element or map value inside a column is null; or an `unknown` type stands where it
-        cannot be left out: as an element, key or value, or as all that a struct has. Java refuses the same
+        A required field, list element or map value inside a column is null; or an `unknown` type is used where it
+        cannot be left out: as an element, key or value, or as the only field of a struct. Java refuses the same
         (``TypeToMessageType``).
     """
     by_name = {f.name: f for f in schema.fields}
@@ -56,7 +56,7 @@ def file_rows(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def _kept(fields: Sequence[NestedField | None], where: str) -> list[int]:
-    """Return the places of fields that are written: variants only where there is nothing else.
+    """Return the places of fields to write; variants only if there is nothing else.
 
     Parquet has no empty groups.
     """
@@ -64,12 +64,12 @@ def _kept(fields: Sequence[NestedField | None], where: str) -> list[int]:
     places = [i for i, base in enumerate(bases) if base not in _OMITTED]
     places = places or [i for i, base in enumerate(bases) if base != "unknown"]
     if not places:
-        raise OptionError(f"{where} has columns of type unknown only: Parquet needs at least one of another type")
+        raise OptionError(f"{where} has only columns of type unknown: Parquet needs at least one of another type")
     return places
 
 
 def _stored(array: pa.Array, kind: Type, where: str) -> pa.Array:
-    """Return an array without the struct fields that are left out, at any depth."""
+    """Return an array without the struct fields that are not written, at any depth."""
     if not _has_omitted(kind):
         return array
     match kind:
@@ -107,22 +107,22 @@ def _has_omitted(kind: Type) -> bool:
 
 def _refuse_unknown(field: NestedField, where: str) -> None:
     if type_base(field.type) == "unknown":
-        raise OptionError(f"{where!r} has the type unknown, which Parquet files cannot hold inside lists and maps")
+        raise OptionError(f"{where!r} has type unknown, which Parquet files cannot contain inside lists and maps")
 
 
 _MOST_ELEMENTS = 2**31 - 1
 
 
 def with_required(array: pa.Array, kind: Type, where: str) -> pa.Array:
-    """A column in which required fields are null nowhere: under a null parent they hold any value.
+    """Return a column whose required fields are never null: under a null parent they get arbitrary values.
 
-    The writer of Parquet, and Arrow's casts, look at fields that are declared as not null without their parents. What
-    is under a null parent is not written, so that the value does not matter.
+    The Parquet writer and Arrow's casts check fields that are declared non-null without regard to their parents. Values
+    under a null parent are not written, so they do not matter.
 
     Raises
     ------
     OptionError
-        A required field, list element or map value that is null, and whose parent is not.
+        A required field, list element or map value is null although its parent is not.
     """
     if not _has_required(kind):
         return array
@@ -164,15 +164,15 @@ def _has_required(kind: Type) -> bool:
             return element.required or _has_required(element.type)
         case MapType(key, value):
             return value.required or _has_required(key.type) or _has_required(value.type)
-    return type_base(kind) == "variant"  # of its two parts
+    return type_base(kind) == "variant"  # because of its two required parts
 
 
 def _null(where: str, count: int) -> OptionError:
-    return OptionError(f"column {where!r} is required, and has {count} nulls")
+    return OptionError(f"column {where!r} is required but has {count} nulls")
 
 
 def _never_null(array: pa.Array) -> pa.Array:
-    """The array without its nulls: what lies in their place is there anyway."""
+    """Return the array without its validity bitmap: the underlying values replace the nulls."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, _never_null(array.storage))
@@ -189,16 +189,16 @@ def _never_null(array: pa.Array) -> pa.Array:
 
 
 def entries_of(array: Any) -> tuple[pa.Array, pa.Array]:
-    """How many elements each list has (null where it is null), and those of all.
+    """Return the length of each list (null for a null list), and the elements of all.
 
-    What lies under null lists, or outside a slice, is left out.
+    Elements under null lists or outside a slice are left out.
     """
     return pc.list_value_length(array), array.flatten()
 
 
 def pairs_of(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """How many keys each map has (null where it is null), and the keys and values of all, as `entries_of`."""
-    full = pa.concat_arrays([array])  # of a slice its own entries alone
+    """Return the size of each map (null for a null map), and the keys and values of all, as `entries_of`."""
+    full = pa.concat_arrays([array])  # only the entries of a slice
     sizes, null = np.diff(np.asarray(full.offsets)), np.asarray(full.is_null())
     keys, values = full.keys, full.items
     if sizes[null].any():
@@ -208,14 +208,14 @@ def pairs_of(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 
 def list_of(lengths: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.ListArray:
-    """Lists of so many of the values each."""
+    """Return lists with the given lengths of consecutive values."""
     mask = lengths.is_null() if lengths.null_count else None
     return pa.ListArray.from_arrays(_offsets(lengths), values, type=kind, mask=mask)
 
 
 def map_of(lengths: pa.Array, keys: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.MapArray:
-    """Maps of so many of the keys and values each."""
-    # Offsets with nulls: arrays of maps are made without a mask where pyarrow is older than 20.
+    """Return maps with the given sizes of consecutive keys and values."""
+    # Offsets with nulls, because pyarrow before 20 creates map arrays without a mask.
     offsets = pa.array(np.asarray(_offsets(lengths)), mask=np.append(np.asarray(lengths.is_null()), False))
     return pa.MapArray.from_arrays(offsets, keys, values, type=kind)
 
@@ -223,5 +223,5 @@ def map_of(lengths: pa.Array, keys: pa.Array, values: pa.Array, kind: pa.DataTyp
 def _offsets(lengths: pa.Array) -> pa.Array:
     ends = np.cumsum(np.asarray(pc.fill_null(lengths, 0)), dtype=np.int64)
     if len(ends) and ends[-1] > _MOST_ELEMENTS:
-        raise OptionError(f"{ends[-1]:,} elements of lists or maps at once: at most {_MOST_ELEMENTS:,}")
+        raise OptionError(f"{ends[-1]:,} elements of lists or maps in one column: the limit is {_MOST_ELEMENTS:,}")
     return pa.array(np.concatenate([[0], ends]).astype(np.int32))

@@ -1,4 +1,4 @@
-"""Where new files go, for whatever writes data files: a commit, or a worker of Spark's."""
+"""The protocol for the destination of new files, for writers of data files: a commit, or a Spark worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["FileSink"]
 
 
 class FileSink(Protocol):
-    """Names new files and takes their bytes."""
+    """Provides locations for new files and writes them."""
 
     def new_location(self, kind: str, suffix: str, *, folder: str = "metadata") -> str:
         """Return a location for a new file below the table's folder."""

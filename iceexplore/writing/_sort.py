@@ -1,4 +1,4 @@
-"""Rows in a table's sort order (spec, "Sorting")."""
+"""Sort rows in a table's sort order (spec, "Sorting")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Keys = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def default_order(metadata: TableMetadata) -> SortOrder | None:
-    """The table's default sort order; None where it is unsorted."""
+    """Return the table's default sort order; None if it is unsorted."""
     found = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
     return found if found is not None and found.fields else None
 
@@ -26,17 +26,17 @@ def default_order(metadata: TableMetadata) -> SortOrder | None:
 def sorted_rows(
     table: pa.Table, schema: Schema, order: SortOrder, values_of: Callable[[pa.Table, Schema, int], pa.Array | None]
 ) -> pa.Table:
-    """The rows in an order; equal ones keep theirs.
+    """Return the rows sorted; the sort is stable.
 
     Parameters
     ----------
     values_of
-        The values of a column of the table by field id (`columns_at`).
+        Returns the values of a column of the table by field id (`columns_at`).
 
     Raises
     ------
     OptionError
-        A transform that is not known, or a source that the table has no more.
+        A transform is unknown, or the table no longer has a source column.
     """
     keys = [key for field in order.fields for key in _field_keys(table, schema, field, values_of)]
     rows = np.lexsort(keys[::-1])
@@ -50,8 +50,8 @@ def _field_keys(
     values = None if source is None else values_of(table, schema, field.source_ids[0])
     if source is None or values is None:
         raise OptionError(
-            f"the sort order has {field.transform} of column {field.source_ids}, which is not in the schema: "
-            "set_sort_order(...) sets another"
+            f"the sort order uses {field.transform} of column {field.source_ids}, which is not in the schema: "
+            "choose another with set_sort_order(...)"
         )
     return order_keys(
         apply_transform(field.transform, source.type, values),
@@ -61,10 +61,10 @@ def _field_keys(
 
 
 def order_keys(values: pa.Array, *, descending: bool = False, nulls_last: bool = False) -> tuple[Keys, Keys]:
-    """Whole numbers in the order of the values: where nulls are, which goes first, and the values, equal for equal.
+    """Return two integer arrays to sort by: first the position of nulls, then the values, equal for equal values.
 
     Floats are in the order of IEEE 754's ``totalOrder`` (spec: "-NaN < -Infinity < -value < -0 < 0 < value < Infinity
-    < NaN"). Where nulls are does not depend on the direction.
+    < NaN"). The position of nulls does not depend on the direction.
     """
     null = np.asarray(values.is_null()).astype(np.int64)
     if len(values) == 0:
@@ -78,7 +78,7 @@ def _float_keys(values: pa.Array) -> Keys:
     plain = np.asarray(pc.fill_null(values, 0.0))
     bits = plain.view(np.int64 if plain.dtype == np.float64 else np.int32).astype(np.int64)
     magnitude = np.int64(0x7FFF_FFFF_FFFF_FFFF if plain.dtype == np.float64 else 0x7FFF_FFFF)
-    # The sign bit is the number's own: of negative ones the larger magnitude is the smaller number.
+    # For negative numbers, a larger magnitude means a smaller number.
     keys: Keys = np.where(bits < 0, bits ^ magnitude, bits)
     return keys
 

@@ -1,7 +1,7 @@
-"""Types as people write them: ``long``, ``decimal(10, 2)``, ``list<string>``, ``struct<a: int, b: map<string, int>>``.
+"""Parse types in user notation: ``long``, ``decimal(10, 2)``, ``list<string>``, ``struct<a: int, b: string>``.
 
-Spark's names are taken too: ``bigint``, ``smallint``, ``array<...>``, ``timestamp_ntz``, ``varchar(10)``. One word has
-two meanings: ``timestamp`` is Iceberg's, without a time zone (Spark's ``timestamp`` is Iceberg's ``timestamptz``).
+Spark's names are accepted too: ``bigint``, ``smallint``, ``array<...>``, ``timestamp_ntz``, ``varchar(10)``. One name
+is ambiguous: ``timestamp`` is Iceberg's, without a time zone (Spark's ``timestamp`` is Iceberg's ``timestamptz``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from iceexplore.writing._foreign_schemas import foreign_type
 
 __all__ = ["checked_type", "type_of"]
 
-#: Nesting beyond which a text is refused: as deep as schemas are read.
+#: The maximum nesting, the same as for reading schemas.
 _MAX_DEPTH = 100
 
 _ALIASES = {
@@ -51,14 +51,14 @@ _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s:`<>,()\[\]]+))")
 
 
 def type_of(given: Any) -> Type:
-    """The type that a text, a type's JSON, or a type (PyArrow's, PyIceberg's too) means. Ids in it are of no account.
+    """Return the type for a string, a type's JSON, or a type object (also PyArrow's or PyIceberg's); ids are ignored.
 
-    In a text every field, element and value is optional; the JSON can say otherwise.
+    In a string every field, element and value is optional; JSON can make them required.
 
     Raises
     ------
     OptionError
-        It is no type; the message says where reading stopped.
+        It is not a type; the message shows where parsing stopped.
     """
     if isinstance(given, (PrimitiveType, StructType, ListType, MapType)):
         return given
@@ -73,13 +73,13 @@ def type_of(given: Any) -> Type:
         parser.end()
         return checked_type(found)
     except FormatError as error:
-        raise OptionError(f"{given!r} is no type: {error.reason}") from None
+        raise OptionError(f"{given!r} is not a type: {error.reason}") from None
 
 
 class _Parser:
     def __init__(self, text: Any) -> None:
         if not isinstance(text, str):
-            raise OptionError(f"{text!r} is no type: a text such as 'decimal(10, 2)' or 'list<string>' is expected")
+            raise OptionError(f"{text!r} is not a type: give a string such as 'decimal(10, 2)' or 'list<string>'")
         self.text = text
         self.at = 0
 
@@ -122,7 +122,7 @@ class _Parser:
 
     def end(self) -> None:
         if self.text[self.at :].strip():
-            raise self._error("nothing more")
+            raise self._error("end of string")
 
     def _match(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
         found = pattern.match(self.text, self.at)
@@ -143,20 +143,20 @@ class _Parser:
             raise self._error(repr(mark))
 
     def _error(self, what: str) -> OptionError:
-        return OptionError(f"{self.text!r} is no type: {what} was expected at character {self.at + 1}")
+        return OptionError(f"{self.text!r} is not a type: expected {what} at character {self.at + 1}")
 
 
 def checked_type(type_: Type) -> Type:
-    """The type, if every primitive in it is one that the spec knows, and data files can hold it.
+    """Return the type if all of its primitive types are in the spec and data files can contain it.
 
     Raises
     ------
     OptionError
-        It is not.
+        A type is unknown, or data files cannot contain it.
     """
     match type_:
         case StructType(()):
-            raise OptionError("a struct needs a field: Parquet has no empty groups")
+            raise OptionError("a struct needs at least one field: Parquet has no empty groups")
         case StructType(fields):
             for field in fields:
                 checked_type(field.type)
@@ -172,7 +172,9 @@ def checked_type(type_: Type) -> Type:
                 case "fixed":
                     length = fixed_length(type_)
                     if length == 0:
-                        raise OptionError(f"{name!r}: the length is at least 1, Parquet has no values of no bytes")
+                        raise OptionError(
+                            f"{name!r}: the length must be at least 1; Parquet has no empty fixed-length values"
+                        )
                     known = length is not None
                 case "geometry" | "geography":
                     known = True
@@ -180,7 +182,7 @@ def checked_type(type_: Type) -> Type:
                     known = name in PLAIN_TYPES
             if not known:
                 raise OptionError(
-                    f"{name!r} is no type; there are {', '.join(sorted(PLAIN_TYPES))}, decimal(precision, "
+                    f"{name!r} is not a type; choose one of {', '.join(sorted(PLAIN_TYPES))}, decimal(precision, "
                     "scale), fixed[length], geometry, geography, list, map and struct"
                 )
     return type_

@@ -62,7 +62,7 @@ def test_the_rows_that_are_there_break_nothing(lab: RootLab) -> None:
 def test_a_rule_that_is_broken_and_not_named_is_refused_before_anything_is_written(lab: RootLab) -> None:
     writes, was = len(list(lab.box.storage.writes)), lab.state.metadata_location
     dropped = root_rows(lab.state).with_columns(status=int(Status.DELETED), snapshot_id=None)
-    with pytest.raises(RuleError, match="name it in relaxed=") as refused:
+    with pytest.raises(RuleError, match="list the rule in relaxed=") as refused:
         bent_commit(lab.box, [dropped], relaxed=("one-dv", "orphan-dv"))
     assert refused.value.rule == "leaf-change-by-dv"
     assert len(list(lab.box.storage.writes)) == writes

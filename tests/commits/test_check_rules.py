@@ -338,7 +338,7 @@ def test_manifest_dvs_between_snapshots(tmp_path: Path) -> None:
     assert "dv-in-range" in rules_of(beyond)
     lab.commit("delete", remove_data=path("L1"))
     back = with_root(lab.state, lambda b: edited(b, data_dv, deletion_vector=vector(1), record_count=1))
-    assert "added-is-change" in rules_of(back) and "are back" in str(check_rules(back))
+    assert "added-is-change" in rules_of(back) and "are live again" in str(check_rules(back))
 
 
 def test_every_rule_of_the_tree_is_broken_by_a_test() -> None:

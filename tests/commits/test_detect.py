@@ -262,7 +262,7 @@ def test_a_snapshot_whose_id_is_not_that_of_its_entries(tmp_path: Path, version:
         state = renamed(lab.state, snapshot.snapshot_id, snapshot.snapshot_id + 1)
         found = changes_of(state, state.metadata.snapshot(snapshot.snapshot_id + 1))
         assert not found.unambiguous
-        assert any("says added-data-files=1" in d or "by another snapshot" in d for d in found.doubts)
+        assert any("has added-data-files=1" in d or "another snapshot" in d for d in found.doubts)
 
 
 # What a root says without its parent ---------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def test_entries_that_are_back_are_noticed(tmp_path: Path) -> None:
     kept = rows.take([i for i, k in enumerate(rows.entries["content_type"].to_pylist()) if k != 5])
     bent_commit(lab.box, [kept, bent_dv(leaf, [0, 1])], relaxed=("added-is-change", "deleted-entries"))
     found = proven(lab.state, last(lab.state))
-    assert not found.unambiguous and "are back" in " ".join(found.doubts)
+    assert not found.unambiguous and "are live again" in " ".join(found.doubts)
     before, now = files(parent_of(lab.state, last(lab.state))), files(lab.state)
     assert said(found, "added") == now - before and said(found, "removed") == before - now
     assert found.locations("added") == list(path("L2")) and found.locations("removed") == list(path("L1"))
@@ -392,9 +392,9 @@ def test_files_whose_status_is_another_snapshots(tmp_path: Path) -> None:
     old = root_rows(lab.state)  # ADDED, by the first snapshot
     bent_commit(lab.box, [old], relaxed=("added-is-change",))
     found = changes_of(lab.state)
-    assert not found.unambiguous and "by another snapshot" in found.doubts[0]
+    assert not found.unambiguous and "another snapshot" in found.doubts[0]
     bent_commit(lab.box, [existing(lab, snapshot_id=None)], relaxed=("added-is-change",))
-    assert "files are EXISTING, yet this snapshot's" in changes_of(lab.state).doubts[0]
+    assert "files of this snapshot are EXISTING" in changes_of(lab.state).doubts[0]
 
 
 def test_a_vector_for_nothing(tmp_path: Path) -> None:

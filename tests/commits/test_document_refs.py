@@ -140,9 +140,9 @@ def test_cherry_picks() -> None:
     with refused("cherry-pick"):
         cherry_pick_summary(picked, snapshot_id=2)
     twice = committed(picked, 5, ref=None, parent_snapshot_id=1, summary={"wap.id": "w"})
-    with pytest.raises(RuleError, match="'w' were published before"):
+    with pytest.raises(RuleError, match="'w' were already published"):
         cherry_pick_summary(twice, snapshot_id=5)
-    with pytest.raises(RuleError, match="ancestor of the current one already"):
+    with pytest.raises(RuleError, match="already an ancestor of the current one"):
         cherry_pick_summary(picked, snapshot_id=1)
     unnamed = committed(moved, 4, summary={"source-snapshot-id": "6"})
     again = committed(unnamed, 6, ref=None, parent_snapshot_id=1)

@@ -197,7 +197,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     lab = ListLab(tmp_path / "t", 2)
     with pytest.raises(RuleError, match="duplicate-file"):
         lab.commit(add("one", "one"))
-    with pytest.raises(OptionError, match="commit of their own"):
+    with pytest.raises(OptionError, match="needs a separate commit"):
         lab.commit(Change("replace", add("one").added, rewrite_manifests=True))
 
 

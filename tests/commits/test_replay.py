@@ -189,7 +189,7 @@ def test_deletes_of_files_that_are_not_there_are_counted(monkeypatch: pytest.Mon
     monkeypatch.setattr(positions, "read_positions", otherwise)
     r = s.table.replay()
     assert [x.unapplied for x in r.snapshots] == [0, 1]
-    assert r.snapshots[1].note == "left out: its deletes change no vector" and r.snapshots[1].replayed is None
+    assert r.snapshots[1].note == "left out: its deletes change no deletion vector" and r.snapshots[1].replayed is None
     assert "not live, as they spell them, left out: 1." in r.summary
 
 
@@ -254,9 +254,9 @@ def test_what_is_refused() -> None:
         ix.empty(SCHEMA).table.replay()
     with pytest.raises(OptionError, match="last"):
         ix.sample().replay(last=0)
-    with pytest.raises(OptionError, match="no table goes back"):
+    with pytest.raises(OptionError, match="cannot be downgraded"):
         ix.sample().replay(2)
-    with pytest.raises(OptionError, match="no layout option"):
+    with pytest.raises(OptionError, match="unknown layout option"):
         ix.sample().replay(flush=3)
 
 

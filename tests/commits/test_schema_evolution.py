@@ -306,7 +306,7 @@ def test_case() -> None:
     ["", "foo", "list", "list<int", "int(3)", "decimal", "decimal(39,2)", "map<int>", "struct<a int>", "int int", 7],
 )
 def test_what_is_no_type(wrong: Any) -> None:
-    with pytest.raises(OptionError, match="is no type"):
+    with pytest.raises(OptionError, match="is not a type"):
         evolve_schema(nested(), add={"q": wrong})
 
 

@@ -99,7 +99,7 @@ def test_a_lazy_frame_that_cannot_be_computed(tmp_path: Path) -> None:
 
     lab = ix.create(str(tmp_path / "t"), DATA)
     for take in (lab.append, lab.simulate().append):
-        with pytest.raises(ix.OptionError, match=r"could not be computed: Broken.collect\(\) says: 'no column x'"):
+        with pytest.raises(ix.OptionError, match=r"cannot be computed: Broken.collect\(\) failed: 'no column x'"):
             take(Broken(DATA))
 
 
@@ -110,7 +110,7 @@ def test_what_gives_no_arrow_is_refused(tmp_path: Path) -> None:
 
     lab = ix.create(str(tmp_path / "t"), DATA)
     for take in (lab.append, lab.simulate().append):
-        with pytest.raises(ix.OptionError, match="the rows do not make an Arrow table: of no use"):
+        with pytest.raises(ix.OptionError, match="the rows cannot be converted to an Arrow table: of no use"):
             take(Bad(DATA))
 
 

@@ -24,7 +24,7 @@ def _full(*given: Any, **named: Any) -> None:
 def test_a_full_disk(function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(_open, function, _full)
-        with pytest.raises(OptionError, match=r"cannot be created there: .*No space left"):
+        with pytest.raises(OptionError, match=r"cannot create a table: .*No space left"):
             ix.create(tmp_path / "a" / "b" / "t", {"id": "long"})
     assert os.listdir(tmp_path) == []
     ix.create(tmp_path / "a" / "b" / "t", {"id": "long"})

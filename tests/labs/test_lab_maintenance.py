@@ -73,7 +73,7 @@ def test_dangling_position_deletes_are_dropped(tmp_path: Path) -> None:
 def test_version_1_has_no_position_deletes(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "lab", {"id": "long"}, format_version=1)
     lab.append({"id": [1]})
-    with pytest.raises(ix.RuleError, match="version 2 on"):
+    with pytest.raises(ix.RuleError, match="format version 2"):
         lab.rewrite_position_deletes()
 
 

@@ -69,7 +69,7 @@ def test_unknown_that_cannot_be_left_out_is_refused(tmp_path: Path, kind: str) -
 
 def test_a_table_of_nothing_but_unknown_is_refused(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "lab", {"u": "unknown"}, format_version=3)
-    with pytest.raises(ix.OptionError, match="unknown only"):
+    with pytest.raises(ix.OptionError, match="only columns of type unknown"):
         lab.append(pa.table({"u": pa.nulls(2)}))
 
 

@@ -197,7 +197,7 @@ def test_what_is_refused_is_refused_as_here(
         (lambda: lab.merge(frame([("a",)], "id string"), "id")): "'id': string does not fit",
         (lambda: lab.merge(frame([(1,)], "nme int"), "id")): "no column 'nme'",
         (lambda: lab.merge(frame([(1,)], "i int"), "id")): "the rows have no column 'id'",
-        (lambda: lab.merge(frame([((1,),)], "at struct<a: int>"), "at")): "no plain value",
+        (lambda: lab.merge(frame([((1,),)], "at struct<a: int>"), "at")): "match only by primitive columns",
     }.items():
         with pytest.raises(ix.OptionError, match=words):
             refused()

@@ -522,7 +522,7 @@ def test_the_tables_of_a_step(lab: Any) -> None:
 
 
 def test_broken_rules_are_said(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = commits.RuleBreak("row-ids", "a.parquet", "row ids are another file's, too")
+    broken = commits.RuleBreak("row-ids", "a.parquet", "row ids are also assigned to another file")
     monkeypatch.setattr("iceexplore.commits.check_rules", lambda state: [broken])
     widget = lab(empty(3))
     apply(widget, "append")

@@ -1,1 +1,1 @@
-"""Describe the files that a commit adds, real and synthetic."""
+"""Create the entries of files that a commit adds, real and synthetic."""

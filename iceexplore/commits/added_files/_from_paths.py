@@ -1,4 +1,4 @@
-"""Parquet files that are there already: what their footers say, as entries of data files."""
+"""Existing Parquet files as data file entries, derived from their footers."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from iceexplore.writing import StatColumn, bounds_as, parquet_path, stat_columns
 
 __all__ = ["files_of_paths"]
 
-#: As Hive and Iceberg write null into a folder's name.
+#: Folder values that Hive and Iceberg write for null.
 _NULLS = ("__HIVE_DEFAULT_PARTITION__", "null")
 
 
 @dataclass
 class _Facts:
-    """A column's counts and bounds over all row groups; bounds are an array of two, None where they are not known."""
+    """A column's counts and bounds over all row groups; ``bounds`` is an array of two, or None if unknown."""
 
     column_size: int = 0
     value_count: int = 0
     null_count: int | None = 0
     bounds: pa.Array | None = None
-    open: bool = False  # a row group with values, and without bounds
+    open: bool = False  # a row group has values but no bounds
 
 
 def files_of_paths(state: TableState, paths: Sequence[str], *, check_duplicates: bool = True) -> EntryBatch:
-    """The entries of Parquet files that stand below the roots of the table's storage; only footers are read.
+    """Return the entries of Parquet files under the roots of the table's storage; only footers are read.
 
-    Columns are found by field id; in a file without any, by the table's name mapping, or else by name. The partition
-    is read from folders named ``field=value``, or else from bounds, where they leave no choice. How many values are NaN
-    is not in a footer.
+    Columns are matched by field id; in a file without ids by the table's name mapping, or else by name. Partition
+    values are read from folders named ``field=value``, or else from bounds that leave no choice. NaN counts are
+    unknown, because footers do not have them.
 
     Raises
     ------
     OptionError
-        Not Parquet, no column of the table, a required column that is missing, or a partition that cannot be told.
+        A file is not Parquet, has no column of the table, lacks a required column, or its partition is ambiguous.
     RuleError
         ``duplicate-file``.
     FormatError, FileMissingError, OutsideRootsError
-        A file that cannot be read.
+        A file cannot be read.
     """
     refuse_twice(paths)
     spec = state.metadata.spec()
@@ -109,7 +109,7 @@ def _file(state: TableState, path: str, spec: PartitionSpec, columns: list[StatC
 
 
 def _columns_of(state: TableState, footer: ParquetFooter, columns: list[StatColumn]) -> dict[str, StatColumn]:
-    """The table's column of each leaf column of the file, by the file's path."""
+    """Map each leaf column of the file, by its path, to the table's column."""
     by_id = {c.field.field_id: c for c in columns}
     if any(c.field_id is not None for c in footer.columns):
         return {c.path: by_id[c.field_id] for c in footer.columns if c.field_id in by_id}
@@ -123,7 +123,7 @@ def _columns_of(state: TableState, footer: ParquetFooter, columns: list[StatColu
 def _mapped(prefix: str, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
     for item in mapping:
         for name in item.get("names", ()):
-            # A list's or map's children stand a level deeper in Parquet.
+            # Children of lists and maps are one level deeper in Parquet.
             for level in ("", "list.", "key_value.") if prefix else ("",):
                 path = f"{prefix}{level}{name}"
                 if item.get("field-id") is not None:
@@ -158,12 +158,12 @@ def _facts(footer: ParquetFooter, by_leaf: dict[str, StatColumn]) -> dict[int, _
 
 
 def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> pa.Array | None:
-    """Bounds that a footer has as text; None where there are none, or they are of another type than the column's."""
+    """Return bounds that a footer has as text; None if there are none or their type differs from the column's."""
     if low is None or high is None:
         return None
     base = type_base(kind)
     if base == "string" and logical != "String":
-        return None  # bytes without order as text (and INT96, and the like)
+        return None  # not ordered as text (plain bytes, INT96 and similar)
     try:
         return typed_values(kind, [_value(base, low), _value(base, high)], "bound")
     except (OptionError, ValueError):
@@ -229,17 +229,17 @@ def _folder_value(column: PartitionColumn, text: str) -> Any:
             case "binary" | "fixed":
                 return base64.b64decode(text, validate=True)
     except (ValueError, KeyError):
-        raise OptionError(f"folder {column.field.name}={text}: no value of {column.type}") from None
+        raise OptionError(f"folder {column.field.name}={text}: not a value of {column.type}") from None
     return text
 
 
 def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], rows: int) -> pa.StructArray:
-    """The partition value that every row of a file has by its bounds."""
+    """Return the partition value of a file whose bounds show that all rows have the same one."""
     name, source = column.field.name, column.source
     unknown = (
-        f"{path}: its partition cannot be told: no folder {name}=..., and by the footer not every row need have "
-        f"the same {column.field.transform} of {'a dropped column' if source is None else source.name}. "
-        "Give a dictionary with its partition instead"
+        f"{path}: its partition is ambiguous: no folder {name}=... exists, and the footer's bounds allow more than one "
+        f"value for {column.field.transform} of {'a dropped column' if source is None else source.name}. "
+        "Give a dictionary with its partition instead of a path"
     )
     found = None if source is None else facts.get(source.field_id)
     if source is None or found is None:
@@ -252,7 +252,7 @@ def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], r
     ends = found.bounds[0].as_py() == found.bounds[1].as_py() if floating else found.bounds[0] == found.bounds[1]
     bucket = transform_parts(column.field.transform)[0] == "bucket"
     values = apply_transform(column.field.transform, source.type, found.bounds)
-    # Of a bucket both ends say nothing about what is between; of floats a footer hides NaN.
+    # The ends of a range do not determine the buckets between them, and footers do not record NaN in floats.
     if floating or (bucket and not ends) or not values[0].is_valid or values[0] != values[1]:
         raise OptionError(unknown)
     return pa.StructArray.from_arrays([values[:1]], fields=[pa.field(column.key, values.type)])

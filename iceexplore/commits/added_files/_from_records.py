@@ -1,4 +1,4 @@
-"""Data files described by dictionaries: what a manifest entry says, checked before anything is written."""
+"""Data file entries from dictionaries, validated before anything is written."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _BY_COLUMN = {
     "nan_value_counts": "nan_count",
     "column_sizes": "column_size",
 }
-#: What a dictionary may say of a file.
+#: The keys that a dictionary may have.
 RECORD_KEYS = (*_REQUIRED, "partition", "file_format", "sort_order_id", "split_offsets", *_BY_COLUMN)
 _FORMATS = ("avro", "orc", "parquet")
 
 
 def files_of_records(state: TableState, records: Sequence[Any], *, check_duplicates: bool = True) -> EntryBatch:
-    """The entries of data files described by dictionaries.
+    """Return the entries of data files given as dictionaries.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
         column name, ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``,
         ``column_sizes``.
     check_duplicates
-        Look whether a location is live in the table already: reads every manifest of data.
+        Check whether a location is already live in the table; reads every data manifest.
 
     Raises
     ------
     OptionError
-        Malformed: an unknown or missing key, a negative count, an unknown column, a value of another type.
+        A key is unknown or missing, a count is negative, a column is unknown, or a value has the wrong type.
     RuleError
-        ``duplicate-file``: a location twice in the list, or live already.
+        ``duplicate-file``: a location is given twice or already live.
     """
     for i, record in enumerate(records):
         _check(record, f"files[{i}]")
@@ -67,7 +67,7 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
             raise OptionError(f"files[{lacking[0]}] lacks 'partition': the table is partitioned by {names}")
         partition = tuples_of(columns, [r["partition"] for r in records], "partition of files")
     elif any(r.get("partition") for r in records):
-        raise OptionError("a partition is given, and the table is not partitioned")
+        raise OptionError("a partition is given, but the table is not partitioned")
     stats = _stats(state, records)
     rows = [
         {
@@ -88,23 +88,23 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
 
 
 def refuse_half_characters(text: str, what: str) -> None:
-    """Refuse a text that no file of metadata can hold.
+    """Refuse a string that no metadata file can contain.
 
     Raises
     ------
     OptionError
-        It has a lone surrogate, or is no text at all.
+        It has a lone surrogate, or is not a string.
     """
     if not isinstance(text, str):
-        raise OptionError(f"{what}={text!r}: give a text")
+        raise OptionError(f"{what}={text!r}: give a string")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise OptionError(f"{what} {text!r} has half a character (a lone surrogate)") from None
+        raise OptionError(f"{what} {text!r} contains a lone surrogate, which cannot be stored") from None
 
 
 def refuse_twice(locations: Sequence[str]) -> None:
-    """Refuse a list that names a file twice, however it is spelled.
+    """Refuse a list that contains a file twice, in any spelling.
 
     Raises
     ------
@@ -115,21 +115,21 @@ def refuse_twice(locations: Sequence[str]) -> None:
     for location in locations:
         place = canonical(location)
         if place in seen:
-            raise RuleError("duplicate-file", f"the list has {location} twice")
+            raise RuleError("duplicate-file", f"{location} is given twice")
         seen[place] = location
 
 
 def _check(record: Any, where: str) -> None:
     if not isinstance(record, Mapping):
-        raise OptionError(f"{where} is {record!r}: give dictionaries, or paths, but not both")
+        raise OptionError(f"{where} is {record!r}: give either dictionaries or paths")
     for key in record:
         if key not in RECORD_KEYS:
-            raise OptionError(f"{where}: no key {key!r}; {nearest(str(key), RECORD_KEYS)}")
+            raise OptionError(f"{where}: unknown key {key!r}; {nearest(str(key), RECORD_KEYS)}")
     for key in _REQUIRED:
         if record.get(key) is None:
-            raise OptionError(f"{where} lacks {key!r}; {', '.join(_REQUIRED)} are needed")
+            raise OptionError(f"{where} lacks {key!r}; {', '.join(_REQUIRED)} are required")
     if not isinstance(record["location"], str) or not record["location"]:
-        raise OptionError(f"{where}: location {record['location']!r} is no text")
+        raise OptionError(f"{where}: location {record['location']!r} is not a string")
     refuse_half_characters(record["location"], f"{where}: location")
     for key in ("record_count", "file_size_in_bytes", "sort_order_id"):
         if (value := record.get(key)) is not None:
@@ -147,7 +147,7 @@ def _check(record: Any, where: str) -> None:
 
 def _count(value: Any, where: str) -> None:
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 <= value < 2**63:
-        raise OptionError(f"{where} is {value!r}: a whole number from 0")
+        raise OptionError(f"{where} is {value!r}: expected an integer of at least 0")
 
 
 def _format(record: Mapping[str, Any], where: str = "") -> str:
@@ -156,7 +156,7 @@ def _format(record: Mapping[str, Any], where: str = "") -> str:
         suffix = record["location"].rpartition(".")[2].lower()
         return suffix if suffix in _FORMATS else "parquet"
     if not isinstance(given, str) or given.lower() not in _FORMATS:
-        raise OptionError(f"{where}: file_format {given!r}; there are {', '.join(_FORMATS)}")
+        raise OptionError(f"{where}: file_format {given!r}; choose one of {', '.join(_FORMATS)}")
     return given.lower()
 
 

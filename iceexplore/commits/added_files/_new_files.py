@@ -1,4 +1,4 @@
-"""New data files, however they are given: counts, dictionaries, paths of Parquet files, or data."""
+"""Entries of new data files, given as counts, dictionaries, paths of Parquet files, or data."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ def new_files(
     materialize: bool = False,
     check_duplicates: bool = True,
 ) -> EntryBatch:
-    """The entries of new data files; what must be written for them is written.
+    """Return the entries of new data files, and write the files if they are given as data.
 
     Parameters
     ----------
     files
-        A number: so many made-up files, without data behind them (`is_made_up`), of ``rows`` rows each.
-        Dictionaries: what a manifest says of each file (`files_of_records`). Paths: Parquet files that are there
-        already, below the roots of the table's storage; their footers are read. A pandas data frame, an Arrow
-        table or another library's frame (``__arrow_c_stream__``, LazyFrames too): its rows are written as Parquet, a
-        file per partition. Entries of files that are written already.
+        A number: this many synthetic files, without data (`is_made_up`), with ``rows`` rows each. Dictionaries: the
+        manifest entry of each file (`files_of_records`). Paths: existing Parquet files under the roots of the table's
+        storage; their footers are read. A pandas data frame, an Arrow table or another library's frame
+        (``__arrow_c_stream__``, also LazyFrames): its rows are written as Parquet, one file per partition. Or entries
+        of files that are already written.
     rows
-        Of a number of files: rows of each, or a list of as many numbers.
+        For a number of files: rows of each file, or a list of as many numbers.
     partitions
-        Of a number of files: the partitions that they go to in turn, dictionaries by partition field; by default the
-        newest of the table.
+        For a number of files: the partitions that they are assigned to in turn, as dictionaries by partition field; by
+        default the newest partitions of the table.
     bytes_per_row
-        Of a number of files: their size.
+        For a number of files: their size.
     materialize
-        Of a number of files: write random data instead of making the files up.
+        For a number of files: write random data instead of synthetic files.
     check_duplicates
-        Of dictionaries and paths: look whether they are in the table already (every manifest of data is read).
+        For dictionaries and paths: check whether they are already in the table (reads every data manifest).
 
     Raises
     ------
     OptionError
-        What is given makes no sense, or does not fit the schema or spec.
+        The arguments are invalid, or do not fit the schema or spec.
     RuleError
         ``duplicate-file``.
     """
     if isinstance(files, (int, np.integer)) and not isinstance(files, bool):
         return _counted(state, int(files), rows, partitions, bytes_per_row, materialize, writer)
     if rows is not None or partitions is not None or bytes_per_row is not None or materialize:
-        raise OptionError("rows, partitions, bytes_per_row and materialize belong to a number of files: files=3")
+        raise OptionError("rows, partitions, bytes_per_row and materialize need a number of files, such as files=3")
     if isinstance(files, EntryBatch):
         return files
     files = foreign_frame(files)
@@ -76,7 +76,7 @@ def new_files(
     if not isinstance(files, Sequence) or isinstance(files, (bytes, bytearray)):
         raise OptionError(f"files={files!r}: give a number, dictionaries, paths of Parquet files, or a data frame")
     if not files:
-        raise OptionError("files is empty: there is nothing to add")
+        raise OptionError("nothing to add: files is empty")
     if all(isinstance(f, (str, os.PathLike)) for f in files):
         from iceexplore.commits.added_files._from_paths import files_of_paths
 
@@ -94,9 +94,9 @@ def _counted(
     writer: CommitWriter,
 ) -> EntryBatch:
     if rows is None:
-        raise OptionError(f"files={files} needs rows=, the rows of each file")
+        raise OptionError(f"files={files} needs rows=, the number of rows of each file")
     if bytes_per_row is not None and not 0 < bytes_per_row < 2**40:
-        raise OptionError(f"bytes_per_row={bytes_per_row!r}: a number above 0")
+        raise OptionError(f"bytes_per_row={bytes_per_row!r}: expected a number above 0")
     rng = np.random.default_rng(writer.names.getrandbits(64))
     counts = counts_of(state, files, rows, partitions, rng, writer.timestamp_ms)
     if not materialize:
@@ -104,5 +104,7 @@ def _counted(
     from iceexplore.commits.added_files._synthetic_rows import materialized_files
 
     if bytes_per_row is not None:
-        raise OptionError("bytes_per_row is for made-up files; the data that materialize=True writes has its own size")
+        raise OptionError(
+            "bytes_per_row is only for synthetic files; with materialize=True the size depends on the data"
+        )
     return materialized_files(state, counts, writer, rng)

@@ -1,4 +1,4 @@
-"""Made-up data files: entries with plausible statistics that fit their partitions, and no data behind them."""
+"""Synthetic data files: entries with plausible statistics that fit their partitions, without data."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _LEAVES_READ = 4
 _TUPLES = 1000
 _NEW_TUPLES = 10
 _MOST_FILES = 20_000_000
-#: Bytes of a value before and after encoding and compression, about.
+#: Approximate bytes of a value, before and after encoding and compression.
 _WIDTH = {"boolean": 1, "int": 4, "float": 4, "date": 4, "uuid": 16, "string": LETTERS, "binary": 8}
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
-#: Of an optional column, how many values are null: it depends on the column's id.
+#: Shares of null values in optional columns; the column's id selects one.
 _NULLS = (0.0, 0.0, 0.01, 0.1)
-#: How much of its line a file covers: some columns are clustered, some are not.
+#: Shares of a column's range that a file covers: some columns are clustered, some are not.
 _COVERS = (0.02, 0.3, 0.95)
 
 
 def made_up_folder(table_location: str) -> str:
-    """Where a table's made-up files would stand, with a slash at the end."""
+    """Return the folder of a table's synthetic files, with a trailing slash; nothing is written there."""
     return f"{table_location.rstrip('/')}/{MADE_UP_FOLDER}/"
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many files of how many rows in which partitions; ``of`` has a tuple's place per file."""
+    """The rows and partition of each new file; ``of`` is the index of its partition tuple."""
 
     spec: PartitionSpec
     columns: list[PartitionColumn]
@@ -68,21 +68,21 @@ def counts_of(
     rng: np.random.Generator,
     now_ms: int,
 ) -> Counts:
-    """Check what is asked for, and choose partitions where none are given.
+    """Validate the arguments, and choose partitions if none are given.
 
-    Without ``partitions`` the newest partitions of the table are taken (its last few manifests are read), or, where
-    there are none of the current spec, some are made up.
+    Without ``partitions``, the newest partitions of the table are used (its last few manifests are read); if there are
+    none in the current spec, some are generated.
 
     Raises
     ------
     OptionError
-        Counts below 1, an unknown or missing partition field, a tuple that no row can have.
+        A count is below 1, a partition field is unknown or missing, or no row can have a partition tuple.
     """
     if isinstance(files, bool) or not 1 <= files <= _MOST_FILES:
-        raise OptionError(f"files={files!r}: 1 to {_MOST_FILES:,}")
+        raise OptionError(f"files={files!r}: expected 1 to {_MOST_FILES:,}")
     each = np.asarray(rows)
     if each.dtype.kind not in "iu" or each.ndim > 1 or (each.ndim == 1 and len(each) != files) or (each < 1).any():
-        raise OptionError(f"rows={rows!r}: rows of each file, a whole number from 1, or one for each of {files} files")
+        raise OptionError(f"rows={rows!r}: expected rows per file, at least 1, or one number for each of {files} files")
     spec = state.metadata.spec()
     if spec is None:
         raise OptionError("the table's default partition spec is missing: files cannot be added")
@@ -112,7 +112,7 @@ def _tuples(
     now_ms: int,
     rng: np.random.Generator,
 ) -> pa.StructArray:
-    """Partitions of the newest manifests; made-up ones where the table has none that a row could be in."""
+    """Return partitions of the newest manifests, or generated ones if no row could be in any of those."""
     kind = pa.struct([pa.field(c.key, arrow_type(c.type)) for c in columns])
     for leaf in _newest(state):
         partition = leaf.partition()
@@ -131,7 +131,7 @@ def _tuples(
                 constraints_of(columns, found, now_ms, rng)
                 return found
         except (OptionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # tuples of another type, or that no row can have: others are made up
+            continue  # the tuples have other types, or no row can have them
     count = min(most, _NEW_TUPLES)
     chosen: dict[int, pa.Array] = {}
     arrays = []
@@ -148,7 +148,7 @@ def _tuples(
 
 
 def _newest(state: TableState) -> list[Any]:
-    """The root's own files and the last few manifests of data, newest first."""
+    """Return the root's own files and the last few data manifests, newest first."""
     root = state.root()
     if root is None:
         return []
@@ -164,7 +164,7 @@ def _newest(state: TableState) -> list[Any]:
 def made_up_files(
     state: TableState, counts: Counts, writer: CommitWriter, rng: np.random.Generator, bytes_per_row: float | None
 ) -> EntryBatch:
-    """The entries of made-up files, vectorised over the files."""
+    """Return the entries of synthetic files, vectorized over the files."""
     columns = stat_columns(state.metadata, state.schema)
     n = len(counts.of)
     stats, stored = {}, np.zeros(n, dtype=np.float64)
@@ -209,7 +209,7 @@ def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.G
 
 
 def uuid_strings(rng: np.random.Generator, n: int) -> pa.StringArray:
-    """Random UUIDs (version 4) as text, made in one piece."""
+    """Return random UUIDs (version 4) as strings, vectorized."""
     raw = rng.integers(0, 256, (n, 16), dtype=np.uint8)
     raw[:, 6] = raw[:, 6] & 0x0F | 0x40
     raw[:, 8] = raw[:, 8] & 0x3F | 0x80
@@ -223,7 +223,7 @@ def uuid_strings(rng: np.random.Generator, n: int) -> pa.StringArray:
 
 
 def null_share(field_id: int) -> float:
-    """Which share of an optional column's values is null, about."""
+    """Return the approximate share of null values in an optional column."""
     return _NULLS[field_id % len(_NULLS)]
 
 
@@ -267,7 +267,7 @@ def _stats(
 def _bounds(
     column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
 ) -> tuple[pa.Array, pa.Array]:
-    """Bounds of each file; null where it has no value (left: values that are neither null nor NaN)."""
+    """Return each file's bounds; null if it has no values (``left`` counts values other than null and NaN)."""
     n, of = len(counts.of), counts.of
     constraint = counts.constraints.get(column.field.field_id)
     prefix = None
@@ -314,6 +314,6 @@ def _from_pools(
     size = sizes[of]
     i = (u * size).astype(np.int64)
     j = i + (v * (size - i)).astype(np.int64)
-    # A tuple without a pool (null, or one value only) takes the spare place at the end.
+    # A tuple without a pool (null, or a single value) uses the spare place at the end.
     at = np.where(size > 0, begin[of], len(flat) - 1)
     return flat[at + i], flat[at + j]

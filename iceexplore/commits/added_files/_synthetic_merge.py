@@ -1,4 +1,4 @@
-"""Made-up files put together: what a compaction of them leaves, from counts and statistics alone."""
+"""Merge synthetic files as a compaction would, using counts and statistics only."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def merged_files(
     files: int,
     sequence: int | None,
 ) -> EntryBatch:
-    """The made-up files that take the place of some files of one partition.
+    """Return the synthetic files that replace some files of one partition.
 
-    Rows and bytes are summed (rows deleted by position, and their share of the bytes, left out) and shared out;
-    every new file gets the bounds of all. Null and NaN counts shrink with the rows, as if deletes had hit at random.
+    Rows and bytes are summed, without rows deleted by position and their share of the bytes, and distributed evenly;
+    every new file gets the bounds of all. Null and NaN counts shrink with the rows, as if the deletes were random.
 
     Parameters
     ----------
     group
         Entries with statistics, all of one spec and partition.
     positions
-        Deleted positions by location.
+        Deleted positions by data file.
     """
     names = group.entries["location"].to_pylist()
     counts = np.array(group.entries["record_count"].to_pylist(), dtype=np.int64)
@@ -90,9 +90,9 @@ def _merged(
     for name in ("value_count", "null_count", "nan_count", "column_size"):
         array = children[name]
         if array.null_count:
-            continue  # unknown of one file: unknown of all
+            continue  # unknown for one file, so unknown for all
         numbers = np.asarray(array)
-        # None and all stay what they are, whichever rows went.
+        # Counts of no rows or all rows stay exact, whichever rows were deleted.
         kept = np.where(numbers == counts, numbers * share, np.floor(numbers * share))
         out[name] = round(float(kept.sum()) * part)
     if not column.repeated and "value_count" in out:
@@ -101,7 +101,7 @@ def _merged(
             if name in out:
                 out[name] = min(rows, out[name])
     null, value = children["null_count"], children["value_count"]
-    without = pc.fill_null(pc.equal(null, value), False)  # files without a value have no bounds to miss
+    without = pc.fill_null(pc.equal(null, value), False)  # files without values need no bounds
     for name, pick in (("lower", 0), ("upper", -1)):
         array = children[name]
         if pc.any(pc.and_(array.is_null(), pc.invert(without))).as_py():

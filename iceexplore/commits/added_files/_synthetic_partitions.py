@@ -1,4 +1,4 @@
-"""What a partition tuple says of the columns it is made of: the values that a file in that partition may hold."""
+"""Constraints from partition tuples: the values that columns of a file in that partition may have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 
-#: How many values of a bucket are kept, and how many are tried to find one.
+#: How many values are kept per bucket, and how many are tried to find one.
 _KEPT = 8
 _TRIES = 1 << 19
 
@@ -40,15 +40,15 @@ class Constraint:
     Attributes
     ----------
     null
-        The column is null in every row.
+        Whether the column is null in every row.
     low, high
-        First and last place on the type's line (`line_of`).
+        First and last number on the type's line (`line_of`).
     exact
-        The only value, of the column's Arrow type; null where there are more.
+        The only value, in the column's Arrow type; null if there may be several.
     prefix
-        What every string or binary begins with; None without one.
+        The prefix of every string or binary; None if there is none.
     pools
-        Places on the line that fall into the tuple's buckets; None where no bucket is asked for.
+        Numbers on the line whose values are in the tuple's buckets; None without a bucket transform.
     """
 
     null: np.ndarray[Any, Any]
@@ -62,12 +62,12 @@ class Constraint:
 def constraints_of(
     columns: Sequence[PartitionColumn], tuples: pa.StructArray, now_ms: int, rng: np.random.Generator
 ) -> dict[int, Constraint]:
-    """The constraints of each source column, by its field id.
+    """Return the constraints of each source column, by its field id.
 
     Raises
     ------
     OptionError
-        A tuple that no row can have: a day and an hour of another day, say.
+        No row can have a tuple, for example a day and an hour of another day.
     """
     by_source: dict[int, list[int]] = {}
     for i, column in enumerate(columns):
@@ -96,14 +96,14 @@ def _constraint(
     for other in nulls[1:]:
         if not np.array_equal(null, other):
             at = int(np.flatnonzero(null != other)[0])
-            raise _impossible(source, given, at, "one of them is null, another is not")
+            raise _impossible(source, given, at, "one is null, another is not")
     if source.required and null.any():
         raise _impossible(source, given, int(np.flatnonzero(null)[0]), "the column is required")
     first, last = line_of(source.type, source.field_id, now_ms)
     narrow = any(transform_parts(c.field.transform)[0] not in ("bucket", "void") and _is_plain(c) for c, _ in given)
     bucketed = any(transform_parts(c.field.transform)[0] == "bucket" for c, _ in given)
     if bucketed and not narrow and type_base(source.type) in ("int", "long"):
-        last = 2**31 - 1  # many buckets need many values
+        last = 2**31 - 1  # finding values for many buckets needs a wide range
     made = Constraint(
         null, np.full(count, first, np.int64), np.full(count, last, np.int64), pa.nulls(count, arrow_type(source.type))
     )
@@ -116,9 +116,9 @@ def _constraint(
             got = apply_transform(column.field.transform, source.type, made.exact)
             same = np.asarray(pc.fill_null(pc.equal(got, values.cast(got.type)), True))
             if not same.all():
-                raise _impossible(source, given, int(np.flatnonzero(~same)[0]), "they belong to different values")
+                raise _impossible(source, given, int(np.flatnonzero(~same)[0]), "they come from different values")
     if (wrong := np.flatnonzero((made.low > made.high) & ~null & ~exact)).size:
-        raise _impossible(source, given, int(wrong[0]), "no value has all of them")
+        raise _impossible(source, given, int(wrong[0]), "no value matches all of them")
     buckets = [(c, v) for c, v in given if transform_parts(c.field.transform)[0] == "bucket"]
     if buckets:
         made.pools = _pools(made, source, buckets, rng)
@@ -126,13 +126,13 @@ def _constraint(
 
 
 def _is_plain(column: PartitionColumn) -> bool:
-    """A transform that is null exactly where its column is."""
+    """Return whether the transform is null if and only if its column is null."""
     name, width = transform_parts(column.field.transform)
     return width is not None or name in ("identity", "year", "month", "day", "hour")
 
 
 def _narrowed(made: Constraint, kind: Type, column: PartitionColumn, values: pa.Array, unbounded: bool) -> bool:
-    """Narrow a constraint by one partition field; whether its interval is still the type's own line."""
+    """Narrow a constraint by one partition field; return whether its interval is still the type's default."""
     name, width = transform_parts(column.field.transform)
     base = type_base(kind)
     if name == "identity":
@@ -148,7 +148,7 @@ def _narrowed(made: Constraint, kind: Type, column: PartitionColumn, values: pa.
         scale = (decimal_parameters(kind) or (1, 0))[1]
         numbers = [0 if v is None else unscaled(v, scale) for v in values.to_pylist()]
         if any(not -(2**63) <= n < 2**63 - width for n in numbers):
-            raise OptionError(f"partition field {column.field.name}: decimals above 18 digits cannot be made up")
+            raise OptionError(f"partition field {column.field.name}: synthetic decimals have at most 18 digits")
         start = np.array(numbers, dtype=np.int64)
         return _cut(made, start, start + width - 1, unbounded)
     elif name == "truncate" and width and base in ("string", "binary"):
@@ -163,12 +163,12 @@ def _cut(made: Constraint, low: Numbers, high: Numbers, unbounded: bool) -> bool
 
 
 def _instants(name: str, base: str, numbers: Numbers, column: PartitionColumn) -> tuple[Numbers, Numbers]:
-    """First and last date or instant of each year, month, day or hour."""
+    """Return the first and last date or instant of each year, month, day or hour."""
     unit = INSTANT_UNITS.get(base, 1)
     if name in ("year", "month"):
         code = "Y" if name == "year" else "M"
         if len(numbers) and np.abs(numbers).max() > 12 * 300_000:
-            raise OptionError(f"partition field {column.field.name}: too far from 1970")
+            raise OptionError(f"partition field {column.field.name}: the date is too far from 1970")
         days = numbers.astype(f"datetime64[{code}]").astype("datetime64[D]").astype(np.int64)
         ends = (numbers + 1).astype(f"datetime64[{code}]").astype("datetime64[D]").astype(np.int64)
         size = 1 if base == "date" else DAY * unit
@@ -180,18 +180,18 @@ def _instants(name: str, base: str, numbers: Numbers, column: PartitionColumn) -
 
 def _times(numbers: Numbers, size: int, column: PartitionColumn) -> Numbers:
     if len(numbers) and max(abs(int(numbers.min())), abs(int(numbers.max()))) * size >= 2**63:
-        raise OptionError(f"partition field {column.field.name}: beyond what the column's type holds")
+        raise OptionError(f"partition field {column.field.name}: out of the range of the column's type")
     return numbers * size
 
 
 def _prefixed(made: Constraint, values: pa.Array, width: int, column: PartitionColumn) -> None:
-    """Values of the full width are beginnings, shorter ones are whole values."""
+    """Constrain strings: values of the full width are prefixes, shorter ones are exact values."""
     text = pa.types.is_string(values.type)
     length = pc.utf8_length(values) if text else pc.binary_length(values)
     if (long := pc.fill_null(pc.greater(length, width), False)).true_count:
         at = long.to_pylist().index(True)
         raise OptionError(
-            f"partition field {column.field.name}: {values[at].as_py()!r} is no value of {column.field.transform}"
+            f"partition field {column.field.name}: {values[at].as_py()!r} is not a value of {column.field.transform}"
         )
     whole = pc.less(length, width)
     made.exact = pc.coalesce(made.exact, pc.if_else(whole, values, pa.scalar(None, values.type)))
@@ -201,14 +201,14 @@ def _prefixed(made: Constraint, values: pa.Array, width: int, column: PartitionC
     pairs = list(zip(made.prefix.to_pylist(), pc.fill_null(values, "" if text else b"").to_pylist(), strict=True))
     for a, b in pairs:
         if not (a.startswith(b) or b.startswith(a)):
-            raise OptionError(f"partition field {column.field.name}: no value begins with {a!r} and with {b!r}")
+            raise OptionError(f"partition field {column.field.name}: no value starts with both {a!r} and {b!r}")
     made.prefix = pa.array([max(pair, key=len) for pair in pairs], values.type)
 
 
 def _pools(
     made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, pa.Array]], rng: np.random.Generator
 ) -> list[Numbers]:
-    """Places on the line whose values fall into each tuple's buckets."""
+    """Return numbers on the line whose values are in each tuple's buckets."""
     count = len(made.low)
     wanted = np.stack([integers_of(v) for _, v in buckets], axis=1)
     open_ = ~made.null & ~np.asarray(made.exact.is_valid())
@@ -236,11 +236,11 @@ def _pools(
         for i in members:
             key = tuple(wanted[i].tolist())
             if not found[key]:
-                raise _impossible(source, buckets, i, "no value that falls there was found")
+                raise _impossible(source, buckets, i, "no value in these buckets was found")
             pools[i] = np.array(sorted(found[key]), dtype=np.int64)
     return pools
 
 
 def _impossible(source: NestedField, given: list[tuple[PartitionColumn, pa.Array]], at: int, why: str) -> OptionError:
-    said = ", ".join(f"{c.field.name}={v[at].as_py()!r}" for c, v in given)
-    return OptionError(f"no row of {source.name} has {said}: {why}")
+    given_values = ", ".join(f"{c.field.name}={v[at].as_py()!r}" for c, v in given)
+    return OptionError(f"no row of {source.name} has {given_values}: {why}")

@@ -1,4 +1,4 @@
-"""Random data for files that would else be made up, so that engines can read them."""
+"""Random data for files that would otherwise be synthetic, so that engines can read them."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from iceexplore.writing import DataFile, file_schema, write_data_files
 
 __all__ = ["MOST_ROWS", "materialized_files"]
 
-#: What `materialize` may write in one commit: rows of all files together, times columns.
+#: Limits of `materialize` per commit: rows of all files, rows times columns, files.
 MOST_ROWS = 5_000_000
 _MOST_VALUES = 100_000_000
 _MOST_FILES = 10_000
 
 
 def materialized_files(state: TableState, counts: Counts, writer: CommitWriter, rng: np.random.Generator) -> EntryBatch:
-    """Write Parquet files of random rows that fit their partitions; statistics are those of the data.
+    """Write Parquet files of random rows that fit their partitions, with the statistics of the data.
 
     Raises
     ------
     OptionError
         More than `MOST_ROWS` rows, 10,000 files, or 100 million values.
     UnsupportedError
-        A required column of a type whose values are not made up (variant, geometry).
+        A required column has a type without random values (variant, geometry).
     """
     total = int(counts.rows.sum())
     width = max(1, sum(1 for _ in state.schema.walk()))
     if total > MOST_ROWS or len(counts.of) > _MOST_FILES or total * width > _MOST_VALUES:
         raise OptionError(
-            f"{len(counts.of):,} files of together {total:,} rows and {width} columns are too much to materialize: "
-            f"at most {_MOST_FILES:,} files, {MOST_ROWS:,} rows and {_MOST_VALUES:,} values in a commit"
+            f"{len(counts.of):,} files with {total:,} rows in total and {width} columns are too much to materialize: "
+            f"at most {_MOST_FILES:,} files, {MOST_ROWS:,} rows and {_MOST_VALUES:,} values per commit"
         )
     _check(state.schema.fields)
     wanted = file_schema(state.schema)
@@ -55,7 +55,7 @@ def materialized_files(state: TableState, counts: Counts, writer: CommitWriter, 
 
 
 def _check(fields: Sequence[NestedField]) -> None:
-    """Refuse before anything is written what no value can be made of."""
+    """Refuse required columns without random values, before anything is written."""
     for f in fields:
         match f.type:
             case StructType(children):
@@ -63,21 +63,25 @@ def _check(fields: Sequence[NestedField]) -> None:
             case ListType() | MapType():
                 pass
             case _ if f.required and type_base(f.type) in ("variant", "geometry", "geography", "unknown"):
-                raise UnsupportedError(f"column {f.name!r} is required, and no values of {f.type} are made up")
+                raise UnsupportedError(
+                    f"column {f.name!r} is required, but random values of {f.type} are not supported"
+                )
 
 
 class _Rows:
-    """Random columns of one file."""
+    """A generator of the random columns of one file."""
 
     def __init__(self, constraints: dict[int, Constraint], place: int, now_ms: int, rng: np.random.Generator) -> None:
         self.constraints, self.place, self.now_ms, self.rng = constraints, place, now_ms, rng
 
     def column(self, f: NestedField, rows: int, target: pa.DataType) -> pa.Array:
-        """Values of one column; of a struct nothing is null but what its fields say."""
+        """Return random values of one column; a struct itself is never null, only its fields."""
         match f.type:
             case StructType(children):
                 arrays = [self.column(c, rows, target.field(i).type) for i, c in enumerate(children)]
-                mask = None if arrays else pa.repeat(pa.scalar(False), rows)  # it alone has the length then
+                mask = (
+                    None if arrays else pa.repeat(pa.scalar(False), rows)
+                )  # without fields, only the mask has the length
                 return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
             case ListType(element):
                 offsets = self._offsets(rows)
@@ -85,7 +89,7 @@ class _Rows:
                     offsets, self.column(element, offsets[-1].as_py(), target.value_type), type=target
                 )
             case MapType(key, value):
-                # Keys of one map differ: at most one entry makes that certain.
+                # Keys of a map must differ, so each map has at most one entry.
                 offsets = self._offsets(rows, most=1)
                 size = offsets[-1].as_py()
                 keys = self.column(key, size, target.key_type)

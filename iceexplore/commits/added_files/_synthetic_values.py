@@ -1,4 +1,4 @@
-"""A line of whole numbers for every type: values in the type's order, made and cut by arithmetic on int64."""
+"""A line of integers for every type: ordered values of the type are computed from int64 numbers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["DAY", "LETTERS", "Numbers", "line_of", "values_on"]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 DAY = 86_400
-#: Words of so many small letters are numbers to the base 26, in the same order.
+#: Length of generated strings: lowercase letters that encode a number in base 26, in the same order.
 LETTERS = 8
 _EIGHT_BYTES = 1 << 62
 
 
 def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
-    """First and last number from which plausible values of a column are taken; the column's id makes them differ."""
+    """Return the first and last number for plausible values of a column; columns differ by their id."""
     base = type_base(kind)
     span = 10 ** (3 + field_id % 5)
     today = now_ms // 86_400_000
@@ -46,17 +46,17 @@ def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
 
 
 def values_on(kind: Type, numbers: Numbers, prefix: pa.Array | None = None) -> pa.Array:
-    """The values at some places of the line: a larger number never gives a smaller value.
+    """Return the values of numbers on the line, in the numbers' order.
 
     Parameters
     ----------
     prefix
-        Of strings and binaries: what each value begins with.
+        For strings and binaries: the prefix of each value.
     """
     import pyarrow.compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # types that are not known, too
+    if pa.types.is_binary(target) and base != "fixed":  # unknown types too
         base = "binary"
     match base:
         case "boolean":
@@ -81,7 +81,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: pa.Array | None = None) -> p
 
 
 def _decimals(numbers: Numbers, target: pa.DataType) -> pa.Array:
-    """Unscaled numbers as decimals: two 64-bit words each, the lower one first."""
+    """Return unscaled numbers as decimals: two 64-bit words each, the lower one first."""
     both = np.empty((len(numbers), 2), dtype=np.int64)
     both[:, 0] = numbers
     both[:, 1] = numbers >> 63
@@ -99,7 +99,7 @@ def _words(numbers: Numbers) -> pa.Array:
 
 
 def _fixed_bytes(numbers: Numbers, length: int) -> pa.Array:
-    """Big-endian, filled up on the right: the order of bytes is that of the numbers."""
+    """Return numbers as big-endian bytes, padded on the right, so that bytes and numbers have the same order."""
     raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
     if length < 8:
         out = raw[:, 8 - length :]

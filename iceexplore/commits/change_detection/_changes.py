@@ -1,4 +1,4 @@
-"""Change detection: which files a snapshot, or all between two states, added and removed, and what had to be read."""
+"""Change detection: the files added and removed by a snapshot or between two states, and the metadata it read."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ Role = Literal["root", "previous root", "manifest", "manifest DV"]
 
 @dataclass(frozen=True)
 class MetadataRead:
-    """A metadata file that detection needs, whether or not it was read before.
+    """A metadata file that change detection needs, whether or not it was already cached.
 
     Attributes
     ----------
     role
-        The snapshot's root (or manifest list), the one of the snapshot before, a manifest, or a Puffin file with
-        manifest DVs.
+        The snapshot's root (or manifest list), the parent's, a manifest, or a Puffin file with manifest DVs.
     names_only
-        It was read for the names of files alone: how many changed, and in which manifests, the roots had said.
+        Whether it was read only for the names of files; the roots already showed which entries changed.
     """
 
     location: str
@@ -48,20 +47,20 @@ class MetadataRead:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """The files that were added and removed.
+    """The files that were added and removed, and the metadata that was read to find them.
 
     Attributes
     ----------
     title
-        Of what, one line.
+        The table and snapshots that the changes belong to, in one line.
     files_arrow
-        A row per file added or removed; columns as `iceexplore.graph.Diff.files_arrow` has them. Of a removed file
-        that stood in a root itself ``snapshot_id`` is that of the snapshot that removed it.
+        One row per file added or removed, with the columns of `iceexplore.graph.Diff.files_arrow`. For a removed file
+        that was listed directly in a root, ``snapshot_id`` is the id of the snapshot that removed it.
     read
-        The metadata files that had to be read, in order.
+        The metadata files that had to be read, in reading order.
     doubts
-        Why the root can be read in another way, or the snapshot's summary counts other files: sentences. There are none
-        where all rules were kept.
+        Why the root can be interpreted in another way, or how the snapshot's summary differs from what was found, as
+        sentences. Empty if all rules were kept.
     """
 
     title: str
@@ -71,28 +70,28 @@ class Changes:
 
     @property
     def files(self) -> pd.DataFrame:
-        """Files added and removed: content, location, rows, bytes, for a DV its data file and offset."""
+        """The files added and removed: content, location, rows, bytes, and for a DV its data file and offset."""
         return to_frame(self.files_arrow)
 
     @property
     def unambiguous(self) -> bool:
-        """Whether what was read admits one reading only."""
+        """Whether the metadata has only one interpretation."""
         return not self.doubts
 
     @property
     def root_alone(self) -> bool:
-        """Whether the snapshot's own root said what changed: more was read for names alone, if at all."""
+        """Whether the snapshot's root was enough to detect the changes; other metadata was read at most for names."""
         return all(r.role in ("root", "manifest DV") or r.names_only for r in self.read)
 
     def locations(self, change: Literal["added", "removed"]) -> list[str]:
-        """The locations of files added, or removed; vectors that share a Puffin file have the same."""
+        """Return the locations of the added or removed files; DVs that share a Puffin file share its location."""
         if change not in ("added", "removed"):
             raise OptionError(f"change={change!r}: choose 'added' or 'removed'")
         mine = self.files_arrow.filter(pc.equal(self.files_arrow["change"], change))
         return [str(x) for x in mine["location"].to_pylist()]
 
     def card(self) -> Card:
-        """The changes as a card, for text and HTML alike."""
+        """Return the changes as a card, for text and HTML."""
         grouped = self.files_arrow.group_by(["content", "change"]).aggregate(
             [("location", "count", pc.CountOptions(mode="all")), ("record_count", "sum"), ("size_in_bytes", "sum")]
         )
@@ -100,9 +99,9 @@ class Changes:
             (f"{r['content']}s", r["change"], *(f"{r[n] or 0:,}" for n in _COUNTED))
             for r in sorted(grouped.to_pylist(), key=lambda r: (r["content"] or "", r["change"]))
         ]
-        said = "the root alone" if self.root_alone else " and ".join(_roles(r for r in self.read if not r.names_only))
+        source = "the root alone" if self.root_alone else " and ".join(_roles(r for r in self.read if not r.names_only))
         named = _roles(r for r in self.read if r.names_only)
-        facts = [("Told by", said)]
+        facts = [("Determined from", source)]
         if named:
             facts.append(("Read for names", ", ".join(named)))
         facts.append(("Unambiguous", "yes" if self.unambiguous else "no"))
@@ -119,7 +118,7 @@ class Changes:
         return card_html(self.card())
 
 
-#: Entries of a summary (spec, "Optional Snapshot Summary Fields"): which change, and whether of data files.
+#: Entries of a summary (spec, "Optional Snapshot Summary Fields"): name, change, and whether it counts data files.
 _SUMMARY = (
     ("added-data-files", "added", True),
     ("deleted-data-files", "removed", True),
@@ -139,31 +138,31 @@ def _roles(reads: Iterable[MetadataRead]) -> list[str]:
 def changes_of(
     state: TableState, snapshot: Snapshot | None = None, *, dv_encoding: DvEncoding | None = None
 ) -> Changes:
-    """What a snapshot did, read from its root.
+    """Detect what a snapshot changed, from its root.
 
-    A root of the V4 proposal tells it by its statuses and manifest DVs; the manifests that it names are read for the
-    names of files alone. The parent's root is read too where a manifest DV leaves no trace of the one that it
-    replaced. A manifest list (v1-v3, ``v4-java``) tells which manifests the snapshot wrote, and their entries tell the
-    rest. Of the V4 draft the roots of the snapshot and its parent are compared: what the draft's ``tracking`` says of
-    the change of a manifest DV is not used.
+    A root of the V4 proposal shows it by its statuses and manifest DVs; the leaf manifests are read only for the names
+    of files. The parent's root is also read if a manifest DV leaves no trace of the DV that it replaced. A manifest
+    list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries show the changes. For the V4
+    draft, the roots of the snapshot and its parent are compared; what the draft's ``tracking`` records about changed
+    manifest DVs is not used.
 
-    Where a root bends rules, files are those that the rules would have, and `Changes.doubts` say why that may be
-    wrong; `changes_between` the parent and the snapshot is right whatever the root says.
+    If a root breaks rules, the result is what the rules imply, and `Changes.doubts` explain why it may be wrong.
+    `changes_between` the parent and the snapshot is right regardless of the root's statuses.
 
     Parameters
     ----------
     snapshot
-        By default the state's.
+        By default the state's snapshot.
     dv_encoding
-        How the writer shows that a manifest DV changed (`LayoutOptions.dv_encoding`): with ``removed`` and ``delta`` a
-        single ADDED vector is a manifest's first, and nothing else is read to be sure. None: not known.
+        How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`). With ``removed`` and ``delta``
+        a single ADDED DV is known to be the manifest's first, without reading more. None if not known.
 
     Raises
     ------
     OptionError
-        No such encoding.
+        The encoding does not exist.
     IceexploreError
-        A manifest DV could not be read.
+        A manifest DV cannot be read.
     """
     if dv_encoding is not None and dv_encoding not in get_args(DvEncoding):
         raise OptionError(f"dv_encoding={dv_encoding!r}: one of {', '.join(map(repr, get_args(DvEncoding)))}, or None")
@@ -177,30 +176,30 @@ def changes_of(
     own = MetadataRead(root.location, "root")
     if root.dialect != "v4-proposal":
         return _of_list(state, root, wanted, title)
-    said = read_root(state, root, wanted, dv_encoding)
-    leaves = [*said.added_leaves, *(row for row in {**said.gone, **said.back} if row not in said.added_leaves)]
+    reading = read_root(state, root, wanted, dv_encoding)
+    leaves = list(dict.fromkeys((*reading.added_leaves, *reading.gone, *reading.back)))
     parts = [
-        file_changes("removed", root.entries.take(pa.array(said.removed_rows))),
-        file_changes("added", root.entries.take(pa.array(said.added_rows))),
+        file_changes("removed", root.entries.take(pa.array(reading.removed_rows))),
+        file_changes("added", root.entries.take(pa.array(reading.added_rows))),
     ]
-    doubts = [*_unreadable(root), *_without_parent(root, wanted), *said.doubts]
+    doubts = [*_unreadable(root), *_without_parent(root, wanted), *reading.doubts]
     for row, leaf in zip(leaves, bare_leaves(state, root, leaves), strict=True):
-        parts += _of_leaf(said, row, leaf)
+        parts += _of_leaf(reading, row, leaf)
         doubts += _unreadable(leaf)
     reads = [own]
-    if said.previous is not None:
-        reads.append(MetadataRead(said.previous, "previous root"))
-    reads += [MetadataRead(name, "manifest DV") for name in dict.fromkeys(said.puffins)]
+    if reading.previous is not None:
+        reads.append(MetadataRead(reading.previous, "previous root"))
+    reads += [MetadataRead(name, "manifest DV") for name in dict.fromkeys(reading.puffins)]
     reads += [MetadataRead(_name(root, row), "manifest", names_only=True) for row in leaves]
     found = _table(parts)
     return Changes(title, found, tuple(reads), (*doubts, *_against_summary(wanted, found)))
 
 
 def changes_between(a: TableState, b: TableState) -> Changes:
-    """What changed from one state to another, of one table or of two, by comparing their roots (`graph.diff`).
+    """Detect what changed from one state to another, of one table or of two, by comparing their roots (`graph.diff`).
 
-    Manifests that both roots name with the same manifest DV are not read. A file that was added and removed in between
-    is in neither, and not among the changes.
+    Manifests that both roots list with the same manifest DV are not read. A file that was added and removed in between
+    is not in the result.
     """
     found = diff(a, b)
     reads: list[MetadataRead] = []
@@ -231,9 +230,9 @@ def _of_draft(state: TableState, snapshot: Snapshot, title: str) -> Changes:
 
 
 def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) -> Changes:
-    """What the manifests say that a snapshot wrote (spec, "Manifest Entry Fields": status and snapshot id)."""
+    """Detect a snapshot's changes from a manifest list (spec, "Manifest Entry Fields": status and snapshot id)."""
     mine = numbers(root.entries["snapshot_id"]) == snapshot.snapshot_id
-    unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # v1 may leave it out
+    unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # optional in v1
     rows = np.flatnonzero(mine | unknown).tolist()
     parts, doubts = [], [*_unreadable(root), *_without_parent(root, snapshot)]
     for row, leaf in zip(rows, state.reader.leaves(root, rows) if rows else (), strict=True):
@@ -243,7 +242,7 @@ def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) 
             parts.append(file_changes(change, entries.filter(pa.array(own & (status == wanted)))))
         odd = (own & (status == Status.EXISTING)) | (~own & (status == Status.DELETED) & bool(mine[row]))
         if odd.any():
-            doubts.append(f"{int(odd.sum())} entries of {leaf.location} are EXISTING or DELETED by the wrong snapshot.")
+            doubts.append(f"{int(odd.sum())} entries of {leaf.location} have a wrong status or snapshot id.")
         doubts += _unreadable(leaf)
     reads = [MetadataRead(root.location, "root"), *(MetadataRead(_name(root, row), "manifest") for row in rows)]
     found = _table(parts)
@@ -251,26 +250,26 @@ def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) 
 
 
 def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
-    """That a snapshot without a parent has what was there before it."""
+    """Yield a doubt if a snapshot without a parent has entries of earlier snapshots."""
     if snapshot.parent_snapshot_id is None:
         before = np.asarray(live(root.entries)) & (numbers(root.entries["snapshot_id"]) != snapshot.snapshot_id)
         if before.any():
-            yield f"The snapshot has no parent, and {int(before.sum()):,} rows of its root are of other snapshots."
+            yield f"The snapshot has no parent, but {int(before.sum()):,} entries of its root are of other snapshots."
 
 
 def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:
-    """Counts of the snapshot's summary that are others than those found (metadata that was edited, say)."""
+    """Yield a doubt for each count in the snapshot's summary that differs from what was found (edited metadata)."""
     change, is_data = found["change"], pc.equal(found["content"], "data file")
     for name, wanted, data in _SUMMARY:
-        said = (snapshot.summary or {}).get(name, "")
+        stated = (snapshot.summary or {}).get(name, "")
         mine = pc.and_(pc.equal(change, wanted), is_data if data else pc.invert(is_data))
         count = pc.sum(mine).as_py() or 0
-        if said.isascii() and said.isdecimal() and len(said) < 20 and int(said) != count:
-            yield f"The snapshot's summary says {name}={said}, and {count:,} were found."
+        if stated.isascii() and stated.isdecimal() and len(stated) < 20 and int(stated) != count:
+            yield f"The snapshot's summary has {name}={stated}, but {count:,} were found."
 
 
 def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[Manifest]:
-    """Manifests of a root as they are stored: no vector is read for them."""
+    """Read manifests of a root as stored, without applying their manifest DVs."""
     if not rows:
         return ()
     entries = root.entries.take(pa.array(rows, pa.int64()))
@@ -281,20 +280,20 @@ def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[
     return state.reader.leaves(bare, list(range(len(rows))))
 
 
-def _of_leaf(said: RootReading, row: int, leaf: Manifest) -> Iterator[pa.Table]:
+def _of_leaf(reading: RootReading, row: int, leaf: Manifest) -> Iterator[pa.Table]:
     entries = leaf.entries
     alive = np.asarray(live(entries))
     ordinals = np.asarray(pc.fill_null(entries["ordinal"], 0))
-    if row in said.added_leaves:
-        new = alive & ~is_at(ordinals, said.hidden.get(row))
+    if row in reading.added_leaves:
+        new = alive & ~is_at(ordinals, reading.hidden.get(row))
         yield file_changes("added", entries.filter(pa.array(new)))
-    for change, positions in (("removed", said.gone.get(row)), ("added", said.back.get(row))):
+    for change, positions in (("removed", reading.gone.get(row)), ("added", reading.back.get(row))):
         if positions:
             yield file_changes(change, entries.filter(pa.array(alive & is_at(ordinals, positions))))
 
 
 def is_at(ordinals: np.ndarray, positions: Any) -> np.ndarray:
-    """Which ordinals are among the positions, of which there may be far more than a leaf has."""
+    """Return a mask of the ordinals that are in the positions; positions may be far larger than the leaf."""
     mask = np.zeros(len(ordinals), np.bool_)
     if positions is None or not len(ordinals):
         return mask

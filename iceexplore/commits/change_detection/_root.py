@@ -1,10 +1,9 @@
-"""What a V4 root says that its snapshot did: its statuses, and the positions that its manifest DVs gained.
+"""Read what a V4 root records about its snapshot: statuses, and the positions that its manifest DVs gained.
 
-The encodings are those of the proposal ("Brainstorming about detecting changes"). Nothing but the root is read, and
-vectors in Puffin files; where an encoding leaves no trace of the vector that was there before, the parent's root too.
-Where a root can be read in more than one way, that is noted as a doubt, and the rules decide: what is ADDED is new,
-what is DELETED went, manifests that are DELETED were compacted (FORMAT rules ``added-is-change``, ``deleted-entries``,
-``leaf-change-by-dv``, ``compaction-existing``).
+The encodings are those of the proposal ("Brainstorming about detecting changes"). Only the root and manifest DVs in
+Puffin files are read, and the parent's root if an encoding leaves no trace of the previous DV. If a root has more than
+one interpretation, a doubt is noted and the rules decide: ADDED is new, DELETED was removed, and DELETED manifests were
+compacted (rules ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``, ``compaction-existing``).
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ __all__ = ["RootReading", "read_root"]
 
 _FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
-#: A missing status counts as EXISTING (`iceexplore.manifests.live`).
+#: Statuses of removed entries. A null status counts as EXISTING (`iceexplore.manifests.live`).
 _GONE = (Status.DELETED, Status.REPLACED)
 
 
 @dataclass
 class RootReading:
-    """What one root says.
+    """The changes that one root records.
 
     Attributes
     ----------
     added_rows, removed_rows
-        Rows of files that stand in the root itself.
+        Rows of files that the root lists directly.
     added_leaves
-        Rows of manifests all of whose live entries are new.
+        Rows of manifests whose live entries are all new.
     hidden, gone, back
-        By row of a manifest, positions of its entries (`pyroaring.BitMap`): of an added one those that a manifest DV
-        removes at once; those that went; those that were gone and are there again.
+        By row of a manifest, positions of its entries (`pyroaring.BitMap`): entries of an added manifest that its
+        manifest DV already removes; removed entries; entries that were removed before and are live again.
     puffins
-        Puffin files of which manifest DVs were read.
+        Puffin files from which manifest DVs were read.
     previous
-        The parent's root, if it had to be read.
+        Location of the parent's root, if it had to be read.
     doubts
-        Why the root can be read in another way, too.
+        Why the root can also be interpreted in another way.
     """
 
     added_rows: np.ndarray
@@ -66,15 +65,15 @@ class RootReading:
 
 
 def read_root(state: TableState, root: Manifest, snapshot: Snapshot, dv_encoding: DvEncoding | None) -> RootReading:
-    """Read what a snapshot did from its root.
+    """Read a snapshot's changes from its root.
 
     Parameters
     ----------
     root
-        The snapshot's, of the dialect ``v4-proposal``.
+        The snapshot's root, of the dialect ``v4-proposal``.
     dv_encoding
-        How the writer shows that a manifest DV changed; None: not known, so that a vector without a trace of what it
-        replaced has to be compared with the parent's.
+        How the writer records that a manifest DV changed. None if not known; then a DV that leaves no trace of the one
+        that it replaced is compared with the parent's.
     """
     return _Reader(state, root, snapshot, dv_encoding).read()
 
@@ -88,14 +87,16 @@ class _Reader:
         files = np.isin(self.kind, _FILES)
         added, removed = files & (self.status == Status.ADDED), files & np.isin(self.status, _GONE)
         self.out = RootReading(np.flatnonzero(added), np.flatnonzero(removed))
-        self.doubt_rows(files & (self.status == Status.EXISTING) & self.mine, "files are EXISTING, yet this snapshot's")
-        self.doubt_rows((added | removed) & ~self.mine, "files are ADDED or DELETED, but by another snapshot")
+        self.doubt_rows(files & (self.status == Status.EXISTING) & self.mine, "files of this snapshot are EXISTING")
+        self.doubt_rows(
+            (added | removed) & ~self.mine, "files are ADDED or DELETED but have the id of another snapshot"
+        )
 
     def read(self) -> RootReading:
         manifests = np.flatnonzero(np.isin(self.kind, _MANIFESTS))
         names = [canonical(x) for x in self.texts("location", manifests)]
         gone = np.isin(self.status, _GONE)
-        # of a manifest that is there twice the live row counts
+        # If a manifest is listed twice, the live row counts.
         places = dict(sorted(zip(names, manifests.tolist(), strict=True), key=lambda item: not gone[item[1]]))
         vectors = np.flatnonzero(self.kind == ContentType.MANIFEST_DV)
         by_leaf: dict[str, dict[int, list[int]]] = {}
@@ -104,7 +105,7 @@ class _Reader:
         bearing = np.asarray(pc.is_valid(self.root.entries["deletion_vector"]))
         for name in by_leaf.keys() - places.keys():
             if Status.ADDED in by_leaf[name]:
-                self.out.doubts.append(f"An ADDED manifest DV is for {name}, which is not in the root.")
+                self.out.doubts.append(f"An ADDED manifest DV references {name}, which is not in the root.")
         for name, row in places.items():
             rows = by_leaf.get(name, {})
             if self.status[row] == Status.ADDED:
@@ -121,31 +122,31 @@ class _Reader:
     def added_leaf(self, row: int, vectors: list[int]) -> None:
         self.out.added_leaves.append(row)
         if not self.mine[row]:
-            self.out.doubts.append(f"{self.name(row)} is ADDED, but by another snapshot.")
+            self.out.doubts.append(f"{self.name(row)} is ADDED but has another snapshot's id.")
         old = self.count(row, "existing"), self.count(row, "deleted")
         if any(old):
             self.out.doubts.append(
-                f"{self.name(row)} is ADDED, and {sum(n or 0 for n in old)} of its entries are not: "
-                "by the root they are new, by their own statuses they are not."
+                f"{self.name(row)} is ADDED, but {sum(n or 0 for n in old)} of its entries are not: "
+                "they are new according to the root, but not according to their own statuses."
             )
         if vectors:
             self.out.hidden[row] = self.positions(vectors)
-            self.out.doubts.append(f"{self.name(row)} is ADDED, and has a manifest DV.")
+            self.out.doubts.append(f"{self.name(row)} is ADDED and has a manifest DV.")
 
     def deleted_leaf(self, row: int, rows: dict[int, list[int]]) -> None:
         new = rows.get(Status.ADDED)
         if new:
             self.out.gone[row] = self.positions(new)
-            self.out.doubts.append(f"{self.name(row)} is DELETED, and has an ADDED manifest DV.")
+            self.out.doubts.append(f"{self.name(row)} is DELETED and has an ADDED manifest DV.")
 
     def kept_leaf(self, name: str, row: int, rows: dict[int, list[int]], *, attached: bool) -> None:
-        """What went from a manifest that was there before."""
+        """Record what was removed from a manifest that the parent's root lists too."""
         added, deleted = rows.get(Status.ADDED, []), rows.get(Status.DELETED, [])
         existing = rows.get(Status.EXISTING, [])
         if not (added or deleted or attached):
             return
         if added and not deleted and (existing or attached or self.encoding in ("removed", "delta")):
-            # Beside the state of before, or where there was none: all that it removes is new.
+            # The previous DV is listed beside it, or there was none: all positions of the ADDED DV are newly removed.
             self.changed(row, self.positions(added), None)
         elif deleted:
             now = self.positions([*added, *existing, *([row] if attached else [])])
@@ -154,14 +155,14 @@ class _Reader:
             self.against_previous(name, row, [*added, *existing, *([row] if attached else [])])
 
     def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
-        """Compare a vector that leaves no trace of the one before with the parent's."""
+        """Compare a DV that leaves no trace of its predecessor with the parent's DV."""
         if self.snapshot.parent_snapshot_id is None:
             self.changed(row, self.positions(vectors), None)
             return
         previous = self.previous
         if previous is None:
             self.changed(row, self.positions(vectors), None)
-            text = f"The manifest DV of {self.name(row)} may have removed some of these entries before"
+            text = f"The manifest DV of {self.name(row)} may have removed some of these entries earlier"
             self.out.doubts.append(f"{text}: the parent snapshot, {self.snapshot.parent_snapshot_id}, has expired.")
             return
         before = self.previous_removals.of(name)
@@ -175,13 +176,13 @@ class _Reader:
         if gone:
             self.out.gone[row] = gone
         if self.mine[row] and self.status[row] == Status.EXISTING and gone:
-            self.out.doubts.append(f"{self.name(row)} is new by compaction, and has a manifest DV.")
+            self.out.doubts.append(f"{self.name(row)} was written by compaction but has a manifest DV.")
         if before is not None and before - now:
             self.out.back[row] = before - now
-            self.out.doubts.append(f"Entries of {self.name(row)} that were removed are back.")
+            self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """What dropped manifests still held must be in manifests that are new by compaction (``leaf-change-by-dv``)."""
+        """Check that the live entries of dropped manifests are in compacted ones (``leaf-change-by-dv``)."""
         for kind in _MANIFESTS:
             left = 0
             for row in dropped[self.kind[dropped] == kind].tolist():
@@ -191,19 +192,20 @@ class _Reader:
                 if bearing[row]:
                     removed.append(len(self.positions([row])))
                 if None in counts or None in removed:
-                    continue  # not known, as of a v1 manifest list
+                    continue  # unknown, as in a v1 manifest list
                 left += sum(counts) - sum(removed)  # type: ignore[arg-type]
             new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
             taken = sum(self.count(row, "existing") or 0 for row in new.tolist())
             if left > taken:
-                text = f"{left - taken} entries of DELETED manifests are in no manifest that is new by compaction"
-                self.out.doubts.append(f"{text}: they went, or were carried to one that is ADDED.")
+                text = f"{left - taken} entries of DELETED manifests are in no manifest written by compaction"
+                self.out.doubts.append(f"{text}: they were removed, or moved to an ADDED manifest.")
 
-    # What stands where ------------------------------------------------------------------------------------------------
+    # Access to the roots
+    # -----------------------------------------------------------------------------------------------
 
     @cached_property
     def previous(self) -> Manifest | None:
-        """The parent's root; read when it is first asked for."""
+        """The parent's root, read on first use; None if the parent does not exist or has expired."""
         parent = self.snapshot.parent_snapshot_id
         found = None if parent is None else self.state.metadata.snapshot(parent)
         if found is None:
@@ -222,7 +224,7 @@ class _Reader:
         return Removals(self.previous)
 
     def positions(self, rows: Iterable[int], root: Manifest | None = None) -> Any:
-        """All positions that some manifest DVs remove."""
+        """Return the union of the positions that some manifest DVs remove."""
         from pyroaring import BitMap
 
         root = root or self.root

@@ -1,7 +1,8 @@
-"""The proposal's three scenarios of change detection, each committed and detected: as the proposal has it, and by rule.
+"""The proposal's three scenarios of change detection, each committed and detected, as in the proposal and by rule.
 
 Proposal, "(tmp) change detection": a manifest m1 has 10 entries, 7 of them removed by a manifest DV m1_dv. (1) The
-remaining 3 go. (2) m1 is rewritten as m2. (3) One file of m1 goes, 5 are added, and m1 is rewritten at once.
+remaining 3 are removed. (2) m1 is rewritten as m2. (3) One file of m1 is removed, 5 are added, and m1 is rewritten,
+all in one commit.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ __all__ = ["ChangeScenarios", "change_scenarios"]
 _HOME = "/warehouse/db/events"
 _M2 = f"{_HOME}/metadata/m2.parquet"
 _ENTRIES, _GONE, _NEW = 10, 7, 5
-#: Beyond it the nine simulations would take this machine's time and memory for minutes.
+#: The highest scale: above it the nine simulations would take minutes and much memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: What the three forms of the proposal break, all together.
+#: The rules that the proposal's forms break.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = pa.schema(
     [
@@ -70,37 +71,37 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class ChangeScenarios:
-    """Scenario by encoding: what the commit wrote, and how its change is told.
+    """Scenarios by encoding: what each commit wrote, and how its change is detected.
 
     Attributes
     ----------
     arrow
-        A row per scenario and form. ``read_to_know`` and ``read_for_names`` are the roles of the metadata files read;
-        ``added`` and ``removed`` the files that really changed, ``found_*`` those that detection found;
-        ``unambiguous`` that it found just these and had no doubt. ``right_by_entries``: whether a reader is right that
-        opens every manifest which came or went, and goes by the statuses of its entries instead of the root's;
-        ``opened_by_entries``: how many that are. ``bends`` are the rules that the state breaks.
+        A row per scenario and form. ``read_to_know`` and ``read_for_names`` are the roles of the metadata files read.
+        ``added`` and ``removed`` count the files that really changed, ``found_*`` those that detection found;
+        ``unambiguous`` is true if these are the same and there was no doubt. ``right_by_entries``: whether a reader is
+        right that opens every added and removed manifest and uses the statuses of its entries instead of the root's;
+        ``opened_by_entries``: how many manifests that are. ``bends`` lists the rules that the state breaks.
     """
 
     arrow: pa.Table
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table as a data frame."""
+        """Return the table as a data frame."""
         return to_frame(self.arrow)
 
     def card(self) -> Card:
-        """The table as a card, for text and HTML alike."""
-        columns = ("form", "root", "manifests", "Puffin", "told by", "for names", "is", "found", "unambiguous",
-                   "by entries", "bends")  # fmt: skip
+        """Return the table as a card, for text and HTML."""
+        columns = ("form", "root", "manifests", "Puffin", "read to know", "for names", "changed", "found",
+                   "unambiguous", "by entries", "breaks")  # fmt: skip
         tables = []
         for name in _NAMES:
             rows = [r for r in self.arrow.to_pylist() if r["scenario"] == name]
             shown = tuple(tuple(_shown(r)) for r in rows)
             tables.append(CardTable(f"Scenario {name}", columns, shown, right=frozenset((1, 2, 3))))
         notes = (
-            "Found: by a reader that goes by the statuses of the root, and opens manifests for names of files alone.",
-            "By entries: whether a reader is right that opens each manifest which came or went (so many of them), and "
-            "goes by the statuses of its entries.",
+            "Found: by a reader that uses the statuses of the root and opens manifests only for the names of files.",
+            "By entries: whether a reader is right that opens each added or removed manifest (in parentheses: how many)"
+            " and uses the statuses of its entries.",
         )
         return Card("Change detection in the scenarios of the V4 proposal", tables=tuple(tables), notes=notes)
 
@@ -126,31 +127,31 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
 
 
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
-    """Commit the proposal's three scenarios in each form, and detect what each commit did.
+    """Commit the proposal's three scenarios in each form, and detect the changes of each commit.
 
-    The forms: as the proposal writes them (scenario 1 has two), which bends rules; and by rule, with each
-    ``dv_encoding`` and the manifest DV in a row of its own or attached. By rule a leaf is not rewritten by the commit
-    that changes it: in scenario 3 the file goes by a manifest DV, and the new ones stand in a manifest of their own.
+    The forms: as in the proposal (scenario 1 has two), which breaks rules; and by rule, with each ``dv_encoding`` and
+    the manifest DV in a separate row or attached. By rule, a leaf is not rewritten by the commit that changes it: in
+    scenario 3 a manifest DV removes the file, and the new files are in a new manifest.
 
     Parameters
     ----------
     scale
-        So many times the proposal's 10 entries.
+        Multiply the proposal's 10 entries by this number.
     layout
         Options of the layout: ``manifest_format``, ``inline_dv_bytes``, ...
 
     Raises
     ------
     OptionError
-        A scale below 1, or an option that makes no sense.
+        The scale is below 1, or an option is invalid.
     """
     if type(scale) is not int or scale < 1:
-        raise OptionError(f"scale={scale!r}: a whole number from 1")
+        raise OptionError(f"scale={scale!r}: expected an integer of at least 1")
     if scale > _MOST:
-        raise OptionError(f"scale={scale!r}: at most {_MOST:,}, leaves of {_ENTRIES * _MOST:,} entries")
+        raise OptionError(f"scale={scale!r}: at most {_MOST:,} (leaves of {_ENTRIES * _MOST:,} entries)")
     taken = sorted({"dv_encoding", "dv_attached", "flush_data_files", "format_version"} & layout.keys())
     if taken:
-        raise OptionError(f"{taken[0]}={layout[taken[0]]!r}: the scenarios choose it themselves")
+        raise OptionError(f"{taken[0]}={layout[taken[0]]!r}: the scenarios set this option")
     rows = []
     for number, name in enumerate(_NAMES, start=1):
         for form, encoding in _FORMS[number]:
@@ -163,7 +164,7 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     return ChangeScenarios(pa.Table.from_pylist(rows, schema=_SCHEMA))
 
 
-#: The proposal's forms of each scenario, and how it has manifest DVs encoded: option 2 has a "diff DV".
+#: The proposal's forms of each scenario with the encoding of manifest DVs that each uses: option 2 has a "diff DV".
 _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
     1: (("proposal, option 1", "removed"), ("proposal, option 2", "delta")),
     2: (("proposal", "removed"),),
@@ -172,7 +173,7 @@ _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
 
 
 def _base(scale: int, layout: dict[str, Any], encoding: DvEncoding, *, attached: bool) -> Sandbox:
-    """A table with m1, of whose entries m1_dv removes 7 of 10."""
+    """Return a sandbox with a table whose manifest m1 has 10 entries, 7 of them removed by m1_dv."""
     options = LayoutOptions.of(4, **{"leaf_entries": 10**6, "inline_dv_bytes": 4096, **layout})
     options = options.but(flush_data_files=0, dv_encoding=encoding, dv_attached=attached)
     box = Sandbox(empty_state({"id": "long", "name": "string"}, location=_HOME), options, seed="scenarios")
@@ -195,7 +196,7 @@ def _new(scale: int) -> list[str]:
 
 
 def _rest(scale: int, *, first: bool = False) -> list[int]:
-    """The positions in m1 that m1_dv leaves; the first of each three only."""
+    """Return the positions in m1 that m1_dv keeps; with ``first`` only the first of each three."""
     return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
 
 
@@ -215,7 +216,7 @@ def _by_rule(box: Sandbox, number: int, scale: int) -> Snapshot:
 
 
 def _bent(box: Sandbox, form: str, scale: int) -> Snapshot:
-    """The root as the proposal has it."""
+    """Commit the root as the proposal has it."""
     state = box.state
     old = root_rows(state)
     dropped = old.with_columns(status=int(Status.DELETED), snapshot_id=None)
@@ -238,7 +239,7 @@ def _bent(box: Sandbox, form: str, scale: int) -> Snapshot:
 
 
 def _with_changes(kept: EntryBatch, scale: int) -> EntryBatch:
-    """Of the entries that are carried over one in three DELETED, and new ones ADDED."""
+    """Return the carried-over entries with one in three DELETED, and new entries ADDED."""
     goes = np.arange(len(kept)) % (_ENTRIES - _GONE) == 0
     deleted = kept.filter(pa.array(goes)).with_columns(status=int(Status.DELETED), snapshot_id=None)
     entry = {"content_type": int(ContentType.DATA), "file_format": "parquet", "status": int(Status.ADDED)}
@@ -246,7 +247,7 @@ def _with_changes(kept: EntryBatch, scale: int) -> EntryBatch:
     return concat_batches([kept.filter(pa.array(~goes)), deleted, added])
 
 
-# What is measured -----------------------------------------------------------------------------------------------------
+# Measurements ---------------------------------------------------------------------------------------------------------
 
 
 def _row(
@@ -310,20 +311,20 @@ def _live(state: TableState) -> set[str]:
 
 
 def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> tuple[set[str], set[str], int]:
-    """What came and went as a reader has it that goes by the statuses of entries, and how many manifests it opens.
+    """Return added and removed files according to the statuses of entries, and how many manifests were opened.
 
-    In a manifest that the snapshot wrote what is ADDED came and what is DELETED went; of one that is DELETED in the
-    root what its manifest DV left went (or, where it has an ADDED one, what this removes), unless a manifest that the
-    snapshot wrote has it as EXISTING.
+    In a manifest that the snapshot wrote, ADDED entries were added and DELETED ones removed. In a manifest that is
+    DELETED in the root, the entries that its manifest DV leaves were removed (or, if it has an ADDED manifest DV, the
+    entries that this removes), unless a manifest that the snapshot wrote lists them as EXISTING.
     """
     root = state.root()
     assert root is not None
-    said = read_root(state, root, snapshot, encoding)
+    reading = read_root(state, root, snapshot, encoding)
     entries = root.entries
     kind, status = numbers(entries["content_type"]), numbers(entries["status"])
     mine = (numbers(entries["snapshot_id"]) == snapshot.snapshot_id) | (status == Status.DELETED)
     opened = np.flatnonzero(
-        (kind == ContentType.DATA_MANIFEST) & (mine | np.isin(np.arange(len(kind)), list(said.gone)))
+        (kind == ContentType.DATA_MANIFEST) & (mine | np.isin(np.arange(len(kind)), list(reading.gone)))
     )
     came: set[str] = set()
     went: set[str] = set()
@@ -334,8 +335,8 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
 
     for row, leaf in zip(opened.tolist(), bare_leaves(state, root, opened.tolist()), strict=True):
         own, places = numbers(leaf.entries["status"]), numbers(leaf.entries["ordinal"])
-        if row in said.gone:
-            add(went, leaf, is_at(places, said.gone[row]))
+        if row in reading.gone:
+            add(went, leaf, is_at(places, reading.gone[row]))
         elif status[row] == Status.DELETED:
             add(went, leaf, (own != Status.DELETED) & ~is_at(places, _removed(state, root, row)))
         else:
@@ -346,7 +347,7 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
 
 
 def _removed(state: TableState, root: Manifest, row: int) -> Any:
-    """The positions that the manifest DVs of a manifest in a root remove, whatever their status."""
+    """Return the positions that a manifest's DVs in a root remove, regardless of their status."""
     from pyroaring import BitMap
 
     entries = root.entries

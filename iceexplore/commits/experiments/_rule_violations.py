@@ -1,7 +1,7 @@
-"""Commits that bend rules on purpose: root rows and leaves exactly as given, for what the V4 proposal discarded.
+"""Commits that break rules on purpose: root rows and leaves exactly as given, for what the V4 proposal discarded.
 
-What is written is a real root and real leaves, by the same writers, read like any other. Every rule that the result
-breaks has to be named; which ones, the snapshot's summary says (``bent-rules``).
+They are written as a real root and real leaves by the same writers, and read like any other. Every rule that the result
+breaks must be listed; the snapshot's summary records them (``bent-rules``).
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["BENT_RULES", "BentLeaf", "bent_commit", "bent_dv", "root_rows"]
 
-#: The entry of a snapshot's summary that names the rules which it bends.
+#: The entry of a snapshot's summary that lists the rules that it breaks.
 BENT_RULES = "bent-rules"
 
 
 @dataclass(frozen=True)
 class BentLeaf:
-    """A leaf manifest to be written, where its row is to stand in the root.
+    """A leaf manifest to write; its row takes this item's place in the root.
 
     Attributes
     ----------
     location
-        Of the new file.
+        Location of the new file.
     rows
-        Its entries as they are written: with statuses, of one spec. What is null is inherited.
+        Its entries as written: with statuses, of one spec. Null values are inherited.
     status
-        Of its row in the root.
+        Status of its row in the root.
     referenced_file
-        The data manifest that a delete manifest is affiliated to.
+        The data manifest that a delete manifest is affiliated with.
     """
 
     location: str
@@ -66,7 +66,7 @@ class BentLeaf:
 
 @dataclass
 class _Bent:
-    """The layout of one such commit."""
+    """The layout of such a commit."""
 
     items: Sequence[EntryBatch | BentLeaf]
     files: Mapping[str, bytes]
@@ -75,7 +75,8 @@ class _Bent:
     def __call__(self, change: Change, writer: CommitWriter) -> Applied:
         if writer.attempt > 1:
             raise CommitConflictError(
-                "table-unchanged", "another commit came first, and rows given by hand are not made anew: refresh"
+                "table-unchanged",
+                "another commit was published first, and given rows are not rebased: refresh",
             )
         first = writer.first_row_id or 0
         parts = []
@@ -99,7 +100,7 @@ class _Bent:
         return Applied(location, dict(change.summary) | self.summary, first - (writer.first_row_id or 0))
 
     def written(self, leaf: BentLeaf, writer: CommitWriter) -> EntryBatch:
-        """Write a leaf; its row in the root."""
+        """Write a leaf, and return its row in the root."""
         batch = leaf.rows.with_columns(ordinal=pa.array(np.arange(len(leaf.rows))), manifest_dv=None)
         spec_id = int(batch.entries["partition_spec_id"][0].as_py())
         data = self.manifest(batch, leaf.content, writer, spec_id)
@@ -146,41 +147,41 @@ def bent_commit(
 ) -> Snapshot:
     """Commit a root with exactly these rows, whatever rules that breaks.
 
-    It is made and checked aside first (`check_rules`): what breaks a rule that is not named is refused, and neither the
-    table nor the overlay has seen it.
+    It is first built and checked (`check_rules`) in a separate sandbox: if it breaks a rule that is not listed, it is
+    refused and neither the table nor the overlay is changed.
 
     Parameters
     ----------
     sandbox
-        Of the dialect ``v4-proposal``.
+        A sandbox of the dialect ``v4-proposal``.
     rows
-        The root's rows in their order (`root_rows` has those that are there, `bent_dv` makes a manifest DV), and the
-        leaves that are to be written. Null snapshot ids and sequence numbers are inherited; data files and leaves
-        without row ids are given them.
+        The root's rows in order (`root_rows` returns the existing ones, `bent_dv` creates a manifest DV), and leaves to
+        write. Null snapshot ids and sequence numbers are inherited; data files and leaves without row ids are assigned
+        some.
     relaxed
         Names of the rules that may be broken.
     files
-        Puffin files that are written along, by location.
+        Puffin files to write as well, by location.
     summary
-        Further entries of the snapshot's summary, which has no counts and no totals.
+        Additional entries of the snapshot's summary, which has no counts and no totals.
 
     Raises
     ------
     RuleError
-        A rule that is broken and not named.
+        A rule is broken but not listed.
     CommitConflictError
-        Another commit came first: such a commit is not tried again.
+        Another commit was published first: such a commit is not retried.
     OptionError
-        An unknown rule, a leaf without rows, or a sandbox of another dialect.
+        A rule is unknown, a leaf has no rows, or the sandbox has another dialect.
     """
     items = list(rows)
     for name in relaxed:
         rule(name)
     if not sandbox.options.has_root_manifest:
-        raise OptionError(f"dialect={sandbox.options.dialect!r}: rows are given for a root, of 'v4-proposal'")
+        raise OptionError(f"dialect={sandbox.options.dialect!r}: rows are given for a root manifest, of 'v4-proposal'")
     for item in items:
         if isinstance(item, BentLeaf) and not len(item.rows):
-            raise OptionError(f"{item.location}: a manifest without entries has no place in a root")
+            raise OptionError(f"{item.location}: a root cannot list a manifest without entries")
     change = Change(operation, summary=dict(summary or {}))
     layout = _Bent(items, dict(files or {}))
     broken = _broken(sandbox, change, layout, ref, frozenset(relaxed))
@@ -191,7 +192,7 @@ def bent_commit(
 
 
 def _broken(sandbox: Sandbox, change: Change, layout: _Bent, ref: str, relaxed: frozenset[str]) -> list[str]:
-    """The rules that a commit would break, found by making it on an overlay of its own."""
+    """Return the rules that a commit would break, found by committing it in a separate sandbox."""
     aside = Sandbox(sandbox.state, sandbox.options, seed=0)
     try:
         snapshot = aside.commit(lambda writer: change, ref=ref, layout=layout)
@@ -200,12 +201,12 @@ def _broken(sandbox: Sandbox, change: Change, layout: _Bent, ref: str, relaxed: 
         aside.close()
     for item in found:
         if item.rule not in relaxed:
-            raise RuleError(item.rule, f"{item.where}: {item.text}; name it in relaxed= to bend it on purpose")
+            raise RuleError(item.rule, f"{item.where}: {item.text}; list the rule in relaxed= to break it on purpose")
     return sorted({item.rule for item in found})
 
 
 def root_rows(state: TableState) -> EntryBatch:
-    """The rows of a V4 root, as they are, with the partition tuples of the files among them; none without a snapshot.
+    """Return the rows of a V4 root with the partition tuples of its files; no rows without a snapshot.
 
     Raises
     ------
@@ -226,7 +227,7 @@ def root_rows(state: TableState) -> EntryBatch:
 
 
 def bent_dv(leaf: str, positions: Iterable[int], status: Status = Status.ADDED, *, spec_id: int = 0) -> EntryBatch:
-    """A row of an inline manifest DV for the leaf at a location."""
+    """Return the row of an inline manifest DV for the leaf at a location."""
     from pyroaring import BitMap
 
     bitmap = BitMap(positions)
@@ -244,7 +245,7 @@ def bent_dv(leaf: str, positions: Iterable[int], status: Status = Status.ADDED, 
 
 
 def _numberless(rows: EntryBatch) -> np.ndarray:
-    """Of each data file without row ids its rows; 0 of other entries, and of those that are DELETED."""
+    """Return the row count of each data file without row ids; 0 for other and for DELETED entries."""
     entries = rows.entries
     wanted = np.asarray(whole(entries["first_row_id"]).is_null())
     wanted &= numbers(entries["content_type"]) == ContentType.DATA

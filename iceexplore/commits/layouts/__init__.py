@@ -1,1 +1,1 @@
-"""Arrange entries in manifest lists and root manifests."""
+"""Arrange manifest entries in manifest lists and root manifests."""

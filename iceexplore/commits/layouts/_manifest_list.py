@@ -1,7 +1,7 @@
-"""The layout of v1, v2, v3 and of V4 as Java writes it today: a manifest list over manifests.
+"""The layout of v1, v2, v3 and of V4 as Java writes it today: a manifest list that references manifests.
 
-Spec, "Manifests", "Manifest Lists", "Snapshots"; where the spec leaves room, as Java's ``MergingSnapshotProducer``
-without merging (``commit.manifest-merge.enabled=false``).
+Spec, "Manifests", "Manifest Lists", "Snapshots". Where the spec leaves choices, this follows Java's
+``MergingSnapshotProducer`` without merging (``commit.manifest-merge.enabled=false``).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _DELETE_TYPES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
     """Write the manifests and the manifest list of a change.
 
-    New files go to new manifests, one per spec and ``leaf_entries``; a manifest that holds removed files is written
-    again; all others are carried as they are. A manifest left without live entries stays in this snapshot's list,
-    where its entries are DELETED, and is left out by the next commit. The DVs of removed data files go with them
-    (Java: ``removeDanglingDeletesFor``). Delete files that are older than all data go when delete manifests are
-    looked through anyway (Java: ``dropDeleteFilesOlderThan``).
+    New files go to new manifests, one per spec and ``leaf_entries``; a manifest that lists removed files is rewritten;
+    all others are carried over unchanged. A rewritten manifest without live entries stays in this snapshot's list with
+    its DELETED entries, and the next commit leaves it out. The DVs of removed data files are removed too (Java:
+    ``removeDanglingDeletesFor``). Delete files older than all data are removed if delete manifests are filtered anyway
+    (Java: ``dropDeleteFilesOlderThan``).
 
     Raises
     ------
     RuleError
-        ``files-exist`` (something to be removed is not live), ``deletes-need-v2``, ``duplicate-file``, ``one-dv``.
+        ``files-exist`` (a file to remove is not live), ``deletes-need-v2``, ``duplicate-file``, ``one-dv``.
     UnsupportedError
         The base has a root manifest.
     OptionError
-        A change that both rewrites manifests and changes files.
+        The change both rewrites manifests and changes files.
     IceexploreError
-        A manifest on which the commit builds cannot be read completely.
+        A manifest that the commit builds on cannot be read completely.
     """
     _check(change, writer)
     base = read_base(writer)
@@ -68,27 +68,31 @@ def _rewritten(change: Change, base: ListBase) -> Applied:
 
 
 def _check(change: Change, writer: CommitWriter) -> None:
-    """What can be refused before anything is read."""
+    """Refuse what can be refused before anything is read."""
     added, options = change.added.entries, writer.options
     if change.rewrite_manifests and (
         len(change.added) or change.remove_data or change.remove_deletes or change.replace_dvs
     ):
-        raise OptionError("manifests are rewritten in a commit of their own: this one changes files, too")
+        raise OptionError("rewriting manifests needs a separate commit: this one also changes files")
     kind = added["content_type"]
     positions = np.asarray(pc.equal(kind, int(ContentType.POSITION_DELETE)))
     equality = np.asarray(pc.equal(kind, int(ContentType.EQUALITY_DELETE)))
     vectors = np.asarray(whole(added["deletion_vector"]).is_valid())
     if options.format_version == 1 and (positions.any() or equality.any()):
-        raise RuleError("deletes-need-v2", "a table of format version 1 has no delete files; upgrade it to 2 first")
+        raise RuleError("deletes-need-v2", "format version 1 has no delete files; upgrade the table to version 2 first")
     if options.format_version == 2 and vectors.any():
-        raise RuleError("deletes-need-v2", "a table of format version 2 has no deletion vectors; upgrade it to 3 first")
+        raise RuleError(
+            "deletes-need-v2", "format version 2 has no deletion vectors; upgrade the table to version 3 first"
+        )
     if options.format_version >= 3 and (positions & ~vectors).any():
         version = options.format_version
-        raise RuleError("deletes-need-v2", f"format version {version} takes deletion vectors, no position delete files")
+        raise RuleError(
+            "deletes-need-v2", f"format version {version} takes deletion vectors instead of position delete files"
+        )
     files = added["location"].filter(pa.array(~vectors))
     twice = len(files) - len(files.unique())
     if twice:
-        raise RuleError("duplicate-file", f"{twice} of the new files are named twice")
+        raise RuleError("duplicate-file", f"{twice} of the new files are listed twice")
 
 
 def _filter_data(change: Change, base: ListBase) -> Filtered:
@@ -135,14 +139,14 @@ def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: pa.ChunkedArr
     second = staying & _is_in(entries, "referenced_file", new)
     if second.any():
         name = entries["referenced_file"][int(np.flatnonzero(second)[0])].as_py()
-        raise RuleError("one-dv", f"{name} has a deletion vector already; the new one must replace it (replace_dvs)")
+        raise RuleError("one-dv", f"{name} already has a deletion vector; the new one must replace it (replace_dvs)")
 
 
 def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
-    """The least data sequence number of the new snapshot's data, or less: older deletes have nothing to apply to.
+    """Return a lower bound of the data sequence numbers in the new snapshot; older deletes apply to nothing.
 
-    Java takes the least of the manifests that are left; the numbers that a compaction gives to new files count here,
-    too: a delete file that still applies to them must stay.
+    Java takes the minimum of the remaining manifests. This also counts the numbers that a compaction gives to new
+    files, because a delete file that still applies to them must stay.
     """
     numbers: list[int | None] = [base.writer.base.metadata.last_sequence_number]
     for batch in data.rows:
@@ -185,9 +189,10 @@ def _written(
 
 
 def _with_row_ids(batch: EntryBatch, next_row_id: int) -> tuple[EntryBatch, int]:
-    """Data manifests without a ``first_row_id`` get one: new ones, and, after an upgrade to v3, old ones.
+    """Assign a ``first_row_id`` to data manifests without one: new ones, and after an upgrade to v3 old ones.
 
-    Spec, "First Row ID Assignment": room is left for existing rows, too, since their files may have no id yet.
+    Spec, "First Row ID Assignment": the range also covers existing rows, since their files may have no id yet. Also
+    returns the number of row ids assigned.
     """
     entries = batch.entries
     stats = whole(entries["manifest_stats"])
@@ -223,5 +228,5 @@ def _all_found(what: str, names: pa.Array, removed: list[EntryBatch], column: st
         snapshot = base.writer.base.snapshot
         where = "a table without a snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
         raise RuleError(
-            "files-exist", f"{what} {', '.join(missing[:5])}{more}: not live in {where}; look in inspect.files()"
+            "files-exist", f"{what} {', '.join(missing[:5])}{more}: not live in {where}; see inspect.files()"
         )

@@ -1,4 +1,4 @@
-"""The manifest list on which a commit builds: read whole, or not at all."""
+"""The manifest list that a commit builds on: read completely, or refused."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class ListBase:
-    """The manifests of the state on which a commit builds.
+    """The manifests of the state that a commit builds on.
 
     Attributes
     ----------
     root
-        The list as read; None for a table without a snapshot.
+        The manifest list as read; None for a table without a snapshot.
     rows
-        Its rows, with counts where the new list needs them.
+        Its rows, completed with the counts that the new list needs.
     """
 
     writer: CommitWriter
@@ -43,12 +43,12 @@ class ListBase:
     rows: EntryBatch
 
     def ordinals(self, content: ContentType, *, live: bool) -> list[int]:
-        """The rows of a content type in order; ``live``: of manifests that may have live entries only."""
+        """Return the rows of a content type in order; ``live``: only of manifests that may have live entries."""
         mask = np.asarray(pc.equal(self.rows.entries["content_type"], int(content)))
         return [int(i) for i in np.flatnonzero(mask & has_live(self.rows.entries["manifest_stats"]) if live else mask)]
 
     def leaves(self, ordinals: Iterable[int]) -> Iterator[tuple[int, Manifest]]:
-        """The entries of these manifests."""
+        """Yield the entries of these manifests, each with its ordinal."""
         wanted = list(ordinals)
         if self.root is not None and wanted:
             leaves = self.writer.base.reader.leaves(self.root, wanted)
@@ -56,19 +56,19 @@ class ListBase:
                 yield ordinal, readable(leaf)
 
     def whole_leaf(self, ordinal: int) -> EntryBatch:
-        """All of one manifest."""
+        """Return all entries of one manifest, with partition tuples and statistics."""
         if self.root is None:
             raise IndexError(ordinal)
         return EntryBatch.of(readable(self.writer.base.reader.leaf(self.root, ordinal, _ALL_PARTS)))
 
 
 def readable(manifest: Manifest) -> Manifest:
-    """The manifest, if all of it could be read: entries lost in reading would be lost to the table.
+    """Return the manifest if it was read completely; a commit would lose the entries that could not be read.
 
     Raises
     ------
     IceexploreError
-        What was met while reading it.
+        The manifest could not be read completely.
     """
     strict = Problems(strict=True)
     for item in manifest.problems:
@@ -78,28 +78,28 @@ def readable(manifest: Manifest) -> Manifest:
 
 
 def has_live(stats: pa.ChunkedArray | pa.StructArray) -> np.ndarray:
-    """By their ``manifest_stats``: which manifests may have live entries."""
-    # an unknown count may be anything (spec, "Manifest Lists")
+    """Return a mask of the manifests that may have live entries, by their ``manifest_stats``."""
+    # An unknown count may have any value (spec, "Manifest Lists").
     counts = [pc.fill_null(pc.struct_field(stats, n), 1) for n in ("added_files_count", "existing_files_count")]
     return np.asarray(pc.greater(pc.add(*counts), 0))
 
 
 def read_base(writer: CommitWriter) -> ListBase:
-    """The manifest list of the writer's base.
+    """Read the manifest list of the writer's base.
 
     Raises
     ------
     UnsupportedError
-        The base has a root manifest: a table is not downgraded.
+        The base has a root manifest, and a table cannot be downgraded.
     IceexploreError
-        It cannot be read completely.
+        The list cannot be read completely.
     """
     root = writer.base.root()
     if root is None:
         return ListBase(writer, None, EntryBatch.empty())
     if root.dialect.has_root_manifest:
         raise UnsupportedError(
-            f"{root.location} is a root manifest ({root.dialect}); {writer.options.dialect} has a manifest list: "
+            f"{root.location} is a root manifest ({root.dialect}); {writer.options.dialect} needs a manifest list: "
             "a table cannot be downgraded. Simulate from a state before the upgrade."
         )
     readable(root)
@@ -107,7 +107,10 @@ def read_base(writer: CommitWriter) -> ListBase:
 
 
 def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
-    """Rows of the list. Inline manifests have no counts, and v1 lists need not have them, but later versions do."""
+    """Return the list's rows with counts, read from the manifests if missing.
+
+    Inline manifests have no counts and v1 lists may omit them, but later versions require them.
+    """
     rows = EntryBatch(root.entries)
     if root.dialect == "v1" == writer.options.dialect:
         return rows
@@ -125,21 +128,21 @@ def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
 
 
 def _counted(writer: CommitWriter, root: Manifest, row: EntryBatch, ordinal: int) -> EntryBatch:
-    said = row.entries.to_pylist()[0]
+    stated = row.entries.to_pylist()[0]
     leaf = readable(writer.base.reader.leaf(root, ordinal, _ALL_PARTS))
     counted = manifest_entry(
         EntryBatch.of(leaf, ()),
         location=leaf.location,
         length=leaf.length,
-        content="data" if said["content_type"] == ContentType.DATA_MANIFEST else "delete",
+        content="data" if stated["content_type"] == ContentType.DATA_MANIFEST else "delete",
         metadata=writer.base.metadata,
-        spec_id=said["partition_spec_id"],
+        spec_id=stated["partition_spec_id"],
         dialect=writer.options.dialect,
-        status=said["status"],
-        snapshot_id=said["snapshot_id"],
-        sequence_number=said["sequence_number"],
+        status=stated["status"],
+        snapshot_id=stated["snapshot_id"],
+        sequence_number=stated["sequence_number"],
     ).entries
-    lowest = said["manifest_stats"] and said["manifest_stats"]["min_sequence_number"]
+    lowest = stated["manifest_stats"] and stated["manifest_stats"]["min_sequence_number"]
     stats = counted["manifest_stats"].to_pylist()[0]
     if lowest is not None:
         stats["min_sequence_number"] = lowest

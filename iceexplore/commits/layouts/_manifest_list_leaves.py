@@ -1,4 +1,4 @@
-"""Leaf manifests of a manifest list: new ones, and old ones written again without what a commit removes."""
+"""Leaf manifests of a manifest list: new ones, and old ones rewritten without the entries that a commit removes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ __all__ = [
     "write_leaf",
 ]
 
+
 @dataclass
 class Merged:
-    """What became of a list: its rows, new manifests first, and how many manifests and entries took part."""
+    """The result of merging manifests: the new list's rows, new ones first, and counts of what was merged."""
 
     rows: list[EntryBatch] = field(default_factory=list)
     replaced: int = 0
@@ -50,25 +51,25 @@ def merge_leaves(base: ListBase, wanted: tuple[str, ...] | bool) -> Merged:
     Parameters
     ----------
     wanted
-        Locations of manifests; ``True`` for those that hold fewer live entries than ``leaf_entries``, or entries that
-        are not live, as long as that makes fewer manifests or smaller ones.
+        Locations of manifests. ``True`` for those with fewer live entries than ``leaf_entries`` or with entries that
+        are not live, as long as that results in fewer or smaller manifests.
 
     Raises
     ------
     RuleError
-        ``files-exist``: a location that the list does not have.
+        ``files-exist``: the list does not contain a location.
     """
     chosen = _worth_it(base) if wanted is True else _named(base, wanted or ())
     groups: dict[tuple[int, int], list[int]] = {}
-    said = base.rows.entries.select(["content_type", "partition_spec_id", "manifest_stats"]).to_pylist()
+    listed = base.rows.entries.select(["content_type", "partition_spec_id", "manifest_stats"]).to_pylist()
     for i in chosen:
-        groups.setdefault((said[i]["content_type"], said[i]["partition_spec_id"]), []).append(i)
+        groups.setdefault((listed[i]["content_type"], listed[i]["partition_spec_id"]), []).append(i)
     out = Merged(replaced=len(chosen))
     for (content_type, spec_id), ordinals in sorted(groups.items()):
         _merge(base, ordinals, "data" if content_type == ContentType.DATA_MANIFEST else "delete", spec_id, out)
     taken = set(chosen)
     for i in range(len(base.rows)):
-        if i not in taken and any(_live_count(said[i]["manifest_stats"])):
+        if i not in taken and any(_live_count(listed[i]["manifest_stats"])):
             out.rows.append(base.rows.take([i]))
     return out
 
@@ -104,7 +105,7 @@ def _rows(batch: EntryBatch, start: int, stop: int) -> EntryBatch:
 
 
 def _live_count(stats: dict[str, int | None]) -> tuple[int, int]:
-    """Added and existing entries; what is not known counts as one."""
+    """Return the counts of added and existing entries; an unknown count is 1."""
     added, existing = stats["added_files_count"], stats["existing_files_count"]
     return (1 if added is None else added), (1 if existing is None else existing)
 
@@ -114,25 +115,23 @@ def _named(base: ListBase, wanted: tuple[str, ...] | bool) -> list[int]:
     names = () if isinstance(wanted, bool) else wanted
     missing = [n for n in names if n not in set(locations)]
     if missing:
-        raise RuleError(
-            "files-exist", f"not in the manifest list: {', '.join(missing[:5])}; look in inspect.manifests()"
-        )
+        raise RuleError("files-exist", f"not in the manifest list: {', '.join(missing[:5])}; see inspect.manifests()")
     return [i for i, location in enumerate(locations) if location in set(names)]
 
 
 def _worth_it(base: ListBase) -> list[int]:
     size = base.writer.options.leaf_entries
-    said = base.rows.entries.select(["content_type", "partition_spec_id", "manifest_stats"]).to_pylist()
+    listed = base.rows.entries.select(["content_type", "partition_spec_id", "manifest_stats"]).to_pylist()
     groups: dict[tuple[int, int], list[int]] = {}
-    for i, row in enumerate(said):
+    for i, row in enumerate(listed):
         small = sum(_live_count(row["manifest_stats"])) < size
         if small or row["manifest_stats"]["deleted_files_count"]:
             groups.setdefault((row["content_type"], row["partition_spec_id"]), []).append(i)
     chosen = []
     for rows in groups.values():
-        total = sum(sum(_live_count(said[i]["manifest_stats"])) for i in rows)
+        total = sum(sum(_live_count(listed[i]["manifest_stats"])) for i in rows)
         fewer = -(-total // size) < len(rows)
-        chosen += [i for i in rows if fewer or said[i]["manifest_stats"]["deleted_files_count"]]
+        chosen += [i for i in rows if fewer or listed[i]["manifest_stats"]["deleted_files_count"]]
     return sorted(chosen)
 
 
@@ -140,10 +139,10 @@ LeafContent = Literal["data", "delete"]
 
 
 def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) -> list[EntryBatch]:
-    """Manifests of a commit's new files, per partition spec: the rows of the list that name them.
+    """Write a commit's new files to manifests, per partition spec, and return the list's rows for them.
 
-    The files are ADDED with null sequence numbers, so that a manifest can be used again when the commit is tried
-    again (spec, "Sequence Number Inheritance"); an older data sequence number that a file was given is written.
+    The files are ADDED with null sequence numbers, so that a retry can reuse the manifest (spec, "Sequence Number
+    Inheritance"); an older data sequence number that a file was given is written.
     """
     rows = []
     for spec_id, chunk, part in chunks_by_spec(batch, writer.options.leaf_entries):
@@ -160,7 +159,7 @@ def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) ->
 
 
 def _digest(batch: EntryBatch) -> str:
-    """Which files these are: a change that is made anew for a retry may add others."""
+    """Return a digest of the files, so that a retry reuses a manifest only if it adds the same files."""
     named = batch.entries.select(["location", "referenced_file", "record_count", "sequence_number"]).combine_chunks()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, named.schema) as out:
@@ -169,7 +168,7 @@ def _digest(batch: EntryBatch) -> str:
 
 
 def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, EntryBatch]]:
-    """The rows of each spec, in chunks of so many: spec id, number of the chunk, rows."""
+    """Yield the rows of each spec in chunks of at most ``size``: spec id, number of the chunk, rows."""
     specs = whole(batch.entries["partition_spec_id"])
     for spec_id in specs.unique().to_pylist():
         rows = np.flatnonzero(np.asarray(pc.equal(specs, spec_id)))
@@ -178,7 +177,7 @@ def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, Ent
 
 
 def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafContent, spec_id: int) -> EntryBatch:
-    """Write a manifest, once under this key, and make the row of the list that names it."""
+    """Write a manifest, only once under this key, and return the list's row for it."""
     options, metadata = writer.options, writer.base.metadata
 
     def make() -> tuple[str, int]:
@@ -212,17 +211,17 @@ def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafC
 
 @dataclass
 class Filtered:
-    """What is left of some rows of a list.
+    """The remaining rows of a manifest list after entries were removed.
 
     Attributes
     ----------
     rows
-        In the old order: as they were, or naming the manifest that replaces theirs. Manifests without live entries
-        are left out, unless this commit removed those.
+        In the old order, unchanged or replaced by the row of the rewritten manifest. Manifests without live entries
+        are left out, unless this commit removed the entries.
     removed
         The entries removed, without statistics.
     replaced
-        How many manifests were written again.
+        How many manifests were rewritten.
     """
 
     rows: list[EntryBatch] = field(default_factory=list)
@@ -233,15 +232,15 @@ class Filtered:
 def filter_leaves(
     base: ListBase, ordinals: Iterable[int], content: LeafContent, goes: Callable[[pa.Table], np.ndarray]
 ) -> Filtered:
-    """Remove entries, as Java's ``ManifestFilterManager``: only manifests that hold one are written again.
+    """Remove entries as Java's ``ManifestFilterManager`` does: only manifests that contain one are rewritten.
 
-    In those, what stays is EXISTING and what goes is DELETED by this snapshot, with the sequence numbers that they
-    inherited; what older snapshots had DELETED is left out.
+    In those, remaining entries are EXISTING and removed ones are DELETED by this snapshot, with the sequence numbers
+    that they inherited; entries that older snapshots DELETED are left out.
 
     Parameters
     ----------
     goes
-        Which entries of a leaf go; entries that are not live do not count.
+        Returns a mask of the entries to remove; entries that are not live are ignored.
     """
     out, kept = Filtered(), list[int]()
     for ordinal, leaf in base.leaves(ordinals):
@@ -251,7 +250,7 @@ def filter_leaves(
             kept.append(ordinal)
             continue
         row, removed = _without(base, ordinal, mask, content)
-        out.rows += [base.rows.take(kept), row]  # at once: one by one they would cost more than the commit
+        out.rows += [base.rows.take(kept), row]  # in one batch: taking rows one by one is slow
         kept = []
         out.removed.append(removed)
         out.replaced += 1
@@ -261,7 +260,7 @@ def filter_leaves(
 
 def _without(base: ListBase, ordinal: int, mask: np.ndarray, content: LeafContent) -> tuple[EntryBatch, EntryBatch]:
     writer = base.writer
-    said = base.rows.entries.slice(ordinal, 1).to_pylist()[0]
+    listed = base.rows.entries.slice(ordinal, 1).to_pylist()[0]
     stored = base.whole_leaf(ordinal)
     alive = live(stored.entries)
     gone = mask[np.asarray(alive)]
@@ -272,11 +271,11 @@ def _without(base: ListBase, ordinal: int, mask: np.ndarray, content: LeafConten
         status=pc.if_else(going, pa.scalar(int(Status.DELETED), pa.int32()), int(Status.EXISTING)).cast(pa.int32()),
         snapshot_id=pc.if_else(going, pa.scalar(writer.snapshot_id, pa.int64()), batch.entries["snapshot_id"]),
     )
-    # what is written depends on nothing else: the row gives what entries inherit
-    inherited = [said[n] for n in ("snapshot_id", "sequence_number", "first_row_id", "partition_spec_id")]
+    # The content depends only on these values: entries inherit them from the row.
+    inherited = [listed[n] for n in ("snapshot_id", "sequence_number", "first_row_id", "partition_spec_id")]
     digest = hashlib.sha1(mask.tobytes(), usedforsecurity=False).hexdigest()
-    key = f"filtered:{said['location']}:{inherited}:{digest}"
-    row = write_leaf(writer, key, batch, content, said["partition_spec_id"])
+    key = f"filtered:{listed['location']}:{inherited}:{digest}"
+    row = write_leaf(writer, key, batch, content, listed["partition_spec_id"])
     return row, EntryBatch(batch.entries.filter(going), {}, _tuples(batch, going))
 
 

@@ -1,4 +1,4 @@
-"""The new root manifest while a commit makes it: what becomes of the base's rows, what comes to them, which files."""
+"""The root manifest under construction during a commit: the status of the base's rows, new rows, and new files."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ _COUNTED = {"added": Status.ADDED, "existing": Status.EXISTING, "deleted": Statu
 
 
 def upgraded_rows(state: TableState, root: Manifest) -> EntryBatch:
-    """The rows of the root that the first V4 commit writes.
+    """Return the rows of the root that the first V4 commit writes.
 
-    Early lists do not say how many entries a manifest has (spec: "When null, assume non-zero"), which V4 requires:
-    those manifests are read.
+    Early manifest lists may omit a manifest's counts (spec: "When null, assume non-zero"), which V4 requires; those
+    manifests are read.
 
     Raises
     ------
     FormatError
-        One that has to be read is damaged.
+        A manifest that has to be read is damaged.
     """
     batch = EntryBatch(root.entries)
-    said = batch.entries["manifest_stats"].to_pylist()
-    lacking = [i for i, stats in enumerate(said) if stats is None or any(v is None for v in stats.values())]
+    stated = batch.entries["manifest_stats"].to_pylist()
+    lacking = [i for i, stats in enumerate(stated) if stats is None or any(v is None for v in stats.values())]
     if lacking:
         for row, leaf in zip(lacking, state.reader.leaves(root, lacking), strict=True):
-            given = {k: v for k, v in (said[row] or {}).items() if v is not None}
-            said[row] = {**_counts(readable(leaf)), **given}
-        counts = pa.array([sum(s[f"{name}_files_count"] for name in _COUNTED) for s in said], pa.int64())
+            given = {k: v for k, v in (stated[row] or {}).items() if v is not None}
+            stated[row] = {**_counts(readable(leaf)), **given}
+        counts = pa.array([sum(s[f"{name}_files_count"] for name in _COUNTED) for s in stated], pa.int64())
         batch = batch.with_columns(
-            manifest_stats=pa.array(said, batch.entries.schema.field("manifest_stats").type),
+            manifest_stats=pa.array(stated, batch.entries.schema.field("manifest_stats").type),
             record_count=pc.coalesce(batch.entries["record_count"], counts),
         )
     return upgrade_entries(batch, state.metadata)
@@ -78,17 +78,17 @@ def _counts(leaf: Manifest) -> dict[str, Any]:
     return out
 
 
-#: The fate of a base's row that is not in the new root any more; the other fates are `Status.EXISTING` and `DELETED`.
+#: Status of a base's row that the new root does not list; other rows have `Status.EXISTING` or `Status.DELETED`.
 GONE = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
-#: What tells two leaves apart, for their reuse on a retry: statistics belong to the files that are named.
+#: Columns that identify a leaf's content, for its reuse on a retry; statistics follow from the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
              "deletion_vector", "first_row_id")  # fmt: skip
 
 
 @dataclass
 class NewFile:
-    """A file, written when nothing can be refused any more; ``data`` is let go then, and a retry finds it written."""
+    """A new file, kept in memory until nothing can be refused any more; ``data`` is dropped once it is written."""
 
     location: str
     length: int
@@ -98,16 +98,16 @@ class NewFile:
 
 @dataclass
 class NewDv:
-    """A manifest DV to be written: of the manifest in row ``leaf``, with the numbers of its own row.
+    """A manifest DV to write, for the manifest in row ``leaf``, with its own snapshot id and sequence number.
 
     Attributes
     ----------
     bitmap
         `pyroaring.BitMap` of the positions.
     attach
-        Whether it goes to the manifest's own row.
+        Whether it is attached to the manifest's own row.
     place
-        Puffin file, offset and size, where it is not inline.
+        Puffin file, offset and size; None if it is inline.
     """
 
     leaf: int
@@ -121,32 +121,32 @@ class NewDv:
 
 @dataclass
 class Draft:
-    """A root manifest in the making.
+    """A root manifest under construction.
 
     Attributes
     ----------
     root
-        The base's root or manifest list; None where there is no snapshot yet.
+        The base's root or manifest list; None if there is no snapshot yet.
     rows
-        Its rows as V4 content entries (`upgraded_rows` below V4), one for one.
+        The base's rows as V4 content entries in the same order (converted by `upgraded_rows` below V4).
     kind, fate
-        Per row: its content type, and `Status.EXISTING`, `Status.DELETED` or `GONE`.
+        Per row, its content type, and `Status.EXISTING`, `Status.DELETED` or `GONE`.
     dvs
-        By row of a live manifest: the rows of its live manifest DVs (its own row where the DV is attached to it).
+        By row of a live manifest, the rows of its live manifest DVs (the manifest's own row if the DV is attached).
     attached
-        By row of a manifest: the deletion vector that it bears from now on, None for none.
+        By row of a manifest, the deletion vector to attach to it; None to remove it.
     changed
-        Rows of manifests that this commit itself changes: compaction leaves them alone.
+        Rows of manifests that this commit changes; compaction skips them.
     moved
-        By location of a data manifest that compaction replaced: the new one's; None where nothing was left of it.
+        By location of a data manifest that compaction replaced, the new location; None if no entries remained.
     fresh
-        Data manifests that hold what stood in the base's root: their location, and those of their files.
+        New data manifests with files that the base's root listed directly: their location, and those of the files.
     made
         New rows.
     vectors
         Manifest DVs that become rows at the end.
     files
-        New files, written at the very end.
+        New files, written at the end.
     """
 
     writer: CommitWriter
@@ -162,31 +162,31 @@ class Draft:
     made: list[EntryBatch] = field(default_factory=list)
     vectors: list[NewDv] = field(default_factory=list)
     files: list[NewFile] = field(default_factory=list)
-    unnumbered: dict[str, int] = field(default_factory=dict)  # rows of a new leaf that are to be given row ids
+    unnumbered: dict[str, int] = field(default_factory=dict)  # by location of a new leaf: how many rows need row ids
 
     def standing(self, *kinds: int) -> np.ndarray:
-        """The rows that stay, of these content types."""
+        """Return the rows that stay, of these content types."""
         return np.flatnonzero((self.fate == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
 
     def row(self, index: int) -> dict[str, object]:
-        """A base's row as a dictionary (manifests and their DVs only: there are few of them)."""
+        """Return a base's row as a dictionary; meant for manifests and their DVs, of which there are few."""
         found: dict[str, object] = self.rows.entries.slice(index, 1).to_pylist()[0]
         return found
 
     def location(self, index: int) -> str:
-        """The location in a base's row."""
+        """Return the location in a base's row."""
         return str(self.rows.entries["location"][index].as_py())
 
     def drop_leaf(self, row: int) -> None:
-        """A manifest that compaction replaced: it and its manifest DVs are DELETED (proposal, version_info)."""
+        """Mark a manifest that compaction replaced, and its manifest DVs, as DELETED (proposal, version_info)."""
         for r in [row, *self.dvs.get(row, ())]:
             self.fate[r] = Status.DELETED
 
     def leaf_rows(self, row: int) -> EntryBatch | None:
-        """What is live in a leaf, as EXISTING entries with statistics; None if V4 cannot write it.
+        """Return a leaf's live entries as EXISTING, with statistics; None if V4 cannot write them.
 
-        Position delete files (below v3) have no V4 entry: a leaf that has any is left as it is. Sort orders of
-        equality deletes, which V4 has no more ("Can only be set if content_type is 0"), are left out.
+        Position delete files (below v3) have no V4 entry, so a leaf that lists any is kept unchanged. Sort orders of
+        equality deletes are left out, because V4 has none ("Can only be set if content_type is 0").
         """
         assert self.root is not None
         leaf = readable(self.writer.base.reader.leaf(self.root, row, _ALL_PARTS))
@@ -200,19 +200,19 @@ class Draft:
     def add_leaf(
         self, batch: EntryBatch, *, content: ContentType, status: Status, referenced_file: str | None = None
     ) -> str:
-        """A new leaf manifest with these rows (of one spec) and its row in the root; return its location.
+        """Add a new leaf manifest with these rows (of one spec) and its row in the root; return its location.
 
-        The file is reused where an earlier attempt has written the same rows already.
+        The file is reused if an earlier attempt wrote the same rows.
         """
         w, spec_id = self.writer, int(batch.entries["partition_spec_id"][0].as_py())
-        said: Literal["data", "delete"] = "data" if content == ContentType.DATA_MANIFEST else "delete"
+        leaf_content: Literal["data", "delete"] = "data" if content == ContentType.DATA_MANIFEST else "delete"
         batch = batch.with_columns(ordinal=pa.array(np.arange(len(batch))))
-        key = f"leaf {said} {spec_id} {_digest(batch.entries)}"
+        key = f"leaf {leaf_content} {spec_id} {_digest(batch.entries)}"
 
         def make() -> NewFile:
             data = write_manifest(
                 batch,
-                content=said,
+                content=leaf_content,
                 metadata=w.base.metadata,
                 spec_id=spec_id,
                 dialect=w.options.dialect,
@@ -220,7 +220,7 @@ class Draft:
                 partition_storage=w.options.partition_storage,
                 snapshot_id=w.snapshot_id,
             )
-            location = w.new_location(said, f".{w.options.manifest_format}")
+            location = w.new_location(leaf_content, f".{w.options.manifest_format}")
             return NewFile(location, len(data), "manifest", data)
 
         made = w.once(key, make)
@@ -233,7 +233,7 @@ class Draft:
                 batch,
                 location=made.location,
                 length=made.length,
-                content=said,
+                content=leaf_content,
                 metadata=w.base.metadata,
                 spec_id=spec_id,
                 dialect=w.options.dialect,
@@ -246,7 +246,7 @@ class Draft:
         return made.location
 
     def add_file(self, name: str, suffix: str, kind: str, data: bytes) -> str:
-        """Another new file; the same bytes are written once however often the commit is tried."""
+        """Add another new file and return its location; the same bytes are written only once across attempts."""
         key = f"{name} {hashlib.blake2b(data, digest_size=16).hexdigest()}"
         w = self.writer
         made = w.once(key, lambda: NewFile(w.new_location(name, suffix), len(data), kind, data))
@@ -254,7 +254,7 @@ class Draft:
         return made.location
 
     def write_files(self) -> None:
-        """Write what no earlier attempt has written."""
+        """Write the files that no earlier attempt wrote."""
         for new in self.files:
             if new.data is not None:
                 self.writer.write(new.location, new.data, kind=new.kind)
@@ -262,7 +262,7 @@ class Draft:
 
 
 def begin(writer: CommitWriter) -> Draft:
-    """The draft of a commit that changes nothing: live rows stay as EXISTING, the base's DELETED ones go.
+    """Return the draft of a commit without changes: live rows stay as EXISTING, the base's DELETED ones are dropped.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def begin(writer: CommitWriter) -> Draft:
     at = pc.index_in(entries["referenced_file"].take(pa.array(vectors)), value_set=whole(names))
     for row, place in zip(vectors.tolist(), at.to_pylist(), strict=True):
         if place is None:
-            draft.fate[row] = GONE  # it refers to nothing that is live
+            draft.fate[row] = GONE  # it references no live manifest
         else:
             draft.dvs.setdefault(leaves[place], []).append(row)
     bearing = bool_array(whole(entries["deletion_vector"]).is_valid())
@@ -298,7 +298,7 @@ def begin(writer: CommitWriter) -> Draft:
 
 
 def chunks(batch: EntryBatch, size: int) -> Iterable[EntryBatch]:
-    """A batch in even parts of about ``size`` rows, each of one spec, specs in ascending order."""
+    """Yield a batch in even parts of about ``size`` rows, each of one spec, in ascending order of specs."""
     specs = numbers(batch.entries["partition_spec_id"])
     for spec in np.unique(specs):
         rows = np.flatnonzero(specs == spec)
@@ -307,19 +307,19 @@ def chunks(batch: EntryBatch, size: int) -> Iterable[EntryBatch]:
 
 
 def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    """A column of integers as numpy's; null is 0."""
+    """Return a column of integers as a numpy int64 array; null becomes 0."""
     filled = pc.fill_null(column, 0)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled, dtype=np.int64)
 
 
 def bare_position_deletes(entries: pa.Table) -> pa.Array:
-    """Which entries are position delete files, not deletion vectors."""
+    """Return a mask of the entries that are position delete files, not deletion vectors."""
     position = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     return pc.and_(position, whole(entries["deletion_vector"]).is_null())
 
 
 def _with_tuples(batch: EntryBatch, direct: Manifest | None) -> EntryBatch:
-    """The rows of a root with the partition tuples of the files among them."""
+    """Return the rows of a root with the partition tuples of the files that it lists directly."""
     tuples = None if direct is None else direct.partition()
     if tuples is None:
         return EntryBatch(batch.entries, batch.stats)

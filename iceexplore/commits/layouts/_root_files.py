@@ -1,4 +1,4 @@
-"""Files that a commit takes out of a root and its leaves, and files that it adds."""
+"""Remove files from a root and its leaves, and add files to them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ __all__ = [
     "take_out",
 ]
 
-def owners_of(draft: Draft, batch: EntryBatch) -> pa.Array:
-    """The data manifest, in the new root, of the data file of each deletion vector; null where there is none.
 
-    Null too for equality deletes: their reach is a partition, or the table, and not the files of one manifest.
-    The data manifests of the base are read for it.
+def owners_of(draft: Draft, batch: EntryBatch) -> pa.Array:
+    """Return, for each DV, the data manifest in the new root that lists its data file; null if there is none.
+
+    Null also for equality deletes: they apply to a partition or the whole table, not to the files of one manifest.
+    Reads the base's data manifests.
     """
     files = whole(batch.entries["referenced_file"])
     names = np.full(len(batch), None, dtype=object)
@@ -50,7 +51,7 @@ def owners_of(draft: Draft, batch: EntryBatch) -> pa.Array:
 
 
 def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> None:
-    """Write deletes to leaves: by data manifest, or (what has none, or all) to unaffiliated ones."""
+    """Write deletes to leaves, grouped by data manifest; deletes without one, or all, go to unaffiliated leaves."""
     size = draft.writer.options.leaf_entries
     owners = owners_of(draft, batch) if affiliate else pa.nulls(len(batch), pa.string())
     coded = owners.dictionary_encode()
@@ -66,26 +67,26 @@ _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
 def counts_partitions(metadata: TableMetadata) -> bool:
-    """Whether the table's properties ask for summaries of the partitions that a commit changed."""
+    """Return whether the table's properties request summaries of changed partitions."""
     return metadata.properties.get(_PARTITION_LIMIT, "0") != "0"
 
 
 def refuse_change(draft: Draft, change: Change) -> None:
-    """What a change and the root alone show to be wrong; no leaf is read for it.
+    """Refuse a change that the change and the root show to be invalid, without reading leaves.
 
     Raises
     ------
     RuleError
-        ``duplicate-file``: a data file that is added twice, or removed in the same commit, or live in the base's root
-        itself (one that is live in a leaf is not found here: it would cost reading all of them); ``deletes-need-v2``:
-        a position delete file; ``one-dv``: a second DV for a data file, in the change or in the base's root;
+        ``duplicate-file``: a data file is added twice, or removed in the same commit, or listed directly in the base's
+        root (a file that is live in a leaf is not found, because that would need all leaves); ``deletes-need-v2``: a
+        position delete file; ``one-dv``: a second DV for a data file, in the change or in the base's root;
         ``orphan-dv``: a DV for a data file that this commit removes.
     """
     entries = change.added.entries
     if not len(entries):
         return
     if bool_array(bare_position_deletes(entries)).any():
-        raise RuleError("deletes-need-v2", "a V4 table takes deletion vectors, no new position delete files")
+        raise RuleError("deletes-need-v2", "a V4 table takes deletion vectors instead of new position delete files")
     kind = numbers(entries["content_type"])
     _refuse_listed(draft, change, entries.filter(pa.array(kind != ContentType.POSITION_DELETE)))
     targets = entries["referenced_file"].filter(pa.array(kind == ContentType.POSITION_DELETE))
@@ -97,7 +98,11 @@ def refuse_change(draft: Draft, change: Change) -> None:
     )
     standing = draft.rows.entries.take(pa.array(draft.standing(ContentType.POSITION_DELETE)))["referenced_file"]
     there = standing.filter(pc.invert(pc.is_in(standing, value_set=texts(change.replace_dvs))))
-    _refuse("one-dv", "a data file has a deletion vector already; name it in replace_dvs", _common(targets, there))
+    _refuse(
+        "one-dv",
+        "a data file already has a deletion vector; list the data file in replace_dvs",
+        _common(targets, there),
+    )
 
 
 def _refuse_listed(draft: Draft, change: Change, entries: pa.Table) -> None:
@@ -109,7 +114,7 @@ def _refuse_listed(draft: Draft, change: Change, entries: pa.Table) -> None:
     _refuse("duplicate-file", "files are removed and added in one commit", _common(names, both))
     standing = draft.standing(ContentType.DATA, ContentType.EQUALITY_DELETE)
     there = draft.rows.entries["location"].take(pa.array(standing))
-    _refuse("duplicate-file", "files are in the table already", _common(names, there))
+    _refuse("duplicate-file", "files are already in the table", _common(names, there))
 
 
 def _repeated(names: pa.ChunkedArray) -> list[str]:
@@ -130,18 +135,18 @@ def _refuse(rule: str, text: str, names: Sequence[str]) -> None:
 
 
 def take_out(draft: Draft, change: Change) -> EntryBatch:
-    """Take out what a change removes: rows of the root become DELETED, entries of leaves go by manifest DVs.
+    """Remove files: rows of the root become DELETED, entries of leaves are removed by manifest DVs.
 
     Returns
     -------
     EntryBatch
-        The entries that went, deletion vectors of removed data files among them; without statistics, and where they
-        stood in leaves, without partition tuples unless the table's properties ask for summaries of partitions.
+        The removed entries, including the DVs of removed data files, without statistics. Entries removed from leaves
+        have no partition tuples either, unless the table's properties request summaries of partitions.
 
     Raises
     ------
     RuleError
-        ``files-exist``: files that are not live in the base (unless the change says that they need not be).
+        ``files-exist``: files are not live in the base (unless the change allows that they are missing).
     """
     if draft.root is None:
         _refuse_missing(change, [*change.remove_data, *change.remove_deletes, *change.replace_dvs])
@@ -174,7 +179,10 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
 
 
 def _delete_leaves(draft: Draft, change: Change, data: Found) -> list[int] | None:
-    """Which delete leaves may hold what goes: the DVs of removed files stand in affiliated or unaffiliated ones."""
+    """Return the delete leaves that may list removed entries: affiliated with a touched leaf, or unaffiliated.
+
+    None for all of them.
+    """
     if change.remove_deletes or change.replace_dvs:
         return None
     touched = {draft.location(row) for row in np.unique(data.root_row[data.root_row >= 0]).tolist()}
@@ -191,13 +199,13 @@ def _missing(wanted: Sequence[str], found: Found, column: str) -> list[str]:
 
 def _refuse_missing(change: Change, names: Sequence[str], what: str = "") -> None:
     if not change.drop_if_there:
-        _refuse("files-exist", f"{what}files that are to be removed are not live", names)
+        _refuse("files-exist", f"{what}files to remove are not live", names)
 
 
 def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
-    """Add files, as rows of the root or, beyond the flush thresholds, in leaves of this commit's own.
+    """Add files as rows of the root or, above the flush thresholds, in new leaves of this commit.
 
-    Rows of such leaves have null numbers (they inherit from the leaf's row), so that a retry uses them again.
+    Rows of such leaves have null sequence numbers (inherited from the leaf's row), so that a retry can reuse them.
     """
     o, w = draft.writer.options, draft.writer
     kind = numbers(added.entries["content_type"])

@@ -1,8 +1,9 @@
-"""Compaction of leaves inside any commit (proposal, "Manifest Compaction").
+"""Compaction of leaves as part of any commit (proposal, "Manifest Compaction").
 
-Leaves that this commit changes are left alone, and so is what it adds: new leaves hold EXISTING entries only, and the
-ones that they replace are DELETED in the root with their manifest DVs. Delete manifests affiliated to a data manifest
-that was replaced are affiliated to its successor; a leaf is never split, so that this takes a new row and no new file.
+Leaves that this commit changes are skipped, as are the files that it adds: new leaves list only EXISTING entries, and
+the leaves that they replace are DELETED in the root together with their manifest DVs. Delete manifests affiliated with
+a replaced data manifest become affiliated with its successor; because a leaf is never split, that needs a new row but
+no new file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def flush_root(draft: Draft, change: Change) -> None:
-    """Flush data files, then deletes, if with those that this commit adds there would be too many in the root."""
+    """Flush data files, then deletes, if the root would list too many together with those that this commit adds."""
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
     data, deletes = int((kind == ContentType.DATA).sum()), int((kind != ContentType.DATA).sum())
@@ -53,7 +54,7 @@ def _flush_deletes(draft: Draft, rows: np.ndarray) -> None:
         batch = draft.rows.take(pa.array(rows))
         equality = numbers(batch.entries["content_type"]) == ContentType.EQUALITY_DELETE
         owned = np.asarray(owners_of(draft, batch).is_valid())
-        going = rows[owned | equality]  # a DV whose data file stands in the root stays there with it
+        going = rows[owned | equality]  # the DV of a data file in the root stays in the root
         if len(going):
             add_delete_leaves(draft, _leaving(draft, going), Status.EXISTING, affiliate=True)
         return
@@ -84,8 +85,8 @@ class _Leaf:
     row: int
     location: str
     group: tuple[int, str | None]  # leaves are merged with those of the same spec and data manifest
-    stored: int | None  # entries as written; None where the manifest list does not say
-    removed: int  # of them, by manifest DVs
+    stored: int | None  # entries as written; None if the manifest list has no counts
+    removed: int  # of these, removed by manifest DVs
 
     @property
     def left(self) -> int | None:
@@ -93,12 +94,12 @@ class _Leaf:
 
 
 def compact_leaves(draft: Draft, change: Change) -> None:
-    """Merge and rewrite leaves as the options and the change say.
+    """Merge and rewrite leaves as the options and the change request.
 
     Raises
     ------
     RuleError
-        ``files-exist``: a manifest that the change names for rewriting is not in the root.
+        ``files-exist``: a manifest that the change lists for rewriting is not in the root.
     """
     o = draft.writer.options
     if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
@@ -124,9 +125,7 @@ def _named(draft: Draft, change: Change) -> set[int]:
     places = {draft.location(row): row for row in _standing(draft)}
     missing = [name for name in names if name not in places]
     if missing:
-        raise RuleError(
-            "files-exist", f"manifests that are to be rewritten are not in the root: {', '.join(missing[:5])}"
-        )
+        raise RuleError("files-exist", f"manifests to rewrite are not in the root: {', '.join(missing[:5])}")
     return {places[name] for name in names}
 
 
@@ -141,8 +140,8 @@ def _leaves(draft: Draft, content: ContentType) -> Iterator[_Leaf]:
     held = draft.rows.entries.take(pa.array(rows)).select(columns).to_pylist()
     counts = draft.rows.entries["record_count"]
     for row, entry in zip(rows.tolist(), held, strict=True):
-        said = entry["manifest_stats"] or {}
-        parts = [said.get(f"{name}_files_count") for name in ("added", "existing", "deleted")]
+        stats = entry["manifest_stats"] or {}
+        parts = [stats.get(f"{name}_files_count") for name in ("added", "existing", "deleted")]
         stored = None if None in parts else sum(p for p in parts if p is not None)
         removed = sum(counts[r].as_py() or 0 for r in draft.dvs.get(row, ()) if r != row)
         attached = row in draft.dvs.get(row, ())
@@ -172,7 +171,7 @@ def _is_old(draft: Draft, leaf: _Leaf) -> bool:
 
 
 def _bins(leaves: list[_Leaf], size: int) -> Iterator[list[_Leaf]]:
-    """Whole leaves of one group, in the order of the root, up to about ``size`` entries together."""
+    """Yield groups of whole leaves of one spec and owner, in root order, of about ``size`` entries in total."""
     groups: dict[tuple[int, str | None], list[_Leaf]] = {}
     for leaf in leaves:
         groups.setdefault(leaf.group, []).append(leaf)

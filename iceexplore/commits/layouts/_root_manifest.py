@@ -1,4 +1,4 @@
-"""The V4 layout: a commit writes one root manifest, and leaves only where it is large ("Commit Procedure")."""
+"""The V4 layout: a commit writes one root manifest, and leaves only if it is large ("Commit Procedure")."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ _LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 def bent_rules(options: LayoutOptions) -> tuple[str, ...]:
-    """The rules that a layout bends on purpose: those that its options name, and those that ``dv_attached`` bends."""
+    """Return the rules that a layout breaks on purpose: those in its options, and those that ``dv_attached`` breaks."""
     return tuple(sorted({*options.relaxed, *(BENT_BY_ATTACHING if options.dv_attached else ())}))
 
 
 def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
-    """Make the new snapshot's root manifest out of the base's, and write it.
+    """Build the new snapshot's root manifest from the base's, and write it.
 
-    The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests then stand in the root
-    as they are (proposal, "Upgrade"); paths in them that are relative to a process have no meaning in V4, which takes
-    them to be relative to the table. Leaves are read only to find what the change removes, to compact them, and to
-    affiliate delete manifests; none is read for an append.
+    The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests the root then lists
+    unchanged (proposal, "Upgrade"). Paths in them that are relative to a working directory have no meaning in V4, which
+    resolves them against the table. Leaves are read only to find files to remove, to compact them, and to affiliate
+    delete manifests; an append reads none.
 
     Parameters
     ----------
     change
-        What is removed must be spelled as the table spells it. A file that is added although a *leaf* of the base has
-        it already is not noticed: that would cost reading all leaves (`check_rules` finds it). Position delete files
-        of v2 stay in their old leaves, and a rewrite leaves these leaves as they are. The summary has no
-        ``changed-partition-count`` where files go from leaves: their partitions would have to be read for it. With
-        the table's property ``write.summary.partition-limit`` above 0 they are. Totals that the base's summary lacks
-        are left out, as Java leaves them out (``SnapshotProducer.updateTotal``).
+        Removed files must be spelled as the table spells them. An added file that a *leaf* of the base already lists
+        is not noticed, because that would need all leaves (`check_rules` finds it). Position delete files of v2 stay
+        in their old leaves, and a rewrite keeps these leaves unchanged. The summary has no ``changed-partition-count``
+        if files are removed from leaves, because their partitions would have to be read; with the table property
+        ``write.summary.partition-limit`` above 0 they are. Totals that the base's summary lacks are left out, as in
+        Java (``SnapshotProducer.updateTotal``).
     writer
-        Files are written when everything is known to be right: a change that is refused leaves nothing behind.
+        Files are written only after all checks: a refused change leaves no files behind.
 
     Raises
     ------
     RuleError
         The change breaks a rule; nothing was written.
     FormatError
-        What the commit would build on is damaged.
+        Metadata that the commit builds on is damaged.
     """
     draft = begin(writer)
     refuse_change(draft, change)
@@ -97,7 +97,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
 
 
 def _finished(draft: Draft) -> EntryBatch:
-    """The rows of the new root: those of the base that stay, or went with this commit, and then the new ones."""
+    """Return the rows of the new root: rows of the base that stay or that this commit removed, then the new ones."""
     kept = np.flatnonzero(draft.fate != GONE)
     base = draft.rows.take(pa.array(kept))
     fate = draft.fate[kept]
@@ -126,7 +126,7 @@ def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> pa.ChunkedArra
 
 
 def _owners(draft: Draft, entries: pa.Table) -> pa.Array:
-    """``referenced_file`` where the data manifest of live delete manifests was replaced by another."""
+    """Return ``referenced_file``, updated for live delete manifests whose data manifest was replaced."""
     owners = whole(entries["referenced_file"])
     old = pa.array(list(draft.moved), pa.string())
     at = pc.index_in(owners, value_set=old)
@@ -137,10 +137,10 @@ def _owners(draft: Draft, entries: pa.Table) -> pa.Array:
 
 
 def _with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
-    """Give ``first_row_id`` to data files and data manifests that have none; also how many row ids that took.
+    """Assign ``first_row_id`` to data files and data manifests without one; also return how many ids that took.
 
-    As for a manifest list (spec, "First Row ID Assignment"): a manifest takes as many as its files may need. Manifests
-    of an upgraded table get theirs now; where a v1 list does not say how many rows they have, they are read.
+    As for a manifest list (spec, "First Row ID Assignment"), a manifest takes as many ids as its files may need.
+    Manifests of an upgraded table get theirs now; manifests without row counts in a v1 list are read.
     """
     first = draft.writer.first_row_id
     if first is None:
@@ -162,8 +162,8 @@ def _rows_without_id(draft: Draft, row: pa.Table) -> int:
     location = row["location"][0].as_py()
     if location in draft.unnumbered:
         return draft.unnumbered[location]
-    said = row["manifest_stats"][0].as_py() or {}
-    counts = [said.get("added_rows_count"), said.get("existing_rows_count")]
+    stats = row["manifest_stats"][0].as_py() or {}
+    counts = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
     if None not in counts:
         return sum(c for c in counts if c is not None)
     assert draft.root is not None
@@ -173,7 +173,7 @@ def _rows_without_id(draft: Draft, row: pa.Table) -> int:
 
 
 def _manifest_counts(draft: Draft, rows: EntryBatch) -> dict[str, str]:
-    """``manifests-created``, ``-kept`` and ``-replaced``, as Java counts them: leaves, not the root."""
+    """Return ``manifests-created``, ``-kept`` and ``-replaced`` as Java counts them: leaves without the root."""
     manifests = np.isin(draft.kind, _LEAVES)
     new = rows.entries.filter(pa.array(np.isin(numbers(rows.entries["content_type"]), _LEAVES)))
     kept = int((manifests & (draft.fate == Status.EXISTING)).sum())

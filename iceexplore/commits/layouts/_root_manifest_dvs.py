@@ -1,13 +1,13 @@
-"""Manifest DVs: what a commit takes out of leaves, without writing them anew (proposal, "Commit Procedure").
+"""Manifest DVs: how a commit removes entries from leaves without rewriting them (proposal, "Commit Procedure").
 
-The encodings are those of "Brainstorming about detecting changes": `LayoutOptions.dv_encoding`. Inline ones are
-portable roaring bitmaps; those above ``inline_dv_bytes`` go to one Puffin file a commit, as blobs of the type
-``deletion-vector-v1`` (length, magic and CRC around the same bitmap): the only blob type that the Puffin
-specification has for bitmaps, so that any reader of DVs reads them.
+The encodings are those of "Brainstorming about detecting changes": `LayoutOptions.dv_encoding`. Inline DVs are
+portable roaring bitmaps; DVs above ``inline_dv_bytes`` go to one Puffin file per commit, as blobs of the type
+``deletion-vector-v1`` (length, magic and CRC around the same bitmap). It is the only blob type for bitmaps in the
+Puffin specification, so any reader of DVs can read them.
 
-With ``dv_attached`` the DV of a leaf's whole state stands on the leaf's own entry, as field 522 of the draft, and like
-it always inline (an entry has one location, and it is the leaf's); what else an encoding writes (the DV that went, the
-delta) keeps rows of its own. That bends the rules `BENT_BY_ATTACHING`.
+With ``dv_attached``, the DV with a leaf's whole state is stored in the leaf's own entry, as field 522 of the draft, and
+as there always inline, because an entry has only one location, the leaf's. The other DVs of an encoding (the removed
+DV, the delta) keep separate rows. That breaks the rules `BENT_BY_ATTACHING`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from iceexplore.manifests import ContentType, EntryBatch, Status, encode_manifes
 
 __all__ = ["BENT_BY_ATTACHING", "change_dvs", "place_dvs"]
 
-#: A manifest bears a DV; and one that gets its first DV shows no change in the root.
+#: Rules that ``dv_attached`` breaks: a manifest has a deletion_vector, and a leaf's first DV shows no change in the
+#: root.
 BENT_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 
 def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
-    """Take entries out of leaves.
+    """Remove entries from leaves by manifest DVs.
 
     Parameters
     ----------
     removed
-        By row of a manifest in the base's root: the ordinals of entries that go, live until now.
+        By row of a manifest in the base's root, the ordinals of the live entries to remove.
     """
     for leaf in sorted(removed):
         draft.changed.add(leaf)
@@ -41,9 +42,10 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
 
 
 def place_dvs(draft: Draft) -> None:
-    """Make rows of the new manifest DVs, when it is known which leaves stay: inline, in a Puffin file, or attached.
+    """Add rows for the new manifest DVs once the remaining leaves are known: inline, in a Puffin file, or attached.
 
-    What a commit with ``delta`` left side by side is merged here, also of leaves that this commit does not change.
+    DVs that an earlier commit with ``delta`` left side by side are merged, also for leaves that this commit does not
+    change.
     """
     for leaf, dvs in draft.dvs.items():
         if len(dvs) > 1 and leaf not in draft.changed and draft.fate[leaf] == Status.EXISTING:
@@ -81,7 +83,7 @@ def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[NewDv]:
 
 
 def _merged(draft: Draft, leaf: int) -> NewDv:
-    """The DVs of a leaf as one that is EXISTING, as old as the newest of them; they go without a trace."""
+    """Merge the DVs of a leaf into one EXISTING DV, as old as the newest of them; the old rows are dropped."""
     rows = draft.dvs[leaf]
     state = _state(draft, leaf)
     newest = draft.row(max(rows, key=lambda r: (r != leaf, _sequence(draft, r))))

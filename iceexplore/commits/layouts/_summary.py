@@ -1,4 +1,4 @@
-"""A snapshot's summary (spec, "Optional Snapshot Summary Fields"), as Java's ``SnapshotSummary`` makes it."""
+"""A snapshot's summary (spec, "Optional Snapshot Summary Fields"), as Java's ``SnapshotSummary`` builds it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOTALS = (
     ("total-equality-deletes", "added-equality-deletes", "removed-equality-deletes"),
 )
 
-#: The order in which Java writes them, of partitions' summaries too.
+#: In the order in which Java writes them, also in partition summaries.
 _METRICS = (
     "added-data-files",
     "deleted-data-files",
@@ -56,23 +56,23 @@ def summary_of(
     parent: Snapshot | None,
     further: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """What a commit says of itself, without ``operation``: files, records and bytes added and removed, and the totals.
+    """Return a commit's summary without ``operation``: files, records and bytes added and removed, and the totals.
 
-    Counts that are 0 are left out. A total is continued from the parent's summary; where that has none, or one that
-    is no number, there is none (Java, ``SnapshotProducer.updateTotal``). The table's property
-    ``write.summary.partition-limit`` says up to how many changed partitions are summarised one by one.
+    Counts of 0 are left out. A total continues the parent's; if the parent's summary lacks it or it is not a number, it
+    is left out (Java, ``SnapshotProducer.updateTotal``). The table property ``write.summary.partition-limit`` is the
+    highest number of changed partitions that are summarized individually.
 
     Parameters
     ----------
     added, removed
-        The DATA, POSITION_DELETE and EQUALITY_DELETE entries that the commit added, and that it removed. Only
-        entries and partition tuples count here, statistics may be left out.
+        The DATA, POSITION_DELETE and EQUALITY_DELETE entries that the commit added and removed. Only entries and
+        partition tuples are used; statistics may be missing.
     metadata
-        Gives the partition specs, and the property.
+        Supplies the partition specs and the property.
     parent
-        The snapshot on which the commit builds; None for a table's (or branch's) first.
+        The snapshot that the commit builds on; None for a table's (or branch's) first snapshot.
     further
-        Entries that go into the summary as they are; they win.
+        Additional entries, which override the computed ones.
     """
     limit = _limit(metadata.properties.get("write.summary.partition-limit"))
     both = concat_batches([_bare(added), _bare(removed)])
@@ -114,28 +114,28 @@ def _metrics(batch: EntryBatch, is_new: np.ndarray) -> dict[str, str]:
     vectors = whole(entries["deletion_vector"])
     is_dv = np.asarray(vectors.is_valid())
     inside = _numbers(pc.struct_field(vectors, "size_in_bytes"))
-    # of a DV its own bytes count, not the file that it shares with others (Java: ScanTaskUtil.contentSizeInBytes)
+    # A DV counts with its own bytes, not with the Puffin file that it shares (Java: ScanTaskUtil.contentSizeInBytes).
     size = np.where(is_dv, inside, _numbers(entries["file_size_in_bytes"]))
     rows = _numbers(entries["record_count"])
     found: dict[str, int] = {}
-    for said, data_said, mine in (("added", "added", is_new), ("removed", "deleted", ~is_new)):
+    for prefix, data_prefix, mine in (("added", "added", is_new), ("removed", "deleted", ~is_new)):
         data = mine & (kind == ContentType.DATA)
         positions = mine & (kind == ContentType.POSITION_DELETE)
         equality = mine & (kind == ContentType.EQUALITY_DELETE)
-        found[f"{data_said}-data-files"] = int(data.sum())
-        found[f"{data_said}-records"] = int(rows[data].sum())
-        found[f"{said}-files-size"] = int(size[data | positions | equality].sum())
-        found[f"{said}-delete-files"] = int((positions | equality).sum())
-        found[f"{said}-dvs"] = int((positions & is_dv).sum())
-        found[f"{said}-position-delete-files"] = int((positions & ~is_dv).sum())
-        found[f"{said}-position-deletes"] = int(rows[positions].sum())
-        found[f"{said}-equality-delete-files"] = int(equality.sum())
-        found[f"{said}-equality-deletes"] = int(rows[equality].sum())
+        found[f"{data_prefix}-data-files"] = int(data.sum())
+        found[f"{data_prefix}-records"] = int(rows[data].sum())
+        found[f"{prefix}-files-size"] = int(size[data | positions | equality].sum())
+        found[f"{prefix}-delete-files"] = int((positions | equality).sum())
+        found[f"{prefix}-dvs"] = int((positions & is_dv).sum())
+        found[f"{prefix}-position-delete-files"] = int((positions & ~is_dv).sum())
+        found[f"{prefix}-position-deletes"] = int(rows[positions].sum())
+        found[f"{prefix}-equality-delete-files"] = int(equality.sum())
+        found[f"{prefix}-equality-deletes"] = int(rows[equality].sum())
     return {key: str(found[key]) for key in _METRICS if found[key] > 0}
 
 
 def _partition_groups(batch: EntryBatch) -> np.ndarray:
-    """A number per distinct spec and tuple, from 0, for each row."""
+    """Return, for each row, the number of its spec and partition tuple, from 0."""
     if not len(batch):
         return np.zeros(0, dtype=np.int64)
     columns = [whole(batch.entries["partition_spec_id"]), *_children(batch)]
@@ -151,7 +151,7 @@ def _children(batch: EntryBatch) -> Iterator[pa.Array]:
 
 
 def _by_path(batch: EntryBatch, groups: np.ndarray, metadata: TableMetadata) -> tuple[np.ndarray, list[str]]:
-    """Groups by path: tuples of several specs may have the same one."""
+    """Merge groups with the same path, which tuples of several specs may have; also return the paths."""
     _, first = np.unique(groups, return_index=True)
     paths = [partition_path(batch, int(row), metadata) for row in first]
     distinct = list(dict.fromkeys(paths))

@@ -1,1 +1,1 @@
-"""Find the live files that an operation concerns."""
+"""Find the live files that an operation affects."""

@@ -1,4 +1,4 @@
-"""The live files of a state: found by location, leaf by leaf, without a Python object per file."""
+"""Find the live files of a state by location, leaf by leaf, without a Python object per file."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ __all__ = [
 ]
 
 
-
 def applied_deletes(state: TableState, files: EntryBatch) -> MatchedDeletes:
-    """What `match_deletes` finds for some live data files, and the position delete files that vectors replace.
+    """Match deletes to live data files, including the position delete files that vectors replace.
 
     Raises
     ------
     FormatError
-        A manifest of deletes cannot be read: a commit would bring deleted rows back.
+        A delete manifest cannot be read; a commit without its deletes would restore deleted rows.
     """
     for _ in live_leaves(state, _DELETES, parts=("entries", "partition")):
         pass
@@ -48,7 +47,7 @@ def applied_deletes(state: TableState, files: EntryBatch) -> MatchedDeletes:
 
 
 def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]:
-    """Entries of the position delete files, and the one data file that each names, if it does."""
+    """Return the entries of the position delete files, and the data file that each references, if only one."""
     entries = matched.deletes.entries
     mine = pc.and_(
         pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)), entries["deletion_vector"].is_null()
@@ -57,7 +56,7 @@ def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]
 
 
 def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
-    """Position delete files that concern one of some data files alone (Java: ``ContentFileUtil.isFileScoped``)."""
+    """Return position delete files scoped to one of these data files (Java: ``ContentFileUtil.isFileScoped``)."""
     entries, referenced = position_files(matched)
     paths = {path_only(name) for name in names}
     locations = entries["location"].to_pylist()
@@ -65,7 +64,7 @@ def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def files_of_vectors(files: EntryBatch, matched: MatchedDeletes) -> dict[str, str]:
-    """The data files that have a deletion vector, each with its location as the vector spells it."""
+    """Map data files with a deletion vector to their location as the vector spells it."""
     referenced = matched.referenced.to_pylist()
     pairs = zip(files.entries["location"].to_pylist(), matched.vector.to_pylist(), strict=True)
     return {name: referenced[n] for name, n in pairs if n is not None}
@@ -78,12 +77,12 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 def live_leaves(
     state: TableState, contents: Iterable[ContentType] = _DATA, *, parts: Iterable[str] = ("entries",)
 ) -> Iterator[tuple[Manifest, pa.BooleanArray]]:
-    """The manifests that may hold files of these types, the root's own files first, each with a mask of those live.
+    """Yield the manifests that may list files of these types, first the root's own, with a mask of the live files.
 
     Raises
     ------
     FormatError
-        The root, or one of them, cannot be read: no commit can build on it.
+        The root or a manifest cannot be read, so no commit can build on it.
     """
     wanted = frozenset(contents)
     root = state.root()
@@ -103,7 +102,7 @@ def live_leaves(
 def live_files(
     state: TableState, contents: Iterable[ContentType] = _DATA, *, stats: bool = False, keep: Any = None
 ) -> EntryBatch:
-    """The live files of these types, as read; ``keep`` narrows a leaf's mask (leaf -> boolean array)."""
+    """Return the live files of these types; ``keep`` returns a mask that narrows a leaf's live files."""
     found = []
     for leaf, mask in live_leaves(state, contents, parts=_parts(stats)):
         if keep is not None:
@@ -121,7 +120,7 @@ def find_files(
     stats: bool = False,
     tuples: bool = True,
 ) -> tuple[EntryBatch, list[str]]:
-    """The live files at some locations, and those of the locations at which there is none (see `find_named`)."""
+    """Return the live files at some locations, and the locations without a live file (see `find_named`)."""
     found, _, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
     return found, missing
 
@@ -134,11 +133,11 @@ def find_named(
     stats: bool = False,
     tuples: bool = True,
 ) -> tuple[EntryBatch, list[str], list[str]]:
-    """The live files at some locations, the location that each was asked for by, and those without a live file.
+    """Return the live files at some locations, the given location of each, and the locations without a live file.
 
-    A location is compared as written first, then by what it means (``file:/x`` and ``/x``; where a moved table's file
-    is now). Reading ends when all are found. Statistics and partition tuples are decoded only of the manifests that
-    hold a file which was asked for; without ``tuples`` (and ``stats``) not at all.
+    Locations are first compared as written, then canonically (``file:/x`` equals ``/x``; a moved table's new location
+    equals the old). Reading stops when all are found. Statistics and partition tuples are decoded only from manifests
+    with a match, and without ``tuples`` (and ``stats``) not at all.
     """
     missing = dict.fromkeys(locations)
     kinds, found, names = tuple(contents), [], []
@@ -170,7 +169,7 @@ def must_be_live(
     stats: bool = False,
     tuples: bool = True,
 ) -> tuple[EntryBatch, list[str]]:
-    """The live files at these locations, and the location that each was asked for by.
+    """Return the live files at these locations, and the given location of each.
 
     Raises
     ------
@@ -187,12 +186,12 @@ def must_be_live(
             kind = f" ({first['location']} is of type {ContentType(first['content_type']).name})"
         shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         where = "a table without a snapshot" if state.snapshot is None else f"snapshot {state.snapshot.snapshot_id}"
-        raise RuleError("files-exist", f"not live in {where}: {shown}{kind}; look in inspect.files()")
+        raise RuleError("files-exist", f"not live in {where}: {shown}{kind}; see inspect.files()")
     return found, names
 
 
 def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
-    """Refuse locations that are live already.
+    """Refuse locations that are already live.
 
     Raises
     ------
@@ -203,22 +202,22 @@ def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
     if len(found):
         names = found.entries["location"].to_pylist()
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        raise RuleError("duplicate-file", f"in the table already: {', '.join(names[:5])}{more}")
+        raise RuleError("duplicate-file", f"already in the table: {', '.join(names[:5])}{more}")
 
 
 def locations_of(paths: Any, what: str = "paths") -> list[str]:
-    """Locations given as one path, several, or a column of a data frame; each once.
+    """Return locations given as one path, several, or a column of a data frame, without duplicates.
 
     Raises
     ------
     OptionError
-        Nothing, or no paths.
+        There are none, or they are not paths.
     """
     if isinstance(paths, str) or hasattr(paths, "__fspath__"):
         paths = [paths]
     paths = foreign_frame(paths)
     columns = paths.column_names if isinstance(paths, pa.Table) else getattr(paths, "columns", None)
-    if columns is not None:  # a frame of inspect.files(), or Spark's names
+    if columns is not None:  # a frame of inspect.files(), or one with Spark's column names
         for name in ("file_path", "location"):
             if name in list(columns):
                 paths = paths[name]
@@ -233,10 +232,10 @@ def locations_of(paths: Any, what: str = "paths") -> list[str]:
     for path in paths:
         text = path if isinstance(path, str) else path.__fspath__() if hasattr(path, "__fspath__") else None
         if not isinstance(text, str) or not text:
-            raise OptionError(f"{what}: {path!r} is no location of a file")
+            raise OptionError(f"{what}: {path!r} is not a file location")
         out.append(text)
     if not out:
-        raise OptionError(f"{what}: no file is given")
+        raise OptionError(f"{what}: no files given")
     return list(dict.fromkeys(out))
 
 
@@ -245,7 +244,7 @@ def _parts(stats: bool) -> frozenset[str]:
 
 
 def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Rows whose location is written like one of those wanted."""
+    """Map rows whose location is written like a wanted one to that location."""
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
     names = leaf.entries["location"].take(pa.array(rows)).to_pylist()
@@ -253,7 +252,7 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Rows whose location means one of those wanted; only those of the same file name are compared."""
+    """Map rows whose location is canonically equal to a wanted one to it; compares only equal file names."""
     meaning = {}
     for text in wanted:
         meaning[canonical(text)] = text

@@ -1,4 +1,4 @@
-"""Where files stand in a state: in its root, or in which leaf at which ordinal. Columnar, leaves read lazily."""
+"""Locate files in a state: in the root, or by leaf and ordinal. Columnar; leaves are read lazily."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ __all__ = [
 _FILE_TYPES = pa.array([ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE], pa.int32())
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
-#: `root_row`: the leaf's row in the root, null where the file stands in the root itself; then every column of the
-#: entry (`ordinal` counts in the leaf, or in the root), as read.
+#: `root_row`: the leaf's row in the root, null for files that the root lists directly; then every column of the
+#: entry (`ordinal` is the position in the leaf, or in the root), as read.
 LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 
 
 def texts(values: Iterable[str]) -> pa.Array:
-    """Locations to look for, as Arrow wants them."""
+    """Return locations as an Arrow array."""
     return pa.array(values if isinstance(values, (list, tuple)) else list(values), pa.string())
 
 
 def readable(manifest: Manifest) -> Manifest:
-    """The manifest, if its entries could be read: what a commit builds on must not be damaged.
+    """Return the manifest if its entries could be read; a commit must not build on a damaged one.
 
     Raises
     ------
     FormatError
-        It is missing or damaged: a commit on top of it would lose what it holds.
+        The manifest is missing or damaged; a commit would lose the files that it lists.
     """
     for item in manifest.problems:
         if item.severity == "error":
@@ -66,19 +66,19 @@ def readable(manifest: Manifest) -> Manifest:
 
 
 def live_manifests(entries: pa.Table, kinds: Collection[int]) -> list[int]:
-    """The rows of a root that are live manifests of these content types."""
+    """Return the rows of a root that are live manifests of these content types."""
     wanted = pc.is_in(entries["content_type"], pa.array([int(k) for k in kinds], pa.int32()))
     return [int(i) for i in np.flatnonzero(bool_array(wanted) & bool_array(live(entries)))]
 
 
 @dataclass(frozen=True)
 class Found:
-    """Rows of the files that were looked for.
+    """The positions and entries of the files that were found.
 
     Attributes
     ----------
     root_row
-        int64, one per row: the leaf's row in the root, -1 for a file in the root itself.
+        int64: the leaf's row in the root, -1 for a file that the root lists directly.
     ordinal
         int64: the entry's ordinal in the leaf, or its row in the root.
     batch
@@ -100,22 +100,22 @@ def locate(
     contents: Collection[int] = (ContentType.DATA,),
     referenced: Iterable[str] = (),
 ) -> pa.Table:
-    """Where live files stand in a state's snapshot.
+    """Locate live files in a state's snapshot.
 
     Parameters
     ----------
     locations
-        Of files, spelled as the table spells them.
+        Locations of files, as the table spells them.
     contents
-        The content types that are wanted: leaves that cannot hold any of them are not read. All others are, to the
-        last: a file that a damaged table has twice is found twice.
+        The content types to look for. Leaves that cannot list any of them are not read; all others are read to the end,
+        so a file that a damaged table lists twice is found twice.
     referenced
-        Data files whose deletion vectors are wanted, too.
+        Data files whose deletion vectors are also looked for.
 
     Returns
     -------
     pyarrow.Table
-        Of `LOCATED_SCHEMA`, in the order of the root and its leaves.
+        A table of `LOCATED_SCHEMA`, in the order of the root and its leaves.
 
     Raises
     ------
@@ -141,14 +141,14 @@ def find_files(
     rows: list[int] | None = None,
     tuples: bool = True,
 ) -> Found:
-    """As `locate`, on a root.
+    """Locate files in a root; as `locate`.
 
     Parameters
     ----------
     rows
-        Which leaves may be read; the root's own files are always looked at.
+        The leaves that may be read; files listed directly in the root are always checked.
     tuples
-        Whether to rebuild the partition tuples of what is found in leaves, too: in V4 that reads their statistics.
+        Whether to derive partition tuples also for files found in leaves; in V4 that reads their statistics.
     """
     kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in contents and len(locations) else set()
     if len(referenced) or (len(locations) and any(k in contents for k in _DELETES)):
@@ -201,7 +201,7 @@ def _hits(entries: pa.Table, locations: pa.Array, contents: Collection[int], ref
 
 
 def data_leaf_of(reader: ManifestReader, root: Manifest, files: pa.Array) -> np.ndarray:
-    """For each data file the row, in the root, of the leaf in which it is live; -1 where it is in none."""
+    """Return, for each data file, the root's row of the leaf in which it is live; -1 if it is in no leaf."""
     found = np.full(len(files), -1, dtype=np.int64)
     rows = live_manifests(root.entries, {ContentType.DATA_MANIFEST}) if len(files) else []
     names: list[pa.ChunkedArray] = []

@@ -1,4 +1,4 @@
-"""Which data files a filter takes wholly, and which perhaps in part: by tuples and statistics, no data is read."""
+"""Select data files that a filter matches completely or perhaps partly, by tuples and statistics only."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class Selection:
-    """The live data files that a filter concerns.
+    """The live data files that a filter may match.
 
     Attributes
     ----------
     filter
-        What was asked.
+        The filter.
     whole
-        Files all of whose rows match, and that may have rows at all.
+        Files whose rows all match, and that may have rows at all.
     part
-        Files of which some rows may match, and not surely all: reading them would tell.
+        Files of which some rows may match, but not certainly all; only their data could tell.
     skipped, read
-        Manifests that the root ruled out, and those that were read.
+        Manifests that the root ruled out, and manifests that were read.
     """
 
     filter: Filter
@@ -44,17 +44,17 @@ class Selection:
 
     @property
     def text(self) -> str:
-        """The filter, for people."""
+        """The filter as text for messages."""
         return self.filter.text
 
 
 def select(state: TableState, where: Any = None, partition: Any = None) -> Selection:
-    """Find the data files that match a filter, as far as metadata tells.
+    """Select the data files that match a filter, as far as metadata shows.
 
     Parameters
     ----------
     where, partition
-        See `make_filter`; without either every file matches.
+        See `make_filter`; without either, every file matches.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def select(state: TableState, where: Any = None, partition: Any = None) -> Selec
 
 
 def refuse_straddling(selection: Selection) -> None:
-    """Refuse a selection of which a file may match in part only.
+    """Refuse a selection with a file that may match only partly.
 
     Raises
     ------
@@ -95,6 +95,6 @@ def refuse_straddling(selection: Selection) -> None:
     count = len(selection.part)
     raise RuleError(
         "whole-files",
-        f"{count} file{'s' if count > 1 else ''} may have rows that match {selection.text} beside rows that do not, "
-        f"as {', '.join(names)}: metadata cannot delete part of a file. Use row_delta, or a filter of whole files",
+        f"{count} file{'s' if count > 1 else ''} may have both rows that match {selection.text} and rows that do not: "
+        f"{', '.join(names)}. Metadata deletes remove only whole files; use row_delta or a filter of whole files",
     )

@@ -1,1 +1,1 @@
-"""Update the metadata document: schemas, specs, refs, snapshots."""
+"""Update the table metadata document: schemas, partition specs, sort orders, refs, snapshots, properties."""

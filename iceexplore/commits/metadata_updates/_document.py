@@ -1,8 +1,8 @@
-"""Table metadata's JSON as a value: what each change of it needs, and the step to the next metadata file.
+"""Table metadata as parsed JSON: helpers for changing it, and the step to the next metadata file.
 
-A document is never changed. Each function returns a new one that shares what did not change (snapshots, schemas, ...)
-with the old: a history of 10,000 snapshots costs a list of 10,000 references. Keys that nobody here knows stay, and
-keys keep their order; new ones come last.
+A document is never modified. Each function returns a new one that shares unchanged objects (snapshots, schemas, ...)
+with the old: a history of 10,000 snapshots costs a list of 10,000 references. Unknown keys are kept, and keys keep
+their order; new ones come last.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "with_values",
 ]
 
-#: Names that control a commit and are never stored (Java: ``TableProperties.RESERVED_PROPERTIES``).
+#: Property names that control a commit and are never stored (Java: ``TableProperties.RESERVED_PROPERTIES``).
 _RESERVED = frozenset(
     (
         "format-version", "uuid", "snapshot-count", "current-snapshot-id", "current-snapshot-summary",
@@ -44,41 +44,41 @@ def set_properties(
     set: Mapping[str, str] | None = None,  # noqa: A002 (the word of ALTER TABLE)
     remove: Iterable[str] = (),
 ) -> Json:
-    """A document with table properties set and removed. Removing what is not there does nothing, as in Java.
+    """Return a document with table properties set and removed; missing names are ignored in ``remove``, as in Java.
 
     Raises
     ------
     OptionError
-        ``set`` is no dictionary, or ``remove`` no names.
+        ``set`` is not a dictionary, or ``remove`` is not a list of names.
     RuleError
-        ``reserved-property``: a reserved name, a value that is no string, or a name both set and removed.
+        ``reserved-property``: a name is reserved, a value is not a string, or a name is both set and removed.
     """
     given: dict[Any, Any] = mapping_of("properties", set, "{'owner': 'me'}", keys=object)
     gone = texts_of("remove", remove, "['owner']")
     for name, value in given.items():
         if name in _RESERVED:
             hint = ": upgrade() raises the format version" if name == "format-version" else ""
-            raise RuleError("reserved-property", f"{name!r} is reserved, and cannot be set as a table property{hint}")
+            raise RuleError("reserved-property", f"{name!r} is reserved and cannot be set as a table property{hint}")
         if not isinstance(name, str) or not isinstance(value, str):
-            raise RuleError("reserved-property", f"properties are strings; {name!r} was given as {value!r}")
+            raise RuleError("reserved-property", f"properties are strings, but {name!r} was given as {value!r}")
         if name in gone:
-            raise RuleError("reserved-property", f"{name!r} cannot be set and removed at once")
+            raise RuleError("reserved-property", f"{name!r} cannot be both set and removed")
     properties = {name: value for name, value in read_properties(document).items() if name not in gone}
     return with_values(document, properties={**properties, **given})
 
 
 Json = dict[str, Any]
-#: Metadata files that the log keeps, where ``write.metadata.previous-versions-max`` does not say (Java's default).
+#: Metadata files that the log keeps by default, without ``write.metadata.previous-versions-max`` (Java's default).
 _PREVIOUS_VERSIONS_MAX = 100
 
 
 def format_version(document: Mapping[str, Any]) -> int:
-    """The document's ``format-version``.
+    """Return the document's ``format-version``.
 
     Raises
     ------
     FormatError
-        It is none of 1 to 4: such a document can be looked at, but no commit can be made on it.
+        The version is not 1 to 4: the document can be displayed, but no commit can be made on it.
     """
     version = document.get("format-version")
     if type(version) is not int or not 1 <= version <= 4:
@@ -89,17 +89,17 @@ def format_version(document: Mapping[str, Any]) -> int:
 
 
 def with_values(document: Mapping[str, Any], /, **changes: Any) -> Json:
-    """A copy with other values; ``last_column_id`` stands for the key ``last-column-id``."""
+    """Return a copy with changed values; ``last_column_id`` sets the key ``last-column-id``."""
     return {**document, **{key.replace("_", "-"): value for key, value in changes.items()}}
 
 
 def entries(document: Mapping[str, Any], key: str) -> list[Json]:
-    """The objects of a list such as ``snapshots``; an absent one is empty. A new list, the objects themselves.
+    """Return a new list of the objects in a list such as ``snapshots``; empty if the key is absent.
 
     Raises
     ------
     FormatError
-        It is no list of objects.
+        The value is not a list of objects.
     """
     found = document.get(key)
     if found is None:
@@ -110,12 +110,12 @@ def entries(document: Mapping[str, Any], key: str) -> list[Json]:
 
 
 def whole_number(document: Mapping[str, Any], key: str, default: int) -> int:
-    """A whole number such as ``last-column-id``, or ``default`` where it is absent.
+    """Return an integer such as ``last-column-id``, or ``default`` if the key is absent.
 
     Raises
     ------
     FormatError
-        It is something else.
+        The value is not an integer.
     """
     found = document.get(key)
     if found is None:
@@ -126,18 +126,18 @@ def whole_number(document: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def current_snapshot_id(document: Mapping[str, Any]) -> int | None:
-    """The current snapshot's id; None where there is none (written as null, -1, or not at all)."""
+    """Return the current snapshot's id; None if there is none (written as null, as -1, or not at all)."""
     found = whole_number(document, "current-snapshot-id", -1)
     return None if found == -1 else found
 
 
 def snapshots_by_id(document: Mapping[str, Any]) -> dict[int, Json]:
-    """Every snapshot's object by its id.
+    """Return the snapshots' objects by id.
 
     Raises
     ------
     FormatError
-        A snapshot has none.
+        A snapshot has no id.
     """
     out = {}
     for snapshot in entries(document, "snapshots"):
@@ -148,12 +148,12 @@ def snapshots_by_id(document: Mapping[str, Any]) -> dict[int, Json]:
 
 
 def the_snapshot(snapshots: Mapping[int, Json], snapshot_id: int) -> Json:
-    """The snapshot with this id.
+    """Return the snapshot with this id.
 
     Raises
     ------
     SnapshotNotFoundError
-        There is none; the message lists the newest ones.
+        The table has no such snapshot; the message lists the newest ones.
     """
     if snapshot_id not in snapshots:
         newest = ", ".join(map(str, list(snapshots)[-5:])) or "none"
@@ -162,7 +162,7 @@ def the_snapshot(snapshots: Mapping[int, Json], snapshot_id: int) -> Json:
 
 
 def ancestors(snapshots: Mapping[int, Json], snapshot_id: int | None) -> Iterator[Json]:
-    """A snapshot, its parent, and so on, as far as they are in the table (a loop of parents ends)."""
+    """Yield a snapshot, its parent and so on, as far as the table has them; stops at a cycle of parents."""
     seen: set[int] = set()
     while snapshot_id is not None and snapshot_id in snapshots and snapshot_id not in seen:
         seen.add(snapshot_id)
@@ -171,12 +171,12 @@ def ancestors(snapshots: Mapping[int, Json], snapshot_id: int | None) -> Iterato
 
 
 def read_properties(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The table properties, a new dictionary.
+    """Return the table properties as a new dictionary.
 
     Raises
     ------
     FormatError
-        ``properties`` is no object.
+        ``properties`` is not an object.
     """
     found = document.get("properties")
     if found is not None and not isinstance(found, dict):
@@ -185,24 +185,24 @@ def read_properties(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def now_or(timestamp_ms: int | None) -> int:
-    """A time in milliseconds since the epoch: the one given, else the system's clock."""
+    """Return the given time in milliseconds since the epoch, or the system clock's if it is None."""
     return time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
 
 
 def next_document(document: Mapping[str, Any], *, previous_location: str | None, timestamp_ms: int) -> Json:
-    """The document as it goes into the next metadata file.
+    """Return the document to write to the next metadata file.
 
     Parameters
     ----------
     document
-        The old document with the commit's changes made; ``last-updated-ms`` is still the old one.
+        The old document with the commit's changes applied; ``last-updated-ms`` still has the old value.
     previous_location
-        The metadata file that the commit builds on: it enters ``metadata-log`` with its own time, and the oldest
-        entries go beyond ``write.metadata.previous-versions-max`` (100 by default, at least 1). None for a table's
-        first file.
+        The metadata file that the commit builds on. It is added to ``metadata-log`` with its own time; the oldest
+        entries beyond ``write.metadata.previous-versions-max`` (100 by default, at least 1) are dropped. None for a
+        table's first file.
     timestamp_ms
-        When the commit is made. ``last-updated-ms`` never goes back, nor behind the newest entry of ``snapshot-log``
-        (spec, "Table Metadata Fields"; Java's ``TableMetadata`` refuses such files).
+        The time of the commit. ``last-updated-ms`` never decreases and is never before the newest entry of
+        ``snapshot-log`` (spec, "Table Metadata Fields"; Java's ``TableMetadata`` refuses such files).
     """
     log = entries(document, "metadata-log")
     before = whole_number(document, "last-updated-ms", 0)

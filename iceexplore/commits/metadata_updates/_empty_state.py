@@ -1,4 +1,4 @@
-"""A table from nothing: what a simulation starts from that has no table."""
+"""Create a new, empty table, for example for a simulation that does not start from an existing one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iceexplore.writing import given_schema
 
 __all__ = ["empty_state", "new_table"]
 
-#: 2026-01-01, UTC: an empty table is the same each time it is made.
+#: 2026-01-01, UTC; fixed, so that an empty table is identical each time.
 _CREATED_MS = 1_767_225_600_000
 
 
@@ -32,24 +32,24 @@ def empty_state(
     properties: Mapping[str, str] | None = None,
     expressions: bool = True,
 ) -> TableState:
-    """The state of a new table without a snapshot; its metadata file is in a temporary folder that goes with it.
+    """Return the state of a new table without a snapshot; its metadata is in a temporary folder removed with the state.
 
     Parameters
     ----------
     schema
-        Types by column name: ``{"id": "long", "tags": "list<string>"}``; columns are optional. Or a schema of ours, of
-        PyIceberg or of PyArrow, or a data frame or Arrow table that has one (`given_schema`).
+        Types by column name: ``{"id": "long", "tags": "list<string>"}``; columns are optional. Or an iceexplore,
+        PyIceberg or PyArrow schema, or a data frame or Arrow table that has one (`given_schema`).
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
-        Where the table would be.
+        The table's location as the metadata records it.
     expressions
-        False leaves the partition specs of version 4 as v3 has them (``v4-java``).
+        False writes the partition specs of version 4 in the form of v3 (``v4-java``).
 
     Raises
     ------
     OptionError, RuleError
-        The schema, the spec or the location makes no sense.
+        The schema, the spec or the location is invalid.
     """
     refuse_half_characters(location, "location")
     document = new_table(
@@ -73,7 +73,7 @@ def empty_state(
         temporary.remove()
         raise
     temporary.remove_with(state.storage)
-    # Where its one file is for the time being is no news to anybody.
+    # The temporary folder's location is of no interest to users.
     return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
 
 
@@ -89,7 +89,7 @@ def new_table(
     timestamp_ms: int | None = None,
     expressions: bool = True,
 ) -> dict[str, Any]:
-    """The document of a new, empty table, from its schema, spec and order as people write them.
+    """Return the document of a new, empty table, with its schema, spec and sort order in the notation for users.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ def new_table(
     Raises
     ------
     OptionError, RuleError
-        The schema, the spec or the order makes no sense.
+        The schema, the spec or the sort order is invalid.
     """
     format_version = version_of(format_version)
     given = given_schema(schema, format_version)
     added = {} if given else mapping_of("schema", schema, "{'id': 'long', 'ts': 'timestamp'}, or a schema of PyArrow")
     if not (given.fields if given else added):
-        raise OptionError("schema: a table has a column at least")
+        raise OptionError("schema: a table needs at least one column")
     bare: Any = {"format_version": format_version, "location": location, "timestamp_ms": timestamp_ms}
     fields = items_of("partition_by", () if partition_by is None else partition_by, "['day(ts)', 'bucket(16, id)']")
     order = texts_of("sort_by", () if sort_by is None else sort_by, "['ts desc', 'id']")

@@ -1,4 +1,4 @@
-"""Snapshots that expire (spec, "Snapshot Retention Policy"; Java's ``RemoveSnapshots``)."""
+"""Expire snapshots (spec, "Snapshot Retention Policy"; Java's ``RemoveSnapshots``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from iceexplore.render import escape
 __all__ = ["expire_snapshots"]
 
 _MAX_AGE, _MIN_KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
-#: Java's defaults: five days, one snapshot, no end.
+#: Java's defaults: five days, one snapshot, refs without limit.
 _MAX_SNAPSHOT_AGE_MS = 5 * 24 * 60 * 60 * 1000
 _MIN_SNAPSHOTS_TO_KEEP = 1
 _MAX_REF_AGE_MS = 2**63 - 1
@@ -39,36 +39,37 @@ def expire_snapshots(
     retain_last: int | None = None,
     now_ms: int | None = None,
 ) -> tuple[Json, Expired]:
-    """Return a document without its expired snapshots, and which went, which stayed and why.
+    """Return a document without its expired snapshots, and which were removed and why the others were kept.
 
-    Refs other than ``main`` go first, if their snapshot is older than their ``max-ref-age-ms``. What a ref names stays;
-    so do, of each branch, as many ancestors as its ``min-snapshots-to-keep`` says and all that are younger than its
-    ``max-snapshot-age-ms``. Snapshots of no branch stay while they are younger than ``older_than_ms``. A ref's own
-    retention wins over the arguments, these over the table properties ``history.expire.*`` (5 days and 1 snapshot by
-    default).
+    Refs other than ``main`` are removed first if their snapshot is older than their ``max-ref-age-ms``. A snapshot that
+    a ref points to is kept. Of each branch's ancestors, the newest ``min-snapshots-to-keep`` and all that are younger
+    than ``max-snapshot-age-ms`` are kept. Snapshots in no branch are kept while they are younger than
+    ``older_than_ms``. A ref's own retention takes precedence over the arguments, and these over the table properties
+    ``history.expire.*`` (5 days and 1 snapshot by default).
 
-    With a snapshot gone, ``snapshot-log`` loses its entry and all before it (otherwise the one before would seem to
-    have been current for longer), and ``statistics`` and ``partition-statistics`` lose theirs. No file is removed.
+    When a snapshot is removed, ``snapshot-log`` loses its entry and all earlier ones (otherwise the previous snapshot
+    would seem to have been current for longer), and its ``statistics`` and ``partition-statistics`` are removed. No
+    file is deleted.
 
     Parameters
     ----------
     ids
-        Snapshots that go in any case. As in Java what is too old goes too: ``older_than_ms=0`` expires these alone.
+        Snapshots to expire in any case. As in Java, old snapshots expire too; ``older_than_ms=0`` expires only these.
     older_than_ms
-        Since the epoch.
+        Milliseconds since the epoch.
     retain_last
-        At least so many snapshots of each branch stay.
+        The minimum number of snapshots to keep per branch.
     now_ms
-        By which ages are told; the system's clock by default.
+        The time from which ages are computed; the system clock by default.
 
     Raises
     ------
     RuleError
-        ``expire-referenced`` (a ref names one of ``ids``), ``expire-gc`` (``gc.enabled`` is false).
+        ``expire-referenced`` (a ref points to one of ``ids``), ``expire-gc`` (``gc.enabled`` is false).
     SnapshotNotFoundError
         One of ``ids`` is not in the table.
     OptionError
-        ``retain_last`` below 1; or ``ids`` or it are no whole numbers.
+        ``retain_last`` is below 1, or it or ``ids`` are not integers.
     """
     properties = read_properties(document)
     if str(properties.get("gc.enabled", "true")).lower() == "false":
@@ -87,11 +88,11 @@ def expire_snapshots(
     snapshots = snapshots_by_id(document)
     refs = _living_refs(document, snapshots, _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now)
     expired = _named(ids or (), snapshots, refs)
-    # The first rule that keeps a snapshot: that a ref names it says more than its age.
+    # The first rule that keeps a snapshot is reported: a ref that points to it is more informative than its age.
     kept: dict[int, str] = {}
     for name, ref in refs.items():
         kind = "tag" if ref.get("type") == "tag" else "branch"
-        kept.setdefault(whole_number(ref, "snapshot-id", -1), f"{kind} {escape.text(repr(name))} names it")
+        kept.setdefault(whole_number(ref, "snapshot-id", -1), f"{kind} {escape.text(repr(name))} points to it")
     reachable = set(kept)
     for name, ref in refs.items():
         if ref.get("type") == "tag":
@@ -110,7 +111,7 @@ def expire_snapshots(
             kept.setdefault(snapshot_id, reason)
     for snapshot_id, snapshot in snapshots.items():
         if snapshot_id not in reachable and whole_number(snapshot, "timestamp-ms", 0) >= older_than_ms:
-            kept.setdefault(snapshot_id, age_reason(now - older_than_ms, age_source, ", and in no branch"))
+            kept.setdefault(snapshot_id, age_reason(now - older_than_ms, age_source, ", in no branch"))
     gone = [i for i in snapshots if i in expired or i not in kept]
     stayed = (KeptSnapshot(i, kept[i]) for i in snapshots if i in kept and i not in expired)
     too_old = [name for name in read_refs(document) if name not in refs]
@@ -137,14 +138,14 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
         if holders:
             raise RuleError(
                 "expire-referenced",
-                f"snapshot {snapshot_id} is what {', '.join(map(repr, holders))} names: move or remove the ref first",
+                f"{', '.join(map(repr, holders))} references snapshot {snapshot_id}: move or remove the ref first",
             )
     return found
 
 
 @dataclass(frozen=True)
 class _BranchRules:
-    """What keeps snapshots of a branch, and where each limit comes from."""
+    """The retention limits of a branch, and the source of each."""
 
     name: str
     now: int
@@ -154,7 +155,7 @@ class _BranchRules:
     count_source: str
 
     def keep(self, line: Iterable[Json]) -> Iterator[tuple[int, str]]:
-        """Yield the ids that stay, newest first, each with the reason."""
+        """Yield the ids of the kept snapshots, newest first, each with the reason."""
         for place, snapshot in enumerate(line):
             if whole_number(snapshot, "timestamp-ms", 0) >= self.oldest:
                 where = f", in branch {self.name}"

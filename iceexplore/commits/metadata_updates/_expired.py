@@ -1,4 +1,4 @@
-"""Which snapshots an expiry removed, which it kept, and by which rule."""
+"""The result of an expiry: which snapshots were removed, which were kept, and why."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Expired", "KeptSnapshot", "age_reason", "duration", "source_of"]
 
-#: Rows of the explanation that are printed; `Expired.to_pandas` has all.
+#: The most rows of the explanation that are printed; `Expired.to_pandas` has all.
 _MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class KeptSnapshot:
-    """A snapshot that stayed.
+    """A snapshot that an expiry kept.
 
     Attributes
     ----------
     snapshot_id
-        Which one.
+        The snapshot's id.
     reason
-        The first rule that keeps it, as a sentence.
+        The first rule that keeps it.
     """
 
     snapshot_id: int
@@ -39,7 +39,7 @@ class Expired(tuple[int, ...]):
     Attributes
     ----------
     kept
-        The snapshots that stayed, in the metadata's order.
+        The snapshots that were kept, in the metadata's order.
     refs
         Branches and tags that were removed because they were too old (``max-ref-age-ms``).
     """
@@ -47,16 +47,14 @@ class Expired(tuple[int, ...]):
     kept: tuple[KeptSnapshot, ...]
     refs: tuple[str, ...]
 
-    def __new__(
-        cls, ids: Iterable[int] = (), kept: Iterable[KeptSnapshot] = (), refs: Iterable[str] = ()
-    ) -> Expired:
-        """Return the ids, with the explanation."""
+    def __new__(cls, ids: Iterable[int] = (), kept: Iterable[KeptSnapshot] = (), refs: Iterable[str] = ()) -> Expired:
+        """Create the tuple of ids with the explanation."""
         made = super().__new__(cls, tuple(ids))
         made.kept, made.refs = tuple(kept), tuple(refs)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make an equal one, for pickling."""
+        """Return the arguments that recreate the object, for pickling."""
         return Expired, (tuple(self), self.kept, self.refs)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -86,7 +84,7 @@ class Expired(tuple[int, ...]):
 
 
 def duration(ms: int) -> str:
-    """Return a length of time in its largest unit that is at least one: ``5 days``, ``2 hours``, ``30 ms``."""
+    """Return a duration in the largest unit in which it is at least one: ``5 days``, ``2 hours``, ``30 ms``."""
     for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000)):
         if ms >= size:
             number = f"{ms / size:,.1f}".removesuffix(".0")
@@ -95,12 +93,12 @@ def duration(ms: int) -> str:
 
 
 def age_reason(limit_ms: int, source: str, where: str) -> str:
-    """Return why a snapshot's age keeps it."""
+    """Return the text for a snapshot that is kept because of its age."""
     return f"younger than {duration(limit_ms)}{where} ({source})"
 
 
 def source_of(name: str, properties: Mapping[str, Any], given: str | None) -> str:
-    """Return where a limit comes from: an argument, the table's property, or its default."""
+    """Return the source of a limit: an argument, the table property, or its default."""
     if given is not None:
         return given
     return f"table property {name}" if name in properties else f"default of {name}"

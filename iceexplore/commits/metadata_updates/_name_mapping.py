@@ -1,4 +1,4 @@
-"""Table properties that speak of columns, when the columns change (Java: ``MappingUtil.update``, ``PropertyUtil``)."""
+"""Update table properties that refer to columns (Java: ``MappingUtil.update``, ``PropertyUtil``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iceexplore.metadata import ListType, MapType, Schema, StructType, Type, par
 __all__ = ["updated_properties"]
 
 _NAME_MAPPING = "schema.name-mapping.default"
-#: What follows is the full name of a column.
+#: Prefixes that are followed by the full name of a column.
 _COLUMN_PROPERTIES = (
     "write.metadata.metrics.column.",
     "write.parquet.bloom-filter-enabled.column.",
@@ -24,11 +24,11 @@ Mapped = list[dict[str, Any]]
 
 
 def updated_properties(properties: Mapping[str, Any], draft: SchemaDraft, schema: Schema) -> dict[str, Any]:
-    """The properties after an evolution.
+    """Return the table properties after a schema evolution.
 
-    The name mapping gets the names of renamed and added columns, and keeps the old ones: files may have either. A name
-    that now means another column is taken from its former one. Column properties follow renamed columns, and go with
-    dropped ones. A name mapping that cannot be read stays as it is, as in Java.
+    The name mapping gains the names of renamed and added columns and keeps the old ones, because files may have either.
+    A name that now identifies another column is removed from its former one. Column properties follow renamed columns
+    and are removed with dropped ones. A name mapping that cannot be parsed stays unchanged, as in Java.
     """
     names = {field.field_id: name for name, field in schema.walk()}
     out: dict[str, Any] = {}

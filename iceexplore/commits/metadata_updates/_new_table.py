@@ -26,29 +26,29 @@ def new_table_document(
     timestamp_ms: int | None = None,
     expressions: bool = True,
 ) -> Json:
-    """The document of an empty table, keys in Java's order; ``metadata-log`` and ``snapshots`` are empty.
+    """Return the document of an empty table, keys in Java's order; ``metadata-log`` and ``snapshots`` are empty.
 
     Parameters
     ----------
     schema
-        A schema's JSON (`schema_to_json`); its field ids stay.
+        A schema's JSON (`schema_to_json`); its field ids are kept.
     partition_spec
-        The JSON of its fields: ``source-id``, ``transform``, ``name``, and perhaps ``field-id`` (from 1000 on).
+        The JSON of the fields: ``source-id``, ``transform``, ``name`` and optionally ``field-id`` (from 1000 on).
     sort_order
-        The JSON of its fields; the order's id is 1.
+        The JSON of the fields; the order's id is 1.
     table_uuid
-        By default made from the location, always the same.
+        By default derived from the location, so it is always the same.
     timestamp_ms
-        ``last-updated-ms``; the system's clock by default.
+        ``last-updated-ms``; the system clock by default.
     expressions
         In v4, whether partition fields become expressions (`upgrade`); False for ``v4-java``.
 
     Raises
     ------
     FormatError
-        The schema is none.
+        The schema is invalid.
     OptionError
-        No such format version.
+        The format version does not exist.
     RuleError
         ``reserved-property``.
     """

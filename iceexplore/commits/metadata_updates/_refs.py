@@ -1,6 +1,6 @@
-"""Branches and tags of a document, and where ``main`` points (spec, "Snapshot References").
+"""Branches and tags of a document, and the snapshot of ``main`` (spec, "Snapshot References").
 
-Where ``refs`` is absent there is ``main`` alone, at ``current-snapshot-id``; v1 documents without refs are left so.
+Without ``refs`` there is only ``main``, at ``current-snapshot-id``; v1 documents without refs are kept that way.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = [
 
 
 def read_refs(document: Mapping[str, Any]) -> dict[str, Json]:
-    """The refs' objects by name, a new dictionary; ``main`` is there where there is a current snapshot.
+    """Return the refs' objects by name as a new dictionary; includes ``main`` if there is a current snapshot.
 
     Raises
     ------
     FormatError
-        ``refs`` is no object of objects.
+        ``refs`` is not an object of objects.
     """
     found = document.get("refs") or {}
     if not isinstance(found, dict) or not all(isinstance(ref, dict) for ref in found.values()):
@@ -53,18 +53,18 @@ def read_refs(document: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int) -> Json:
-    """A document whose ``main`` points at a snapshot since ``timestamp_ms``: current id, ref and log."""
+    """Return a document whose ``main`` points to a snapshot since ``timestamp_ms``: current id, ref and log."""
     entry = {"timestamp-ms": timestamp_ms, "snapshot-id": snapshot_id}
     out = with_values(
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
     )
     if format_version(document) == 1 and "refs" not in document:
-        return out  # v1 has no need of refs, and older readers do not know them
+        return out  # v1 does not need refs, and older readers do not know them
     return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
 
 
 def with_branch_at(document: Mapping[str, Any], name: str, snapshot_id: int) -> Json:
-    """A document with a branch at a snapshot, made or moved; its retention stays.
+    """Return a document with a branch created at, or moved to, a snapshot; its retention is kept.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def with_branch_at(document: Mapping[str, Any], name: str, snapshot_id: int) -> 
     refs = read_refs(document)
     ref = refs.get(name, {"snapshot-id": snapshot_id, "type": "branch"})
     if ref.get("type") == "tag":
-        raise RuleError("ref-type", f"{name!r} is a tag: a commit goes to a branch; set_ref moves a tag")
+        raise RuleError("ref-type", f"{name!r} is a tag: commit to a branch, or move the tag with set_ref")
     refs[name] = {**ref, "snapshot-id": snapshot_id}
     return with_values(document, refs=refs)
 
@@ -90,30 +90,32 @@ def set_ref(
     max_ref_age_ms: int | None = None,
     timestamp_ms: int | None = None,
 ) -> Json:
-    """A document with a branch or tag made, moved, or given another retention.
+    """Return a document with a branch or tag created, moved, or given another retention.
 
-    Retention that is not given stays as it is. Moving ``main`` makes the snapshot current, with an entry of
-    ``snapshot-log`` at ``timestamp_ms`` (the system's clock by default; never before the newest entry).
+    Retention settings that are not given are kept. Moving ``main`` makes the snapshot current, with an entry in
+    ``snapshot-log`` at ``timestamp_ms`` (the system clock by default; never before the newest entry).
 
     Raises
     ------
     SnapshotNotFoundError
         The table has no such snapshot.
     RuleError
-        ``main-branch`` (main as a tag), ``ref-type`` (a branch cannot become a tag, nor the other way round),
-        ``ref-retention`` (not above 0; of a tag anything but ``max_ref_age_ms``).
+        ``main-branch`` (main as a tag), ``ref-type`` (a branch cannot become a tag or vice versa),
+        ``ref-retention`` (not above 0, or not ``max_ref_age_ms`` for a tag).
     OptionError
-        The name is no text, or empty; or a retention is no whole number.
+        The name is empty or not a string, or a retention setting is not an integer.
     """
     text_of("name", name, "the name of a branch or tag")
     if type not in ("branch", "tag"):
-        raise OptionError(f"type={type!r}: 'branch' or 'tag'")
+        raise OptionError(f"type={type!r}: choose 'branch' or 'tag'")
     the_snapshot(snapshots_by_id(document), snapshot_id)
     refs = read_refs(document)
     if name == "main" and type == "tag":
-        raise RuleError("main-branch", "'main' must be a branch, it cannot be a tag")
+        raise RuleError("main-branch", "'main' must be a branch and cannot be a tag")
     if name in refs and refs[name].get("type", "branch") != type:
-        raise RuleError("ref-type", f"{name!r} is a {refs[name].get('type')}: remove it first to make a {type} of it")
+        raise RuleError(
+            "ref-type", f"{name!r} is a {refs[name].get('type')}: remove it before creating a {type} of this name"
+        )
     retention = {
         "min-snapshots-to-keep": min_snapshots_to_keep,
         "max-snapshot-age-ms": max_snapshot_age_ms,
@@ -134,14 +136,14 @@ def set_ref(
 
 
 def remove_ref(document: Mapping[str, Any], *, name: str) -> Json:
-    """A document without a branch or tag. Its snapshots stay until they expire.
+    """Return a document without a branch or tag. Its snapshots remain until they expire.
 
     Raises
     ------
     RuleError
         ``main-branch``: main is never removed.
     SnapshotNotFoundError
-        There is no such ref; the message lists those that there are.
+        There is no such ref; the message lists the existing ones.
     """
     if name == "main":
         raise RuleError("main-branch", "'main' cannot be removed")
@@ -152,7 +154,7 @@ def remove_ref(document: Mapping[str, Any], *, name: str) -> Json:
 
 
 def set_current_snapshot(document: Mapping[str, Any], *, snapshot_id: int, timestamp_ms: int | None = None) -> Json:
-    """A document whose ``main`` points at any snapshot of the table (Java: ``setCurrentSnapshot``).
+    """Return a document whose ``main`` points to any snapshot of the table (Java: ``setCurrentSnapshot``).
 
     Raises
     ------
@@ -172,17 +174,18 @@ def rollback(
     older_than_ms: int | None = None,
     timestamp_ms: int | None = None,
 ) -> Json:
-    """A document whose ``main`` points at an ancestor of the current snapshot (Java: ``rollbackTo``).
+    """Return a document whose ``main`` points to an ancestor of the current snapshot (Java: ``rollbackTo``).
 
-    Exactly one of ``snapshot_id`` and ``older_than_ms``: the newest ancestor older than that, by the snapshots' own
-    times. ``timestamp_ms`` is when the rollback is made (the system's clock by default).
+    Takes exactly one of ``snapshot_id`` and ``older_than_ms``, which selects the newest ancestor older than that by the
+    snapshots' timestamps. ``timestamp_ms`` is the time of the rollback (the system clock by default).
 
     Raises
     ------
     OptionError
-        Both or none were given.
+        Both or neither were given.
     RuleError
-        ``rollback-ancestor``: the snapshot is no ancestor (`set_current_snapshot` takes any), or none is that old.
+        ``rollback-ancestor``: the snapshot is no ancestor (`set_current_snapshot` takes any), or no ancestor is that
+        old.
     SnapshotNotFoundError
         The table has no such snapshot.
     """
@@ -209,9 +212,9 @@ def rollback(
 
 
 def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_ms: int | None = None) -> Json:
-    """A document whose branch ``name`` points where the ref ``to`` does, of which it must be an ancestor.
+    """Return a document whose branch ``name`` points to the snapshot of the ref ``to``, which must be a descendant.
 
-    The branch is made where there is none (Java: ``fastForwardBranch``).
+    The branch is created if it does not exist (Java: ``fastForwardBranch``).
 
     Raises
     ------
@@ -237,17 +240,17 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
 
 
 def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
-    """What the summary of a cherry-pick's snapshot says besides its counts; None where ``main`` can fast-forward.
+    """Return the summary entries of a cherry-pick besides its counts; None if ``main`` can be fast-forwarded.
 
-    ``source-snapshot-id`` is the picked snapshot, ``published-wap-id`` its ``wap.id`` if it was staged with one. By
-    Java's ``CherryPickOperation``: appends can be picked, and overwrites of whole partitions
-    (``replace-partitions=true``) whose parent is an ancestor; a snapshot whose parent is the current one needs no new
-    snapshot, `set_current_snapshot` takes it. Whether replaced partitions changed since is for the operation to see.
+    ``source-snapshot-id`` is the picked snapshot, ``published-wap-id`` its ``wap.id`` if it was staged with one. As in
+    Java's ``CherryPickOperation``, appends can be picked, and overwrites of whole partitions
+    (``replace-partitions=true``) whose parent is an ancestor. A snapshot whose parent is the current one needs no new
+    snapshot; use `set_current_snapshot`. The caller checks whether the replaced partitions have changed since.
 
     Raises
     ------
     RuleError
-        ``cherry-pick``: it is neither, is in ``main``'s history already, or its WAP id was published before.
+        ``cherry-pick``: it is neither, is already in ``main``'s history, or its WAP id was already published.
     SnapshotNotFoundError
         The table has no such snapshot.
     """
@@ -259,17 +262,15 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
     wap_id = summary.get("wap.id")
     published = [_summary(s).get(key) for s in line for key in ("wap.id", "published-wap-id")]
     if any(s["snapshot-id"] == snapshot_id for s in line):
-        raise RuleError("cherry-pick", f"snapshot {snapshot_id} is an ancestor of the current one already")
+        raise RuleError("cherry-pick", f"snapshot {snapshot_id} is already an ancestor of the current one")
     if wap_id and wap_id in published:
-        raise RuleError("cherry-pick", f"the changes of WAP id {wap_id!r} were published before")
+        raise RuleError("cherry-pick", f"the changes of WAP id {wap_id!r} were already published")
     parent = picked.get("parent-snapshot-id")
     if parent == current:
         return None
     for ancestor in line:
         if _summary(ancestor).get("source-snapshot-id") == str(snapshot_id):
-            raise RuleError(
-                "cherry-pick", f"snapshot {ancestor['snapshot-id']} has picked snapshot {snapshot_id} before"
-            )
+            raise RuleError("cherry-pick", f"snapshot {ancestor['snapshot-id']} already picked snapshot {snapshot_id}")
     operation = summary.get("operation")
     replaces = operation == "overwrite" and summary.get("replace-partitions") == "true"
     if operation != "append" and not replaces:
@@ -301,4 +302,4 @@ def _time_of_change(document: Mapping[str, Any], timestamp_ms: int | None) -> in
 
 def _known_ref(refs: Mapping[str, Json], name: Any) -> None:
     if not isinstance(name, str) or name not in refs:
-        raise SnapshotNotFoundError(f"the table has no ref {name!r}; there are {', '.join(refs) or 'none'}")
+        raise SnapshotNotFoundError(f"the table has no ref {name!r}; refs: {', '.join(refs) or 'none'}")

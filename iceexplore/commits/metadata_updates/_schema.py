@@ -30,17 +30,17 @@ from iceexplore.writing import checked_type, type_of
 
 __all__ = ["evolve_schema", "first_schema", "without_history"]
 
-#: What arguments look like.
+#: Examples of arguments, for error messages.
 _TYPES, _VALUES, _NAMES = "{'id': 'long', 'tags': 'list<string>'}", "{'a': 0}", "['a', 'b.c']"
 
 
 def without_history(document: Mapping[str, Any]) -> TableMetadata:
-    """The records of schemas, specs, orders and properties: a document's snapshots and logs are not read.
+    """Return the schemas, specs, sort orders and properties as records, without reading snapshots and logs.
 
     Raises
     ------
     FormatError
-        These parts break the spec: what is wrong must be mended before they can be evolved.
+        These parts violate the spec and must be repaired before they can be evolved.
     """
     short = {
         **document, "snapshots": [], "refs": {}, "current-snapshot-id": None, "snapshot-log": [], "metadata-log": [],
@@ -65,31 +65,31 @@ def evolve_schema(
     identifier: Iterable[str] | None = None,
     case_sensitive: bool = True,
 ) -> Json:
-    """A document with an evolved schema, which becomes the current one.
+    """Return a document with an evolved schema, which becomes the current one.
 
-    Columns are named by their dotted paths before the evolution (``a.b``, ``points.element.x`` or ``points.x``); added
-    ones by the path they are given. What is dropped is gone first, so that its name can be given anew; moves are made
-    in their order, last. An equal schema of the table is used again, with its id. The property
-    ``schema.name-mapping.default`` and properties of single columns follow.
+    Columns are identified by their dotted paths before the evolution (``a.b``, ``points.element.x`` or ``points.x``),
+    added columns by the path they are given. Drops are applied first, so that a dropped name can be used again; moves
+    are applied last, in their order. If the table has an equal schema, it is reused with its id. The property
+    ``schema.name-mapping.default`` and the properties of single columns are updated.
 
     Parameters
     ----------
     add
-        Types by path: ``{"note": "string", "point.z": "double", "tags": "list<string>"}``; a type's JSON says more.
-        New ids count from ``last-column-id``. Paths into a list or map lead to its element or value.
+        Types by path: ``{"note": "string", "point.z": "double", "tags": "list<string>"}``; a type's JSON can express
+        more. New ids follow ``last-column-id``. Paths into a list or map lead to its element or value.
     rename
         New names (not paths) by path.
     update
         Promoted types by path.
     move
-        ``first``, ``after x`` or ``before x`` by path; ``x`` is in the same struct.
+        ``first``, ``after x`` or ``before x`` by path; ``x`` must be in the same struct.
     require
-        Added columns that are required: they need an ``initial_default`` (v3). Others cannot become required.
+        Added columns to make required; they need an ``initial_default`` (v3). Other columns cannot become required.
     initial_default, write_default
-        JSON single values (spec, Appendix D) by path, from v3 on. Initial ones of added columns alone, whose write
+        JSON single values (spec, Appendix D) by path, from v3 on. Initial defaults only for added columns, whose write
         default is the same unless given.
     identifier
-        The identifier fields, by their paths afterwards; None leaves them.
+        The identifier fields, by their paths after the evolution; None keeps them.
 
     Raises
     ------
@@ -98,14 +98,14 @@ def evolve_schema(
         ``type-promotion``, ``required-columns``, ``default-values``, ``types-of-version``, ``identifier-fields``,
         ``partition-source``, ``partition-names``, ``sort-source``.
     OptionError
-        A text is no type, or an argument is of another kind.
+        A string is not a type, or an argument has the wrong type.
     FormatError
-        The document's schemas or specs break the spec.
+        The document's schemas or specs violate the spec.
     """
     added, promoted = mapping_of("add", add, _TYPES), mapping_of("update", update, _TYPES)
     renamed = mapping_of("rename", rename, "{'a': 'b'}", values=str)
     moved = mapping_of("move", move, "{'a': 'first'}", values=str)
-    docs = mapping_of("doc", doc, "{'a': 'what it is'}", values=(str, NoneType))
+    docs = mapping_of("doc", doc, "{'a': 'a comment'}", values=(str, NoneType))
     initial = mapping_of("initial_default", initial_default, _VALUES)
     written = mapping_of("write_default", write_default, _VALUES)
     names = {"drop": drop, "require": require, "make_optional": make_optional}
@@ -145,7 +145,7 @@ def evolve_schema(
 
 
 def first_schema(document: Mapping[str, Any], given: Schema) -> Json:
-    """The JSON of a new table's schema: the one given, with new ids.
+    """Return the JSON of a new table's schema: the given one with new ids.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _set_defaults(draft: SchemaDraft, initial: Mapping[str, Any], write: Mapping
         if not draft.is_added(field_id):
             raise RuleError(
                 "default-values",
-                f"{name!r}: initial-default is set when a column is added and never changes; write-default can",
+                f"{name!r}: initial_default can only be set when a column is added; change write_default instead",
             )
         value = default_value(name, draft.current(field_id).type, json)
         draft.set(field_id, initial_default=value, write_default=value)
@@ -196,12 +196,14 @@ def _require(draft: SchemaDraft, name: str) -> None:
     if field.required:
         return
     if not draft.is_added(field_id):
-        raise RuleError("required-columns", f"{name!r} is optional and cannot become required: rows may lack it")
+        raise RuleError(
+            "required-columns", f"{name!r} is optional and cannot become required: existing rows may have no value"
+        )
     if field.initial_default is None or field.write_default is None:
         raise RuleError(
             "required-columns",
-            f"{name!r} cannot be added as required without defaults: rows that are there "
-            "lack it; give initial_default (format version 3), or add it as optional",
+            f"{name!r} cannot be added as required without defaults: existing rows "
+            "have no value; give initial_default (format version 3), or add it as optional",
         )
     draft.set(field_id, required=True)
 
@@ -212,7 +214,7 @@ def _identifiers(schema: Schema, names: Iterable[str], case_sensitive: bool) -> 
     for name in names:
         key = name if case_sensitive else name.lower()
         if key not in ids:
-            raise RuleError("identifier-fields", f"{name!r} cannot be an identifier field: there is no such column")
+            raise RuleError("identifier-fields", f"{name!r} cannot be an identifier field: the column does not exist")
         out.append(ids[key])
     return tuple(sorted(set(out)))
 

@@ -1,4 +1,4 @@
-"""A schema while it is changed: changes are gathered by field id, then applied at once (Java: ``SchemaUpdate``)."""
+"""A schema under evolution: changes are collected by field id, then applied together (Java: ``SchemaUpdate``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
     "with_unknown_keys",
 ]
 
-#: What a schema's JSON may have, field by field.
+#: The known keys in a schema's JSON.
 _KNOWN = frozenset(
     (
         "doc", "element", "element-id", "element-required", "fields", "id", "identifier-field-ids", "initial-default",
@@ -24,13 +24,13 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _WITHIN = ("fields", "type", "element", "key", "value")
-#: Where an object stands: the id of a field, element or key, or, for a struct's type, what it is the type of.
+#: Identifies a JSON object: the id of its field, element or key; for a struct type, the enclosing id and None.
 Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
 
 def unknown_keys(json: Any) -> Unknown:
-    """The unknown keys of each object of a schema, by its place."""
+    """Return the unknown keys of each object of a schema, by its place."""
     out: Unknown = {}
 
     def collect(item: Any, above: Place) -> None:
@@ -50,7 +50,7 @@ def unknown_keys(json: Any) -> Unknown:
 
 
 def with_unknown_keys(item: Any, unknown: Unknown, above: Place = ()) -> Any:
-    """A schema's JSON with the unknown keys that its fields had before."""
+    """Return a schema's JSON with the unknown keys that its fields had before."""
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
     if not isinstance(item, dict):
@@ -68,9 +68,9 @@ def _place(item: dict[str, Any], above: Place) -> Place:
 
 
 class SchemaDraft:
-    """The changes of one evolution. Names are those of the schema before it, or of columns added by it.
+    """The changes of one schema evolution. Names refer to the schema before it, or to columns that it adds.
 
-    ``points.x`` finds ``points.element.x`` too: the ``element`` of a list and the ``value`` of a map may be left out
+    ``points.x`` also finds ``points.element.x``: the ``element`` of a list and the ``value`` of a map may be omitted
     above a struct's field, as in Java.
     """
 
@@ -104,48 +104,50 @@ class SchemaDraft:
         return name if self.case_sensitive else name.lower()
 
     def find(self, name: str) -> int | None:
-        """The id of a column by its (old) full name; None where there is none. One just added comes first."""
+        """Return the id of a column by its (old) full name; None if there is none. An added column takes precedence."""
         key = self._key(name)
         return self._added_ids.get(key, self._ids.get(key))
 
     def find_exactly(self, name: str) -> int | None:
-        """The id of a column that was there by its full name, case and all."""
+        """Return the id of a column of the old schema by its full name, case-sensitively, or None."""
         return next((i for i in self.fields if self.names[i] == name), None)
 
     def the(self, name: str) -> int:
-        """The id of a column that is there and stays.
+        """Return the id of an existing column that is not dropped.
 
         Raises
         ------
         RuleError
-            ``schema-names``, ``schema-conflict`` (it, or what it is in, is dropped), ``schema-map-key``.
+            ``schema-names``, ``schema-conflict`` (the column or a parent of it is dropped), ``schema-map-key``.
         """
         field_id = self.find(name)
         if field_id is None:
             known = ", ".join(list(self.names.values())[:20]) or "none"
-            raise RuleError("schema-names", f"there is no column {name!r}; there are {known}")
+            raise RuleError("schema-names", f"there is no column {name!r}; columns: {known}")
         for ancestor in self.lineage(field_id):
             if ancestor in self.deletes:
-                raise RuleError("schema-conflict", f"{name!r} cannot be changed: {self.names[ancestor]!r} is dropped")
+                raise RuleError(
+                    "schema-conflict", f"{name!r} cannot be changed: this change drops {self.names[ancestor]!r}"
+                )
         self._check_key(field_id, name)
         return field_id
 
     def current(self, field_id: int) -> NestedField:
-        """A field with the changes gathered so far."""
+        """Return a field with the changes collected so far."""
         return self.updates.get(field_id) or self.fields[field_id]
 
     def lineage(self, field_id: int | None) -> Iterator[int]:
-        """A field's id, its parent's, and so on."""
+        """Yield a field's id, its parent's id, and so on."""
         while field_id is not None:
             yield field_id
             field_id = self.parents[field_id]
 
     def is_added(self, field_id: int) -> bool:
-        """Whether this evolution adds the column."""
+        """Return whether this evolution adds the column."""
         return field_id not in self.fields
 
     def add(self, path: str, type_: Type) -> None:
-        """Add an optional column; the part of ``path`` before its last dot is the struct that it goes into."""
+        """Add an optional column; the part of ``path`` before its last dot is its parent struct."""
         above, _, name = path.rpartition(".")
         parent = self._struct_for(path, above) if above else None
         if not name:
@@ -153,7 +155,7 @@ class SchemaDraft:
         full = f"{self.names[parent]}.{name}" if parent is not None else name
         for known in (self.find(path), self.find(full)):
             if known is not None and known not in self.deletes:
-                raise RuleError("schema-names", f"there is a column {path!r} already")
+                raise RuleError("schema-names", f"there is already a column {path!r}")
         field_id = self._next_id()
         self.parents[field_id] = parent
         self.names[field_id] = full
@@ -168,8 +170,8 @@ class SchemaDraft:
         if parent is None:
             raise RuleError(
                 "schema-names",
-                f"{path!r} cannot be added: there is no column {above!r} (one that is added "
-                "too is given its fields in its type)",
+                f"{path!r} cannot be added: there is no column {above!r} (if the change adds "
+                "it, include the fields in its type)",
             )
         match self.fields[parent].type:
             case ListType(element):
@@ -178,11 +180,13 @@ class SchemaDraft:
                 parent = value.field_id
         if not isinstance(self.fields[parent].type, StructType):
             raise RuleError(
-                "schema-struct", f"{path!r} cannot be added: {above!r} is no struct but {self.fields[parent].type}"
+                "schema-struct", f"{path!r} cannot be added: {above!r} is not a struct but {self.fields[parent].type}"
             )
         for ancestor in self.lineage(parent):
             if ancestor in self.deletes:
-                raise RuleError("schema-conflict", f"{path!r} cannot be added: {self.names[ancestor]!r} is dropped")
+                raise RuleError(
+                    "schema-conflict", f"{path!r} cannot be added: this change drops {self.names[ancestor]!r}"
+                )
         self._check_key(parent, path)
         return parent
 
@@ -211,21 +215,22 @@ class SchemaDraft:
             self._moves.setdefault(parent, []).append((field_id, "first", None))
             return
         if place not in ("after", "before") or not other_name:
-            raise RuleError("schema-struct", f"{name!r} cannot move to {where!r}: 'first', 'after x' or 'before x'")
+            raise RuleError("schema-struct", f"{name!r} cannot move to {where!r}: use 'first', 'after x' or 'before x'")
         sibling = other_name if parent is None else f"{self.names[parent]}.{other_name}"
         other = self.the(other_name if self.find(sibling) is None else sibling)
         if other == field_id or self.parents[other] != parent:
             raise RuleError(
-                "schema-struct", f"{name!r} moves within its struct only, beside another field of it, not {where!r}"
+                "schema-struct",
+                f"{name!r} can move only within its struct, next to another of its fields, not {where!r}",
             )
         self._moves.setdefault(parent, []).append((field_id, place, other))
 
     def apply(self) -> tuple[NestedField, ...]:
-        """The new top-level fields."""
+        """Return the new top-level fields."""
         return self._struct(self.schema.fields, None)
 
     def fresh(self, type_: Type) -> Type:
-        """A type with new ids: those of one level before those within, as Java assigns them."""
+        """Return a type with new ids, which each level gets before the levels below it, as in Java."""
         match type_:
             case StructType(fields):
                 ids = [self._next_id() for _ in fields]
@@ -283,9 +288,9 @@ Path = tuple[tuple[str, str], ...]
 def _walk(
     parent: int | None, path: Path, fields: tuple[NestedField, ...], step: str = "field"
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
-    """Every field with its parent's id, its path (names, and whether each is left out above a struct), and its kind."""
+    """Yield every field with its parent's id, its path (names, and whether each may be omitted), and its kind."""
     for field in fields:
-        # Above a struct's field the names `element` and `value` may be left out; above a list or map they may not.
+        # The names `element` and `value` may be omitted above a struct's field, but not above a list or map.
         optional = step != "field" and step != "key" and isinstance(field.type, StructType)
         here = (*path, (field.name, step if optional else "field"))
         yield parent, here, step, field

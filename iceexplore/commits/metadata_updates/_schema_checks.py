@@ -1,4 +1,4 @@
-"""What must hold of a schema after its evolution (spec, "Schemas and Data Types", "Schema Evolution")."""
+"""Checks of a schema after its evolution (spec, "Schemas and Data Types", "Schema Evolution")."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RESERVED = frozenset([f.name for f in METADATA_COLUMNS] + [f.name for f in CHAN
 
 
 def check_new_names(schema: Schema, old: Schema) -> None:
-    """Refuse reserved names, but for columns that have had them: these may stay until they are renamed or dropped.
+    """Refuse reserved names, except for columns that already have them and are not renamed or dropped.
 
     Raises
     ------
@@ -54,28 +54,28 @@ def check_new_names(schema: Schema, old: Schema) -> None:
 
 
 def refuse_reserved_columns(state: TableState) -> None:
-    """Refuse to move rows of a table that has such a column: another writer made it.
+    """Refuse to rewrite or delete rows of a table that has a column with a reserved name, made by another writer.
 
     Raises
     ------
     OptionError
-        The table has one.
+        The table has such a column.
     """
     for field in state.schema.fields:
         if field.name in _RESERVED:
             raise OptionError(
-                f"column {field.name!r} of {state.name} has a name that Iceberg reserves, and rows of such a table are "
+                f"column {field.name!r} of {state.name} has a name that Iceberg reserves; rows of such a table are "
                 f"not rewritten or deleted: rename it first, evolve_schema(rename={{{field.name!r}: ...}})"
             )
 
 
 _SINCE_V3 = frozenset(("geography", "geometry", "timestamp_ns", "timestamptz_ns", "unknown", "variant"))
-#: Transforms that give a timestamp what they gave the date of the same day.
+#: Transforms that have the same value for a timestamp as for the date of its day.
 _SAME_FOR_TIMESTAMP = frozenset(("year", "month", "day", "void"))
 
 
 def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: bool) -> None:
-    """Refuse a schema that the table cannot have.
+    """Refuse a schema that is invalid for the table.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
     for name, field in schema.walk():
         key = name if case_sensitive else name.lower()
         if key in seen:
-            raise RuleError("schema-names", f"two columns would be called {name!r}")
+            raise RuleError("schema-names", f"two columns would be named {name!r}")
         if not field.name:
             raise RuleError("schema-names", "a column needs a name")
         seen[key] = name
@@ -108,22 +108,20 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
 
 def _check_field(name: str, field: NestedField) -> None:
     if field.required and type_base(field.type) == "unknown":
-        raise RuleError("required-columns", f"{name!r} is of type unknown, so it is always null: make it optional")
+        raise RuleError("required-columns", f"{name!r} has type unknown, so it is always null: make it optional")
     if isinstance(field.type, StructType) and (field.initial_default or field.write_default):
         raise RuleError(
-            "default-values", f"{name!r} is a struct: its default is null or {{}}, its fields have their own"
+            "default-values", f"{name!r} is a struct: its default must be null or {{}}; set the defaults of its fields"
         )
 
 
 def _check_below_v3(name: str, field: NestedField, version: int) -> None:
     if type_base(field.type) in _SINCE_V3:
         raise RuleError(
-            "types-of-version", f"{name!r}: type {field.type} exists from format version 3 on, this table has {version}"
+            "types-of-version", f"{name!r}: type {field.type} needs format version 3, this table has {version}"
         )
     if field.initial_default is not None or field.write_default is not None:
-        raise RuleError(
-            "default-values", f"{name!r}: defaults exist from format version 3 on, this table has {version}"
-        )
+        raise RuleError("default-values", f"{name!r}: defaults need format version 3, this table has {version}")
 
 
 def _check_identifiers(schema: Schema) -> None:
@@ -133,7 +131,7 @@ def _check_identifiers(schema: Schema) -> None:
         if field_id not in fields:
             raise RuleError(
                 "identifier-fields",
-                f"column {field_id} is an identifier field and cannot be dropped: give identifier= without it",
+                f"column {field_id} is an identifier field and cannot be dropped: pass identifier= without it",
             )
         name, field = fields[field_id]
         if not isinstance(field.type, PrimitiveType) or type_base(field.type) in ("double", "float", "variant"):
@@ -145,7 +143,7 @@ def _check_identifiers(schema: Schema) -> None:
             if not isinstance(above.type, StructType) or not above.required:
                 raise RuleError(
                     "identifier-fields",
-                    f"{name!r} cannot be an identifier field: it is in {above.name!r}, which is no required struct",
+                    f"{name!r} cannot be an identifier field: it is in {above.name!r}, which is not a required struct",
                 )
             above = parents.get(above.field_id)
 
@@ -162,7 +160,7 @@ def _children(type_: Type) -> tuple[NestedField, ...]:
 
 
 def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMetadata) -> None:
-    """Refuse a change of type that the spec does not allow at this format version.
+    """Refuse a type change that the spec does not allow at this format version.
 
     Raises
     ------
@@ -186,12 +184,12 @@ def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMet
                 raise RuleError(
                     "type-promotion",
                     f"{name!r} cannot change from {old} to {new}: partition field {part.name!r} "
-                    f"({part.transform}) would have other values",
+                    f"({part.transform}) would have different values",
                 )
 
 
 def default_value(name: str, type_: Type, json: Any) -> Any:
-    """A default's value from its JSON (spec, Appendix D), if a column of this type can have it.
+    """Return the value of a default from its JSON (spec, Appendix D), checked against the column's type.
 
     Raises
     ------
@@ -200,7 +198,7 @@ def default_value(name: str, type_: Type, json: Any) -> Any:
     """
     if isinstance(type_, StructType) and json:
         raise RuleError(
-            "default-values", f"{name!r} is a struct: its default is null or {{}}, its fields have their own"
+            "default-values", f"{name!r} is a struct: its default must be null or {{}}; set the defaults of its fields"
         )
     try:
         return default_from_json(type_, json)
@@ -209,7 +207,7 @@ def default_value(name: str, type_: Type, json: Any) -> Any:
 
 
 def promoted_default(value: Any, old: Type, new: Type) -> Any:
-    """A default as a value of the promoted type: a date becomes its midnight."""
+    """Return a default as a value of the promoted type: a date becomes its midnight."""
     if value is None or type_base(old) != "date" or type_base(new) == "date":
         return value
     return default_from_json(new, f"{default_to_json(old, value)}T00:00:00")

@@ -1,4 +1,4 @@
-"""Snapshots in a document: their JSON, and what else a new one changes (spec, "Snapshots", "Table Metadata Fields")."""
+"""Snapshots in a document: their JSON, and the other changes that a new one makes (spec, "Table Metadata Fields")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iceexplore.errors import FormatError, OptionError, RuleError
 __all__ = ["add_snapshot", "snapshot_json"]
 
 _OPERATIONS = ("append", "replace", "overwrite", "delete")
-#: How far the clocks of two writers may differ, in milliseconds: Java refuses a log that goes back by more.
+#: The clock skew allowed between two writers, in milliseconds: Java refuses a log that goes back by more.
 _CLOCK_SKEW_MS = 60_000
 
 
@@ -32,28 +32,28 @@ def snapshot_json(
     added_rows: int | None = None,
     key_id: str | None = None,
 ) -> Json:
-    """A snapshot's object, with the keys that its format version has, in Java's order.
+    """Return a snapshot's object with the keys of its format version, in Java's order.
 
     Parameters
     ----------
     root_location
-        The manifest list; with ``root_manifest`` (V4 proposal) the root manifest.
+        Location of the manifest list; with ``root_manifest`` (V4 proposal) of the root manifest.
     summary
-        Further entries; ``operation`` comes first whatever they say.
+        Further entries; ``operation`` always comes first and is not taken from them.
     sequence_number
-        Left out in v1.
+        Omitted in v1.
     first_row_id, added_rows
-        Required from v3 on (spec, "Snapshot Row IDs"), left out below.
+        Required from v3 on (spec, "Snapshot Row IDs"), omitted below.
     key_id
         The encryption key of the manifest list (v3 and later).
 
     Raises
     ------
     OptionError
-        An operation that the spec does not know, row ids missing in v3 or later, or a root manifest below v4.
+        The operation is not in the spec, row ids are missing in v3 or later, or a root manifest is given below v4.
     """
     if operation not in _OPERATIONS:
-        raise OptionError(f"operation={operation!r}: one of {', '.join(_OPERATIONS)}")
+        raise OptionError(f"operation={operation!r}: choose one of {', '.join(_OPERATIONS)}")
     if root_manifest and format_version < 4:
         raise OptionError(f"a snapshot of format version {format_version} has a manifest list, not a root manifest")
     if format_version >= 3 and (first_row_id is None or added_rows is None):
@@ -76,18 +76,18 @@ def snapshot_json(
 
 
 def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], ref: str | None = "main") -> Json:
-    """A document with one more snapshot, at which a branch then points.
+    """Return a document with one more snapshot, and a branch that points to it.
 
-    Keeps ``last-sequence-number`` (from v2 on), ``next-row-id`` (from v3 on: the snapshot's ``first-row-id`` and its
-    ``added-rows``, whatever the branch: spec, "Row Lineage"), ``refs``, and for ``main`` ``current-snapshot-id`` and
-    ``snapshot-log``. The branch is made where there is none; its retention stays.
+    Updates ``last-sequence-number`` (from v2 on), ``next-row-id`` (from v3 on: the snapshot's ``first-row-id`` plus its
+    ``added-rows``, on any branch: spec, "Row Lineage"), ``refs``, and for ``main`` also ``current-snapshot-id`` and
+    ``snapshot-log``. The branch is created if it does not exist; its retention is kept.
 
     Parameters
     ----------
     snapshot
-        The object, as `snapshot_json` makes it.
+        The object, as returned by `snapshot_json`.
     ref
-        The branch; None stages the snapshot, at which then nothing points ("write, audit, publish").
+        The branch; None stages the snapshot without a ref to it ("write, audit, publish").
 
     Raises
     ------
@@ -107,7 +107,7 @@ def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], re
     elif whole_number(snapshot, "sequence-number", 0):
         raise RuleError(
             "sequence-increases",
-            f"snapshot {snapshot_id} has sequence number {snapshot['sequence-number']}: format version 1 has none",
+            f"snapshot {snapshot_id} has sequence number {snapshot['sequence-number']}, but format version 1 has none",
         )
     if version >= 3:
         out["next-row-id"] = _next_row_id(document, snapshot)
@@ -125,7 +125,7 @@ def _next_sequence_number(document: Mapping[str, Any], snapshot: Mapping[str, An
     if number <= last:
         raise RuleError(
             "sequence-increases",
-            f"snapshot {snapshot['snapshot-id']} has sequence number {number}, which must be above the table's last "
+            f"snapshot {snapshot['snapshot-id']} has sequence number {number}, but must be above the table's last "
             f"one, {last}",
         )
     return number
@@ -138,11 +138,11 @@ def _next_row_id(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> in
         raise RuleError(
             "row-ids-assigned",
             f"snapshot {snapshot['snapshot-id']} has first-row-id {first} and added-rows {added}: the first must be "
-            f"the table's next-row-id, {expected}, and the second 0 or more",
+            f"the table's next-row-id, {expected}, or above, and the second 0 or more",
         )
     if first + added >= 2**63:
         raise FormatError(
-            f"next-row-id is {expected}: no room is left for {added} row ids",
+            f"next-row-id is {expected}: not enough row ids are left for {added} rows",
             field="next-row-id",
             code="metadata-invalid",
         )
@@ -162,6 +162,6 @@ def _check_log(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int)
 
 def _required(snapshot: Mapping[str, Any], key: str) -> int:
     if type(snapshot.get(key)) is not int:
-        raise OptionError(f"the snapshot needs {key}, a whole number; it has {snapshot.get(key)!r}")
+        raise OptionError(f"the snapshot needs an integer {key}, found {snapshot.get(key)!r}")
     found: int = snapshot[key]
     return found

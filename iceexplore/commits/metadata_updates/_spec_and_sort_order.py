@@ -29,7 +29,7 @@ _TIME = frozenset(("year", "month", "day", "hour"))
 _SUFFIXES = {"identity": "", "bucket": "_bucket_{}", "truncate": "_trunc_{}", "void": "_null"}
 _SORT = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls[\s-]+(first|last))?\s*", re.IGNORECASE | re.DOTALL)
 
-#: A field of the new spec: its record, and its JSON where it is an old one.
+#: A field of the new spec: its record, and its JSON if it is an old one.
 Part = tuple[PartitionField, Json | None]
 
 
@@ -40,20 +40,21 @@ def evolve_spec(
     remove: Iterable[str] = (),
     rename: Mapping[str, str] | None = None,
 ) -> Json:
-    """A document with an evolved partition spec, which becomes the default one.
+    """Return a document with an evolved partition spec, which becomes the default one.
 
-    Removals come first, then renames, then additions. In v1 a removed field stays, with the transform ``void`` (spec,
-    "Partition Evolution"). From v2 on an added field gets the id that a field of the same source and transform (and
-    name, where one is given) had in any spec; otherwise the next after ``last-partition-id``. An equal spec of the
-    table is used again, with its id. In a V4 document with expressions each new field that is no identity gets one.
+    Removals are applied first, then renames, then additions. In v1 a removed field stays with the transform ``void``
+    (spec, "Partition Evolution"). From v2 on an added field reuses the id of a field with the same source and transform
+    (and name, if given) in any spec; otherwise it gets the next id after ``last-partition-id``. If the table has an
+    equal spec, it is reused with its id. In a V4 document with expressions, each new field gets one unless its
+    transform is identity.
 
     Parameters
     ----------
     add
-        ``"day(ts)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``, ``"bucket[16](id)"``, a column for identity; or a
-        pair of such a text and the field's name. Names are otherwise ``ts_day``, ``id_bucket_16``, ``s_trunc_4``.
+        ``"day(ts)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``, ``"bucket[16](id)"``, a column name for identity; or
+        a pair of such a term and the field's name. Default names are ``ts_day``, ``id_bucket_16``, ``s_trunc_4``.
     remove
-        Fields, by name or such a text.
+        Fields, by name or by such a term.
     rename
         New names by name.
 
@@ -62,9 +63,9 @@ def evolve_spec(
     RuleError
         ``partition-source``, ``partition-names``, ``partition-fields``, ``partition-ids-v1``.
     OptionError
-        A text is no transform of a column, or an argument is of another kind.
+        A term is not a transform of a column, or an argument has the wrong type.
     FormatError
-        The document's schemas or specs break the spec.
+        The document's schemas or specs violate the spec.
     """
     wanted = [_field_of(item) for item in items_of("add", add, "['day(ts)', 'bucket(16, id)']")]
     removed = texts_of("remove", remove, "['ts_day', 'bucket(16, id)']")
@@ -91,16 +92,16 @@ def evolve_spec(
 
 
 def _field_of(item: Any) -> tuple[str, str | None]:
-    """A partition field that is to be added, and the name that it is given."""
+    """Return the term of a partition field to add, and its name (None for the default name)."""
     if isinstance(item, str):
         return item, None
     if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(part, str) for part in item):
         return item[0], item[1]
-    raise OptionError(f"{item!r} is no partition field: give a text such as 'day(ts)', or a pair of it and a name")
+    raise OptionError(f"{item!r} is not a partition field: give a string such as 'day(ts)', or a pair of it and a name")
 
 
 def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
-    """The field with this name, or this source and transform."""
+    """Return the field with this name, or with this source and transform."""
     for field in spec.fields:
         if field.name == text:
             return field
@@ -112,20 +113,20 @@ def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
         if field.source_ids == (source,) and transform_parts(field.transform) == transform_parts(transform):
             return field
     known = ", ".join(f.name for f in spec.fields) or "none"
-    raise RuleError("partition-fields", f"the spec has no field {text!r}; there are {known}")
+    raise RuleError("partition-fields", f"the spec has no field {text!r}; fields: {known}")
 
 
 def _renamed(spec: PartitionSpec, rename: Mapping[str, str], gone: set[int]) -> dict[int, str]:
-    """New names by field id. A void field that has the new name makes way, as in Java."""
+    """Return new names by field id. A void field that has the new name is renamed, as in Java."""
     out: dict[int, str] = {}
     by_name = {f.name: f for f in spec.fields}
     for name, new_name in rename.items():
         if name not in by_name:
             raise RuleError(
-                "partition-fields", f"the spec has no field {name!r}; there are {', '.join(by_name) or 'none'}"
+                "partition-fields", f"the spec has no field {name!r}; fields: {', '.join(by_name) or 'none'}"
             )
         if by_name[name].field_id in gone:
-            raise RuleError("partition-fields", f"{name!r} cannot be removed and renamed at once")
+            raise RuleError("partition-fields", f"{name!r} cannot be both removed and renamed")
         _make_way(by_name.get(new_name), out)
         out[by_name[name].field_id] = new_name
     return out
@@ -144,7 +145,7 @@ def _added(
     gone: set[int],
     names: dict[int, str],
 ) -> tuple[list[PartitionField], int]:
-    """The fields to add, and the last partition field id then; ``gone`` and ``names`` change where one comes back."""
+    """Return the fields to add, and the last partition field id; updates ``gone`` and ``names`` for restored fields."""
     last_id = max(
         999, metadata.last_partition_id or 0, *(f.field_id for s in metadata.partition_specs for f in s.fields), 0
     )
@@ -159,11 +160,9 @@ def _added(
             continue
         double = same or next((f for f in out if _is(f, transform, source)), None)
         if double is not None:
-            raise RuleError("partition-fields", f"{text!r} is partition field {double.name!r} already")
+            raise RuleError("partition-fields", f"{text!r} is already partition field {double.name!r}")
         if transform in _TIME and any(f.source_ids == (source,) and f.transform in _TIME for f in out):
-            raise RuleError(
-                "partition-fields", f"{text!r}: one of year, month, day and hour of a column is added at once"
-            )
+            raise RuleError("partition-fields", f"{text!r}: add only one of year, month, day and hour of a column")
         field = _recycled(metadata, transform, source, name)
         if field is None:
             last_id += 1
@@ -194,7 +193,7 @@ def _recycled(metadata: TableMetadata, transform: str, source: int, name: str | 
 
 
 def _default_name(transform: str, column: str) -> str:
-    """As Java's ``PartitionNameGenerator``."""
+    """Return the default name, as Java's ``PartitionNameGenerator``."""
     name, width = transform_parts(transform)
     return column + _SUFFIXES.get(name, f"_{name}").format(width)
 
@@ -221,13 +220,13 @@ def _check(spec: PartitionSpec, schema: Schema, version: int) -> None:
     for field in spec.fields:
         if not field.name or field.name in seen:
             raise RuleError(
-                "partition-names", f"partition fields need names of their own; {field.name!r} is given twice or empty"
+                "partition-names", f"partition fields need unique names; {field.name!r} is empty or used twice"
             )
         seen.add(field.name)
         if field.name in columns and transform_parts(field.transform)[0] not in ("identity", "void"):
             raise RuleError(
                 "partition-names",
-                f"partition field {field.name!r} ({field.transform}) has the name of a column: give it another",
+                f"partition field {field.name!r} ({field.transform}) has the name of a column: give it another name",
             )
     check_names(schema, spec)
     if version < 2 and [f.field_id for f in spec.fields] != list(range(1000, 1000 + len(spec.fields))):
@@ -238,7 +237,7 @@ def _check(spec: PartitionSpec, schema: Schema, version: int) -> None:
 
 
 def _field_json(field: PartitionField) -> Json:
-    """As Java writes it; several sources as v3 does."""
+    """Return a field's JSON as Java writes it; several sources as in v3."""
     source = {"source-id": field.source_id} if len(field.source_ids) == 1 else {"source-ids": list(field.source_ids)}
     return {"name": field.name, "transform": field.transform, **source, "field-id": field.field_id}
 
@@ -264,27 +263,27 @@ def _with_spec(document: Json, metadata: TableMetadata, new: PartitionSpec, fiel
 
 
 def _equivalent(one: PartitionSpec, other: PartitionSpec) -> bool:
-    """The spec's word ("Partitioning"): the same sources, transforms and names, field by field."""
+    """Return whether two specs have the same sources, transforms and names field by field (spec, "Partitioning")."""
     return [(f.source_ids, transform_parts(f.transform), f.name) for f in one.fields] == [
         (f.source_ids, transform_parts(f.transform), f.name) for f in other.fields
     ]
 
 
 def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Json:
-    """A document with another default sort order; no fields make it unsorted (order 0).
+    """Return a document with another default sort order; no fields make it unsorted (order 0).
 
     Parameters
     ----------
     fields
         Columns or transforms of them, with ``asc`` or ``desc`` and ``nulls first`` or ``nulls last``: ``"ts desc"``,
-        ``"bucket(16, id) asc nulls last"``. By default ascending; nulls are first when ascending, last when descending.
+        ``"bucket(16, id) asc nulls last"``. Defaults: ascending; nulls first if ascending, last if descending.
 
     Raises
     ------
     RuleError
         ``sort-source``.
     OptionError
-        A text is no sort field.
+        A string is not a sort field.
     """
     document = with_lists(document)
     metadata = without_history(document)
@@ -293,7 +292,7 @@ def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Jso
     for text in texts_of("fields", fields, "'ts desc', 'bucket(16, id)'"):
         match = _SORT.fullmatch(text)
         if match is None:
-            raise OptionError(f"{text!r} is no sort field: such as 'ts desc nulls last'")
+            raise OptionError(f"{text!r} is not a sort field: give such as 'ts desc nulls last'")
         transform, source, _ = resolve_term(match[1], schema, rule="sort-source")
         direction = (match[2] or "asc").lower()
         nulls = (match[3] or ("first" if direction == "asc" else "last")).lower()

@@ -1,6 +1,6 @@
-"""A document of a higher format version (spec, Appendix E; V4 proposal, "V4 Upgrade Path").
+"""Upgrade a document to a higher format version (spec, Appendix E; V4 proposal, "V4 Upgrade Path").
 
-Also the plural lists that v1 may lack, which the other changes of a document start from.
+Also adds the lists that v1 may lack, which all other changes of a document need.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ _UNSORTED = {"order-id": 0, "fields": []}
 
 
 def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = None, expressions: bool = True) -> Json:
-    """A document of format version ``to``, step by step. No file but the metadata file changes.
+    """Return a document of format version ``to``, upgraded step by step. Only the metadata file changes.
 
     - To 2: ``schemas``, ``partition-specs`` (with field ids) and ``sort-orders`` instead of the single ``schema`` and
-      ``partition-spec``; sequence numbers are 0. A snapshot that lists its ``manifests`` keeps them: no reader of v2
-      minds, and its manifest list would have to be written.
+      ``partition-spec``; sequence numbers are 0. A snapshot that lists its ``manifests`` keeps them: readers of v2
+      accept that, and otherwise its manifest list would have to be written.
     - To 3: ``next-row-id`` 0; snapshots get no row ids (spec, "Row Lineage for Upgraded Tables").
-    - To 4: each partition field of each spec whose transform is not identity becomes an expression with an id of the
-      columns' id space, from ``max(last-column-id, every field id) + 1``, which raises ``last-column-id``; the spec
-      then names ``{"expr-id": ...}`` (with ``name`` where a spec calls the same field otherwise). Identity fields stay
-      as they were: they are the column itself. So `parse_table_metadata` reads equal partition specs before and after.
-      A document of version 4 without ``expressions`` (``v4-java``) gets them, too.
+    - To 4: each partition field of each spec whose transform is not identity becomes an expression with an id from the
+      columns' id space, from ``max(last-column-id, every field id) + 1``, which raises ``last-column-id``. The spec
+      then references it as ``{"expr-id": ...}`` (with ``name`` if a spec names the same field differently). Identity
+      fields stay unchanged, because they are the column itself. So `parse_table_metadata` reads equal partition specs
+      before and after. A document of version 4 without ``expressions`` (``v4-java``) gets them too.
 
     Parameters
     ----------
     table_uuid
-        For a v1 table without ``table-uuid``; by default made from its location, always the same.
+        For a v1 table without ``table-uuid``; by default derived from its location, so it is always the same.
     expressions
-        False leaves partition specs as v3 has them (``v4-java``: Java's reader does not know expressions).
+        False keeps partition specs in the form of v3 (``v4-java``: Java's reader does not know expressions).
 
     Raises
     ------
     RuleError
-        ``format-version-rises``: a downgrade, or a version above 4.
+        ``format-version-rises``: ``to`` is lower than the table's version or above 4.
     """
     version = format_version(document)
     if type(to) is not int or to < version or to > 4:
         raise RuleError(
-            "format-version-rises", f"the table has format version {version}: it can become {version} to 4, not {to!r}"
+            "format-version-rises", f"the table has format version {version}; it can be upgraded up to 4, not to {to!r}"
         )
     out = dict(document)
     if version < 2 <= to:
@@ -61,10 +61,10 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
 
 
 def with_lists(document: Mapping[str, Any]) -> Json:
-    """A v1 document with the lists that v1 may lack: ``schemas``, ``partition-specs``, ``sort-orders`` and their ids.
+    """Return a v1 document with the lists that v1 may lack: schemas, partition specs, sort orders.
 
-    Later versions have them, and are returned as they are. Partition fields without an id get one, from 1000 on, as
-    the reference implementation counts them (spec, "Partition Evolution").
+    Later versions have them and are returned unchanged. Partition fields without an id get one, from 1000 on, as the
+    reference implementation assigns them (spec, "Partition Evolution").
     """
     if format_version(document) > 1:
         return dict(document)
@@ -114,7 +114,7 @@ def _to_2(document: Json, table_uuid: str | None) -> Json:
 
 
 def uses_expressions(document: Mapping[str, Any]) -> bool:
-    """Whether partition specs of this document name expressions (the V4 proposal, not ``v4-java``)."""
+    """Return whether partition specs of this document reference expressions (the V4 proposal, not ``v4-java``)."""
     return format_version(document) >= 4 and "expressions" in document
 
 
@@ -128,10 +128,10 @@ def _to_4(document: Json) -> Json:
 
 
 def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[Json, list[Json]]:
-    """The document with an expression for each field that needs one, and the fields that name them.
+    """Return the document with an expression for each field that needs one, and the fields that reference them.
 
-    An expression of the same partition field id, transform and sources is used again. Identity fields, and those that
-    name an expression already, stay as they are.
+    An expression with the same partition field id, transform and sources is reused. Identity fields, and fields that
+    already reference an expression, stay unchanged.
     """
     known = entries(document, "expressions")
     last = _last_id(document, known)
@@ -168,7 +168,7 @@ def _check_field(field: Json) -> None:
 
 
 def _last_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
-    """The highest id of a column or an expression: they share one id space."""
+    """Return the highest id of a column or an expression; both share one id space."""
     ids = [whole_number(document, "last-column-id", 0), *(whole_number(e, "expr-id", 0) for e in expressions)]
     for schema in entries(document, "schemas"):
         ids += parse_schema({"schema-id": 0, **schema}).by_id()

@@ -1,1 +1,1 @@
-"""What a commit changes, and where it writes."""
+"""What a commit changes (`Change`), how its metadata is laid out (`LayoutOptions`) and how it is written."""

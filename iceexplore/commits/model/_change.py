@@ -1,4 +1,4 @@
-"""What an operation wants, in terms of files alone: independent of the layout, and applied again on a retry."""
+"""The file changes that an operation requests, independent of the layout, so that a retry can apply them again."""
 
 from __future__ import annotations
 
@@ -20,51 +20,50 @@ Isolation = Literal["serializable", "snapshot"]
 class NothingToDo(OptionError):  # noqa: N818 (it ends an operation, and callers return None)
     """An operation found no file and no row to change, so there is nothing to commit.
 
-    Operations that may run on a schedule (`compact`) and operations on rows (`delete`) return None then; the message
-    serves whoever asked for one commit, as the commit panel does.
+    Operations that may run on a schedule (`compact`) and operations on rows (`delete`) then return None. Callers that
+    need exactly one commit, such as the commit panel, show the message.
     """
 
 
 @dataclass(frozen=True)
 class Change:
-    """One commit's changes of files.
+    """The file changes of one commit.
 
     Files to add are already written; their entries have null status, snapshot and sequence numbers (a file given an
-    older data sequence number by a compaction keeps it in ``sequence_number``). Files to remove are named, and looked
-    up in whatever base the change is applied to.
+    older data sequence number by a compaction keeps it in ``sequence_number``). Files to remove are given by location
+    and looked up in each base that the change is applied to.
 
     Attributes
     ----------
     operation
-        By definition (spec, "Snapshots"): append only adds, replace keeps the rows, overwrite adds and removes,
-        delete only removes.
+        Defined by the spec, "Snapshots": append only adds files, replace keeps the rows, overwrite adds and removes
+        files, delete only removes files.
     added
         DATA, POSITION_DELETE (DVs, or position delete files of v2) and EQUALITY_DELETE entries.
     remove_data
-        Locations of data files that go. Their DVs go with them.
+        Locations of data files to remove. Their DVs are removed with them.
     remove_deletes
-        Locations of delete files (position, equality) that go.
+        Locations of delete files (position, equality) to remove.
     replace_dvs
-        Data files whose DV is superseded by one in ``added`` (or, after a compaction, by none).
+        Data files whose DV is replaced by one in ``added`` (or, after a compaction, removed without replacement).
     rewrite_manifests
-        Leaves to be rewritten without any change of the data: their locations, or ``True`` for what the layout
-        thinks worth it.
+        Leaf manifests to rewrite without changing the data: their locations, or ``True`` to let the layout choose.
     drop_if_there
-        Of ``remove_data``, locations that need not be there any more on a retry (deletes by expression).
+        Whether locations in ``remove_data`` may be missing on a retry (deletes by expression).
     base_snapshot_id
-        The snapshot that the operation read; validations look at what was committed since.
+        The snapshot that the operation read; validations check the commits since then.
     isolation
-        Which validations run against commits in between.
+        Which validations run against concurrent commits.
     conflict_partitions, conflict_files
-        What the operation read: the data files whose removal, or the partitions in which new files, conflict with it.
-        None: the whole table.
+        What the operation read: a removal of one of these data files, or a new file in one of these partitions,
+        conflicts with it. ``conflict_partitions=None``: the whole table.
     conflict_filter
-        Narrows ``conflict_partitions=None``: only new files that may have rows matching it (`Filter.judge`) conflict.
+        Narrows ``conflict_partitions=None``: only new files that may contain matching rows (`Filter.judge`) conflict.
     renew
-        Makes the change anew on a newer base: called instead of applying this one again on a retry, where what goes
-        depends on what is there (deletes by expression). It writes nothing.
+        Recomputes the change on a newer base. A retry calls it instead of reapplying this change if the files to
+        remove depend on the base (deletes by expression). It writes nothing.
     summary
-        Further entries of the snapshot's summary.
+        Additional entries for the snapshot's summary.
     """
 
     operation: Operation
@@ -85,16 +84,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Applied:
-    """What a layout made of a change.
+    """The result of applying a change with a layout.
 
     Attributes
     ----------
     root_location
-        The manifest list or root manifest.
+        Location of the manifest list or root manifest.
     summary
-        ``added-data-files`` and so on, and the totals (spec, "Optional Snapshot Summary Fields").
+        ``added-data-files``, the other counts and the totals (spec, "Optional Snapshot Summary Fields").
     added_rows
-        Rows that were given row ids (v3 and later): ``next-row-id`` grows by as many; None below v3.
+        Number of rows that were assigned row ids (v3 and later), by which ``next-row-id`` grows; None below v3.
     """
 
     root_location: str

@@ -1,4 +1,4 @@
-"""How a commit lays out its metadata: the choices that the V4 proposal leaves open, and those of v1-v3."""
+"""Options for the metadata layout of a commit: the choices that the V4 proposal leaves open, and those of v1-v3."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class OptionDoc:
     Attributes
     ----------
     name
-        The keyword.
+        The keyword argument.
     default
-        What it is where it is not given.
+        The default value.
     choices
-        What may be given, where that is one of some words.
+        The accepted words; empty if the option is not a choice between words.
     least, most
-        The limits of a number; None: none.
+        The limits of a number; None for no limit.
     text
-        What `LayoutOptions` says of it.
+        The option's description in the docstring of `LayoutOptions`.
     """
 
     name: str
@@ -49,12 +49,14 @@ class OptionDoc:
 
 
 def option_docs(format_version: int) -> tuple[OptionDoc, ...]:
-    """The options of a format version, in their order, but ``format_version`` and ``relaxed``; none below version 4.
+    """Return the options of a format version in declaration order, without ``format_version`` and ``relaxed``.
+
+    Only version 4 has options; the result is empty for others.
 
     Raises
     ------
     OptionError
-        No such format version.
+        The format version does not exist.
     """
     default, hints, texts = LayoutOptions.of(format_version), get_type_hints(LayoutOptions), _texts()
     if not default.has_root_manifest:
@@ -73,7 +75,7 @@ def option_docs(format_version: int) -> tuple[OptionDoc, ...]:
 
 
 def _texts() -> dict[str, str]:
-    """By option its paragraph in the documentation of `LayoutOptions`; empty where Python leaves documentation out."""
+    """Return each option's description, taken from the docstring of `LayoutOptions`; empty under ``python -OO``."""
     section = cleandoc(LayoutOptions.__doc__ or "").partition(_SECTION)[2]
     out: dict[str, str] = {}
     for found in re.finditer(r"^(\w[\w, ]*)\n((?: {4}.*\n?|\n)+)", section + "\n", re.MULTILINE):
@@ -82,19 +84,19 @@ def _texts() -> dict[str, str]:
     return out
 
 
-#: How a change of a manifest DV shows in the root ("Brainstorming about detecting changes" in the proposal):
-#: ``removed`` one merged DV, the one that it replaces stays as DELETED in that snapshot's root; ``replace`` one merged
-#: DV, no trace of the old one; ``delta`` the old one EXISTING and the new positions ADDED, side by side.
+#: How the root records that a manifest DV changed ("Brainstorming about detecting changes" in the proposal):
+#: ``removed``: one merged DV, and the DV that it replaces stays as DELETED in that snapshot's root; ``replace``: one
+#: merged DV, no trace of the old one; ``delta``: the old DV as EXISTING and the new positions as ADDED, side by side.
 DvEncoding = Literal["removed", "replace", "delta"]
-#: Which delete manifests are affiliated to one data manifest ("Optional Affinity between Data and Delete Manifests").
+#: Which delete manifests are affiliated with one data manifest ("Optional Affinity between Data and Delete Manifests").
 Affinity = Literal["all", "some", "none"]
-#: Where partition values are: ``derived`` columns of their own (layout (a), the preferred one), in the ``source``
+#: Where partition values are stored: in separate ``derived`` columns (layout (a), the preferred one), in the ``source``
 #: column's struct (layout (b)), or in a ``tuple`` as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
-#: Files, and vectors, that add half a millisecond to reading and writing a root (Parquet; `benchmarks/flush.py`).
+#: How many files, or DVs, add half a millisecond to reading and writing a root (Parquet; `benchmarks/flush.py`).
 _FILES_IN_HALF_A_MS = 80
 _VECTORS_IN_HALF_A_MS = 160
-#: The whole numbers among the options, and the least that each may be.
+#: The integer options, and the minimum of each.
 LEAST = {
     "flush_data_files": 0,
     "flush_delete_files": 0,
@@ -107,7 +109,7 @@ LEAST = {
 
 @dataclass(frozen=True)
 class LayoutOptions:
-    """The layout of new metadata. Only the first three count below V4.
+    """Options for the layout of new metadata. Below V4 only the first three have an effect.
 
     Attributes
     ----------
@@ -119,35 +121,35 @@ class LayoutOptions:
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
     dv_encoding
-        How a change of a manifest DV shows in the root. ``removed``: one merged DV, the one that it replaces stays as
-        DELETED in that snapshot's root; ``replace``: one merged DV, no trace of the old one; ``delta``: the old one
-        EXISTING and the new positions ADDED, side by side.
+        How the root records that a manifest DV changed. ``removed``: one merged DV, and the DV that it replaces stays
+        as DELETED in that snapshot's root; ``replace``: one merged DV, no trace of the old one; ``delta``: the old DV
+        as EXISTING and the new positions as ADDED, side by side.
     dv_attached
-        Attach the manifest DV to the manifest's own entry, as field 522 of the draft, instead of an entry of its own.
+        Store the manifest DV in the manifest's entry, as field 522 of the draft, instead of in a separate entry.
     partition_storage
-        Where partition values are. ``derived``: in columns of their own (layout (a), the preferred one); ``source``:
+        Where partition values are stored. ``derived``: in separate columns (layout (a), the preferred one); ``source``:
         in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
     flush_data_files, flush_delete_files
-        How many data files, and how many DVs and equality deletes, may stand in the root itself. A commit that adds
-        more writes leaf manifests of its own; what is EXISTING beyond it is flushed to leaves in any commit.
+        How many data files, and how many DVs and equality deletes, the root may hold directly. A commit that adds
+        more writes them to new leaf manifests; EXISTING entries above the limit are flushed to leaves in any commit.
         The proposal: "Ideally the time to do I/O on the root node should be close to the round trip latency of cloud
-        storage systems". The defaults are those of a round trip of 50 ms; see `for_round_trip`.
+        storage systems". The defaults are for a round trip of 50 ms; see `for_round_trip`.
     leaf_entries
-        About how many entries a leaf manifest gets.
+        Approximate number of entries in a leaf manifest.
     affinity
-        Which delete manifests are affiliated to one data manifest, so that a planner who skips that skips them too:
-        ``all``, ``none``, or ``some``, once there are more than `unaffiliated_manifests` without.
+        Which delete manifests are affiliated with one data manifest, so that a planner that skips the data manifest
+        skips them too: ``all``, ``none``, or ``some``, once more than `unaffiliated_manifests` are unaffiliated.
     unaffiliated_manifests
-        With affinity ``some``, how many delete manifests may be unaffiliated.
+        With affinity ``some``, how many delete manifests may stay unaffiliated.
     inline_dv_bytes
-        A manifest DV of more bytes goes to a Puffin file.
+        Manifest DVs larger than this are written to a Puffin file.
     compact_leaves
-        Merge small EXISTING leaves in any commit once there are this many of them; 0 never does.
+        Merge small EXISTING leaves in any commit once there are this many; 0 for never.
     rewrite_leaf_at
-        Rewrite a leaf (EXISTING entries only) in the commit after the one that brought its manifest DV to this share
-        of its entries; None never does.
+        Rewrite a leaf (EXISTING entries only) in the commit after its manifest DV reached this share of its entries;
+        None for never.
     relaxed
-        Names of rules that this layout bends on purpose (the discarded approaches); checks leave them out and say so.
+        Names of rules that this layout breaks on purpose (the discarded approaches); checks skip them and report so.
     """
 
     format_version: int = 2
@@ -168,14 +170,14 @@ class LayoutOptions:
 
     @classmethod
     def of(cls, format_version: int, **given: Any) -> LayoutOptions:
-        """The options of a format version, with those given; what is not known is refused.
+        """Return the options of a format version with the given values.
 
-        ``round_trip_ms=`` stands for the thresholds of `for_round_trip`; one that is given itself counts.
+        ``round_trip_ms=`` sets the thresholds of `for_round_trip`; a threshold that is also given takes precedence.
 
         Raises
         ------
         OptionError
-            An unknown option, or a value that makes no sense; the message lists what is accepted.
+            An option is unknown or its value is invalid; the message lists what is accepted.
         """
         format_version = version_of(format_version)
         if "round_trip_ms" in given:
@@ -183,18 +185,18 @@ class LayoutOptions:
         known = {f.name for f in fields(cls)} - {"format_version"} | {"round_trip_ms"}
         unknown = sorted(set(given) - known)
         if unknown:
-            raise OptionError(f"no layout option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+            raise OptionError(f"unknown layout option {unknown[0]!r}; options: {', '.join(sorted(known))}")
         dialect = given.pop("dialect", "v4-proposal" if format_version == 4 else f"v{format_version}")
         allowed = ("v4-proposal", "v4-java") if format_version == 4 else (f"v{format_version}",)
         if dialect not in allowed:
-            raise OptionError(f"dialect={dialect!r}: format version {format_version} has {' and '.join(allowed)}")
+            raise OptionError(f"dialect={dialect!r}: format version {format_version} accepts {' and '.join(allowed)}")
         given.setdefault("manifest_format", "parquet" if dialect == "v4-proposal" else "avro")
         made = cls(format_version=format_version, dialect=dialect, **given)
         made._check()
         return made
 
     def but(self, **given: Any) -> LayoutOptions:
-        """The same options but for those given. Raises as `of`."""
+        """Return these options with the given ones replaced. Raises as `of`."""
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "format_version"}
         if "round_trip_ms" in given:
             given = {**self.for_round_trip(given.pop("round_trip_ms")), **given}
@@ -202,22 +204,23 @@ class LayoutOptions:
 
     @staticmethod
     def for_round_trip(milliseconds: float) -> dict[str, int]:
-        """The flush thresholds for a storage whose round trip takes so long, as options by name.
+        """Return the flush thresholds for a storage with this round-trip time, as options by name.
 
-        Measured in this library on Parquet roots of 100 leaves, with ten columns of statistics, CPU for reading and
-        writing and transfer at 100 MB/s each way (`benchmarks/results/flush.md`): what n files add is proportional to
-        n, and so is what n vectors add. What a root costs without them is paid whether they are flushed or not, and
-        does not count. Data files may take half of the round trip, and DVs and equality deletes the other half. Avro
-        is written slowly here, row by row; its thresholds would say more of that than of the format.
+        Measured in this library on Parquet roots of 100 leaves with ten columns of statistics: CPU time for reading and
+        writing, and transfer at 100 MB/s each way (`benchmarks/results/flush.md`). The additional time is proportional
+        to the number of files, and to the number of DVs. The cost of a root without them is not counted, because it is
+        paid whether or not they are flushed. Data files may use half of the round trip, DVs and equality deletes the
+        other half. Avro is not measured: this library writes it slowly, row by row, so its thresholds would describe
+        the library rather than the format.
 
         Raises
         ------
         OptionError
-            Not a number above 0 and up to 10,000.
+            The time is not above 0 and at most 10,000 ms.
         """
         given: object = milliseconds
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= 10_000:
-            raise OptionError(f"round_trip_ms={milliseconds!r}: milliseconds, above 0 and up to 10,000")
+            raise OptionError(f"round_trip_ms={milliseconds!r}: expected milliseconds, above 0 and at most 10,000")
         return {
             "flush_data_files": max(1, round(milliseconds * _FILES_IN_HALF_A_MS)),
             "flush_delete_files": max(1, round(milliseconds * _VECTORS_IN_HALF_A_MS)),
@@ -225,7 +228,7 @@ class LayoutOptions:
 
     @property
     def has_root_manifest(self) -> bool:
-        """Whether a snapshot names a root manifest, not a manifest list."""
+        """Whether a snapshot references a root manifest instead of a manifest list."""
         return self.dialect == "v4-proposal"
 
     @property
@@ -249,9 +252,9 @@ class LayoutOptions:
         for name, least in LEAST.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise OptionError(f"{name}={value!r}: a whole number from {least}")
+                raise OptionError(f"{name}={value!r}: expected an integer of at least {least}")
         if self.manifest_format == "parquet" and self.dialect not in ("v4-proposal", "v4-java"):
-            raise OptionError(f"manifest_format='parquet': manifests of {self.dialect} are Avro")
+            raise OptionError(f"manifest_format='parquet': manifests of {self.dialect} are always Avro")
         share: Any = self.rewrite_leaf_at
         if share is not None and (not isinstance(share, (int, float)) or not 0 < share <= 1):
-            raise OptionError(f"rewrite_leaf_at={share!r}: a share of a leaf's entries, above 0 and up to 1, or None")
+            raise OptionError(f"rewrite_leaf_at={share!r}: expected a share above 0 and at most 1, or None")

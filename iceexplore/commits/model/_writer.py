@@ -1,4 +1,4 @@
-"""What a layout writes through, while one commit is tried, and perhaps tried again."""
+"""The writer of one commit: it names and writes files, and keeps what retries can reuse."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ T = TypeVar("T")
 
 
 class WritableStorage(Protocol):
-    """Where new files go (`iceexplore.storage.OverlayStorage`)."""
+    """The storage to which new files are written (`iceexplore.storage.OverlayStorage`)."""
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a file that is not there yet."""
+        """Write a file that does not exist yet."""
 
 
 @dataclass
 class CommitWriter:
-    """One commit: its ids, its options, and the files that it has written so far.
+    """The state of one commit across its attempts: ids, options, and the files written so far.
 
     Attributes
     ----------
     base
-        The state on which this attempt builds. Its metadata has what the commit changes besides files already
-        (format version, schemas, specs, expressions).
+        The state that this attempt builds on. Its metadata already includes the commit's other changes (format
+        version, schemas, specs, expressions).
     snapshot_id
-        Of the new snapshot; the same in every attempt, so that what was written can be used again.
+        The new snapshot's id; the same in every attempt, so that manifests can be reused.
     sequence_number
-        Of this attempt; 0 in v1.
+        The sequence number of this attempt; 0 in v1.
     first_row_id
         The table's ``next-row-id`` in this attempt; None below v3.
     attempt
-        From 1.
+        The number of the attempt, from 1.
     names
-        Makes the names of files: seeded, so that a simulation can be repeated.
+        Generates file names; seeded, so that a simulation can be repeated.
     made
-        What `once` has made, from attempt to attempt.
+        Results of `once`, kept between attempts.
     doubts
-        Why rows may be missing in the plan that an operation went by (`ScanPlan.doubts`); who commits decides.
+        Why the plan that the operation used may miss rows (`ScanPlan.doubts`); the committer decides what to do.
     """
 
     storage: WritableStorage
@@ -61,16 +61,16 @@ class CommitWriter:
     doubts: list[str] = field(default_factory=list)
 
     def new_location(self, kind: str, suffix: str, *, folder: str = "metadata") -> str:
-        """A location for a new file: ``<table>/metadata/<uuid>-<kind><suffix>``."""
+        """Return a location for a new file: ``<table>/metadata/<uuid>-<kind><suffix>``."""
         name = uuid.UUID(int=self.names.getrandbits(128), version=4)
         return f"{self.base.metadata.location.rstrip('/')}/{folder}/{name}-{kind}{suffix}"
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file; ``kind`` as in the storage's log of reads."""
+        """Write a new file; ``kind`` as in the storage's read log."""
         self.storage.write(location, data, kind=kind)
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """What ``make`` made in the first attempt that asked under this key: manifests once written are reused."""
+        """Return the result of ``make``, which is called only once per key, so that retries reuse manifests."""
         if key not in self.made:
             self.made[key] = make()
         return cast("T", self.made[key])

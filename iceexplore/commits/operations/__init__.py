@@ -1,1 +1,1 @@
-"""The operations on files and metadata."""
+"""Commit operations on data files, rows and metadata."""

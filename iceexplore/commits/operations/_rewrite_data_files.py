@@ -1,4 +1,4 @@
-"""compact: data files rewritten into fewer, without any change of the rows (Java: ``RewriteFiles``)."""
+"""compact: rewrite data files into fewer ones without changing the rows (Java: ``RewriteFiles``)."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from iceexplore.writing import DataFile, columns_at, default_order, file_schema,
 
 __all__ = ["RewriteGroups", "compact", "compacted_files"]
 
-#: Rewrites files, those of each partition as tasks, into so many each, with a data sequence number.
+#: Rewrites the files of each partition, given as tasks, into so many files each, with a data sequence number.
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
-#: What is read at once: a simulation runs in a notebook's memory.
+#: The most bytes that one commit reads: a simulation runs in a notebook's memory.
 _MOST_BYTES = 2 << 30
 
 
@@ -67,49 +67,50 @@ def compact(
     read: bool | None = None,
     rewrite: RewriteGroups | None = None,
 ) -> Change:
-    """Rewrite data files into fewer, partition by partition, each in its own spec; deleted rows are left out.
+    """Rewrite data files into fewer, partition by partition, each in its own spec; deleted rows are dropped.
 
     The new files get the data sequence number of the snapshot that was read (Java:
-    ``useStartingSequenceNumber``), so that equality deletes that others commit in between still apply to them. In
-    version 3 and later their rows keep their ids: ``_row_id`` and ``_last_updated_sequence_number`` are written as
-    columns. Position delete files of version 2 that concern rewritten files alone go.
+    ``useStartingSequenceNumber``), so that equality deletes of concurrent commits still apply to them. In version 3
+    and later their rows keep their ids: ``_row_id`` and ``_last_updated_sequence_number`` are written as columns.
+    Position delete files of version 2 that apply only to rewritten files are removed.
 
-    Made-up files (and all, with ``read=False``) become made-up files, statistics and counts put together: rows
-    deleted by position are left out of the counts, equality deletes match none of them, and rows get new ids.
+    Synthetic files (and with ``read=False`` all files) are merged into synthetic files by merging their statistics and
+    counts: rows deleted by position are subtracted, equality deletes are assumed to match none of them, and rows get
+    new ids.
 
     Parameters
     ----------
     paths
-        Locations of data files; all files otherwise.
+        Locations of data files; by default all files.
     where, partition
-        Only files that may match (`select`).
+        Only files that may contain matching rows (`select`).
     small_than
-        Only files of fewer bytes.
+        Only files smaller than this, in bytes.
     files
-        How many files each partition gets.
+        How many files to write per partition.
     read
-        Read and rewrite the data; False: put metadata together only. By default data is read where there is any.
+        True reads and rewrites the data; False only merges metadata. By default data is read where it exists.
     rewrite
-        Reads and writes in the place of this process, any number of bytes: given the files of each partition as tasks,
-        how many files each is to get, and their data sequence number.
+        Reads and writes instead of this process, without the limit on bytes. It is called with the files of each
+        partition as tasks, how many files to write for each, and their data sequence number.
 
     Raises
     ------
     NothingToDo
-        No partition has more files than it would get.
+        No partition has more than ``files`` files.
     OptionError
-        More than 2 GiB would be read; or a column has a name that Iceberg reserves.
+        More than 2 GiB would be read, or a column has a name that Iceberg reserves.
     RuleError
         ``files-exist``.
     """
     files = whole_number_of("files", files, 1)
     small_than = None if small_than is None else whole_number_of("small_than", small_than)
     if rewrite is not None and read is False:
-        raise OptionError("read=False puts metadata together, and has nothing rewritten: leave out spark= or rewrite=")
+        raise OptionError("read=False only merges metadata and rewrites no data: omit spark= or rewrite=")
     chosen, named = _chosen(state, paths, where, partition, small_than)
     chosen = _without(chosen, _idle(state, chosen, files, named))
     if not len(chosen):
-        raise NothingToDo("no partition has more files than it would get: there is nothing to compact")
+        raise NothingToDo("nothing to compact: no partition has more files than the target")
     matched = applied_deletes(state, chosen)
     groups = _places(chosen)
     sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
@@ -121,9 +122,11 @@ def compact(
     plan = [(rows, _data_there(state, rows, read)) for rows in map(chosen.take, groups)]
     size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
     if size > _MOST_BYTES:
-        raise OptionError(f"{size:,} bytes were to be read: at most {_MOST_BYTES:,} in a commit; or say read=False")
+        raise OptionError(
+            f"{size:,} bytes to read, but the limit is {_MOST_BYTES:,}: choose fewer files or pass read=False"
+        )
     lineage = writer.options.format_version >= 3
-    # Data is read before the first byte is written: a file that cannot be read refuses the commit as a whole.
+    # Read all data before writing the first byte, so that an unreadable file refuses the whole commit.
     read_now = {
         i: _rows(state, rows, matched.take(pa.array(groups[i])), positions, lineage=lineage)
         for i, (rows, real) in enumerate(plan)
@@ -139,7 +142,7 @@ def compact(
 
 
 def _tasks(files: EntryBatch, matched: MatchedDeletes) -> FileTasks:
-    """Files that are read whole."""
+    """Return tasks that read the files completely."""
     count = len(files)
     every, first = pa.array([True] * count, pa.bool_()), pa.array([0] * count, pa.int32())
     return FileTasks(EntryBatch(files.entries, {}, files.partition), pa.nulls(count, pa.int64()), every, first,
@@ -163,7 +166,7 @@ def _chosen(
     state: TableState, paths: Any, where: Any, partition: Any, small_than: int | None
 ) -> tuple[EntryBatch, bool]:
     if paths is not None and (where is not None or partition is not None):
-        raise OptionError("give the files by paths, or by where= and partition=, not both")
+        raise OptionError("give either paths or where= and partition=, not both")
     if paths is not None:
         chosen = must_be_live(state, locations_of(paths), stats=True)[0]
     elif where is not None or partition is not None:
@@ -173,7 +176,7 @@ def _chosen(
     else:
         chosen = live_files(state, stats=True)
     if small_than is not None:
-        most = max(0, min(small_than, 2**63 - 1))  # Arrow compares with no larger number
+        most = max(0, min(small_than, 2**63 - 1))  # the largest number that Arrow can compare with
         chosen = chosen.filter(_flat(pc.less(chosen.entries["file_size_in_bytes"], most)))
     return chosen, paths is not None
 
@@ -184,7 +187,7 @@ def _flat(mask: Any) -> pa.BooleanArray:
 
 
 def _places(chosen: EntryBatch) -> list[list[int]]:
-    """The rows of each spec and partition, in their order."""
+    """Return the rows of each spec and partition, in their order."""
     columns = {"spec": chosen.entries["partition_spec_id"], "row": pa.array(range(len(chosen)), pa.int64())}
     if chosen.partition is not None:
         for i, child in enumerate(chosen.partition.type):
@@ -195,7 +198,7 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 
 
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
-    """Files of partitions that would not get fewer files; files named one by one are rewritten all the same."""
+    """Return files of partitions that would not get fewer files; files listed by path are always rewritten."""
     if named:
         return set()
     names = chosen.entries["location"].to_pylist()
@@ -209,34 +212,34 @@ def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
 
 
 def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
-    """Whether the group's data is read: made-up files, and files that are not there, have none."""
+    """Return whether the group's data is read; synthetic and missing files have none."""
     if read is not None:
         if read and any(map(is_made_up, rows.entries["location"].to_pylist())):
-            raise OptionError("read=True: there are made-up files among these, which have no data")
+            raise OptionError("read=True: some of these files are synthetic and have no data")
         return read
     names = rows.entries["location"].to_pylist()
     return not any(is_made_up(name) for name in names) and all(state.storage.exists(name) for name in names)
 
 
 def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[str]) -> tuple[str, ...]:
-    """Position delete files whose live data files are all rewritten."""
+    """Return the position delete files whose live data files are all rewritten."""
     entries, referenced = position_files(matched)
     gone = {path_only(name) for name in rewritten}
     others: dict[str, dict[str, str]] = {}
     for row, one in zip(entries.select(["location", "file_format"]).to_pylist(), referenced, strict=True):
         names = (one,) if one is not None else position_index(state, row["location"], row["file_format"]).paths
         others[row["location"]] = {path_only(n): n for n in names if path_only(n) not in gone}
-    asked = {path: name for paths in others.values() for path, name in paths.items()}
-    # A path alone counts too: delete files of a table that was moved by editing its metadata keep the old hosts.
-    live = {path_only(place) for place in live_places(state, asked)} if asked else set()
-    live |= {path_only(n) for n in find_named(state, asked.values())[1]} if asked else set()
+    candidates = {path: name for paths in others.values() for path, name in paths.items()}
+    # Compare paths too: delete files of a table that was moved by editing its metadata keep the old hosts.
+    live = {path_only(place) for place in live_places(state, candidates)} if candidates else set()
+    live |= {path_only(n) for n in find_named(state, candidates.values())[1]} if candidates else set()
     return tuple(location for location, paths in others.items() if not paths.keys() & live)
 
 
 def _rows(
     state: TableState, files: EntryBatch, matched: MatchedDeletes, positions: dict[str, Any], *, lineage: bool
 ) -> pa.Table:
-    """The live rows of a group's files."""
+    """Return the live rows of a group's files."""
     deletes = EqualityDeletes(state, matched)
     tables = []
     for i in range(len(files)):
@@ -245,7 +248,7 @@ def _rows(
         table, gone = _read(state, one, deletes, deletes.numbers(i), lineage=lineage)
         if table.num_rows != entry["record_count"]:
             raise FormatError(
-                f"the file has {table.num_rows} rows, its entry says {entry['record_count']}",
+                f"the file has {table.num_rows} rows, but its entry has record_count {entry['record_count']}",
                 location=entry["location"],
                 code="count-mismatch",
             )
@@ -258,7 +261,7 @@ def _rows(
 def _read(
     state: TableState, one: EntryBatch, deletes: EqualityDeletes, numbers: tuple[int, ...], *, lineage: bool
 ) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
-    """All rows of a data file as they are stored, and which of them equality deletes remove."""
+    """Read all rows of a data file as stored, and return which of them equality deletes remove."""
     _refuse_columns(state)
     fields, to = list(state.schema.fields), list(file_schema(state.schema))
     if lineage:
@@ -268,7 +271,7 @@ def _read(
     paths = equality_fields(state, deletes.ids(numbers))
     extra = [path[0] for path in paths.values()]
     fields, to = fields + extra, to + arrow_fields(extra)
-    # pa.Schema.empty_table has no extension types inside of others
+    # pa.Schema.empty_table does not support nested extension types.
     empty = pa.Table.from_arrays([pa.nulls(0, f.type) for f in to[:wanted]], schema=pa.schema(to[:wanted]))
     tables, masks = [empty], [np.zeros(0, dtype=bool)]
     for table in read_data_file(state, one, fields, to=to, checksums=True):
@@ -281,25 +284,27 @@ def _refuse_columns(state: TableState) -> None:
     refuse_reserved_columns(state)
     for name, f in state.schema.walk():
         if type_base(f.type) == "variant":
-            raise UnsupportedError(f"column {name!r} is a variant, and data with such columns is not rewritten here")
+            raise UnsupportedError(
+                f"column {name!r} is a variant; rewriting data with variant columns is not supported"
+            )
 
 
 def compacted_files(
     state: TableState, writer: CommitWriter, group: EntryBatch, rows: pa.Table, sequence_number: int | None
 ) -> EntryBatch:
-    """Write rows of some files of one partition as one, in the table's sort order if it has one.
+    """Write rows of some files of one partition to one file, in the table's sort order if it has one.
 
     Parameters
     ----------
     group
-        The files.
+        The files that the rows come from.
     rows
-        As `fit_columns` gives them, with the columns of the rows' lineage.
+        The rows as returned by `fit_columns`, with the row lineage columns.
 
     Raises
     ------
     OptionError
-        The files' spec is missing, or the sort order names a column that is not there.
+        The files' spec is missing, or the sort order refers to a missing column.
     """
     order = default_order(state.metadata)
     if order is None:
@@ -319,7 +324,7 @@ def _written(
 ) -> EntryBatch:
     spec = state.metadata.spec(group.entries["partition_spec_id"][0].as_py())
     if spec is None:
-        raise OptionError("the partition spec of files to be compacted is missing from the metadata")
+        raise OptionError("the partition spec of the files to compact is missing from the metadata")
     columns = partition_columns(state.metadata, spec)
     partition = None if group.partition is None or not columns else _tuple(group.partition, [c.key for c in columns])
     cuts = np.linspace(0, rows.num_rows, min(files, max(1, rows.num_rows)) + 1).astype(int).tolist()

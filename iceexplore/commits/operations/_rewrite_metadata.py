@@ -1,4 +1,4 @@
-"""Rewrites of metadata alone, and of delete files: rewrite_manifests, rewrite_position_deletes, cherry_pick."""
+"""Rewrite metadata and delete files, not data: rewrite_manifests, rewrite_position_deletes, cherry_pick."""
 
 from __future__ import annotations
 
@@ -28,57 +28,57 @@ _DELETES_FROM, _DVS_FROM = 2, 3
 
 
 def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = None) -> Change:
-    """Write leaf manifests anew, without any change of the data.
+    """Rewrite leaf manifests without changing the data.
 
     Parameters
     ----------
     manifests
-        Their locations; by default what the layout thinks worth it.
+        Their locations; by default the layout chooses.
 
     Raises
     ------
     NothingToDo
         The table has no manifests.
     RuleError
-        ``files-exist``: one is not live.
+        ``files-exist``: a manifest is not live.
     """
     root = state.root()
     kinds = {ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST}
     rows = [] if root is None else live_manifests(readable(root).entries, kinds)
     if root is None or not rows:
-        raise NothingToDo("the table has no leaf manifests: there is nothing to rewrite")
+        raise NothingToDo("nothing to rewrite: the table has no leaf manifests")
     wanted: tuple[str, ...] | bool = True
     if manifests is not None:
         there = root.entries["location"].take(pa.array(rows)).to_pylist()
         wanted = tuple(locations_of(manifests, "manifests"))
         missing = [m for m in wanted if m not in set(there)]
         if missing:
-            raise RuleError("files-exist", f"no live manifest {missing[0]}; look in inspect.manifests()")
+            raise RuleError("files-exist", f"no live manifest {missing[0]}; see inspect.manifests()")
     return Change("replace", rewrite_manifests=wanted, base_snapshot_id=base_id(state), isolation="snapshot")
 
 
 def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any = None) -> Change:
-    """Merge position delete files, in version 2; from version 3 on, turn them into deletion vectors. They are read.
+    """Merge position delete files in version 2; from version 3 on, convert them to deletion vectors. Reads them.
 
-    Merged files are one per data file, or one per partition (``write.delete.granularity``), as those of commits are.
-    Positions that delete nothing are dropped: of data files that are gone, past a file's end, or in data files that
-    are newer than the delete file (Java: ``RewritePositionDeleteFiles``, "dangling").
+    Like those of commits, merged files are written per data file or per partition (``write.delete.granularity``).
+    Positions that delete nothing are dropped: those in data files that no longer exist or that are newer than the
+    delete file (Java: ``RewritePositionDeleteFiles``, "dangling"), and those past a file's end.
 
     Parameters
     ----------
     paths
-        Locations of position delete files; all by default. Positions in a data file that one of them names are taken
-        from all position delete files, also those that stay: a deletion vector must have them all.
+        Locations of position delete files; all by default. For each data file that they reference, positions are
+        collected from all position delete files, because a deletion vector must have them all.
 
     Raises
     ------
     NothingToDo
-        There are no such files, or, in version 2, there would be no fewer, with the same positions.
+        There are no such files, or version 2 would have as many files with the same positions.
     RuleError
         ``deletes-need-v2``, ``files-exist``.
     """
     if writer.options.format_version < _DELETES_FROM:
-        raise RuleError("deletes-need-v2", "delete files exist from version 2 on: upgrade the table first")
+        raise RuleError("deletes-need-v2", "delete files need format version 2: upgrade the table first")
     every = _position_files(state)
     names = every.entries["location"].to_pylist()
     if paths is None:
@@ -88,7 +88,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
         must_be_live(state, wanted, (ContentType.POSITION_DELETE,))
         chosen = every.filter(pa.array([n in set(wanted) for n in names], pa.bool_()))
     if not len(chosen):
-        raise NothingToDo("there are no position delete files: there is nothing to rewrite")
+        raise NothingToDo("nothing to rewrite: there are no position delete files")
     concerned: dict[str, None] = {}
     for row in chosen.entries.select(["location", "file_format"]).to_pylist():
         concerned |= dict.fromkeys(position_index(state, row["location"], row["file_format"]).paths)
@@ -101,7 +101,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
     vectors = {}
     for name, bitmap in positions.items():
         inside = bitmap if bitmap.max() < rows[name] else bitmap & type(bitmap)(range(rows[name]))
-        if len(inside):  # positions past the rows delete nothing
+        if len(inside):  # positions past the file's end delete nothing
             vectors[name] = inside
     if writer.options.format_version >= _DVS_FROM:
         added = vector_entries(writer, targets, vectors) if vectors else EntryBatch.empty()
@@ -109,7 +109,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
         before, left = int(pc.sum(chosen.entries["record_count"]).as_py()), sum(map(len, vectors.values()))
         groups = delete_groups(state, targets, vectors)
         if len(groups) >= len(chosen) and left >= before:
-            raise NothingToDo("position delete files are as few as they can be: there is nothing to rewrite")
+            raise NothingToDo("nothing to rewrite: the position delete files are already merged")
         added = position_files(state, writer, targets, vectors) if vectors else EntryBatch.empty()
     return Change(
         "replace",
@@ -122,7 +122,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
 
 
 def _position_files(state: TableState) -> EntryBatch:
-    """The live position delete files (not vectors)."""
+    """Return the live position delete files, without deletion vectors."""
     found = []
     for leaf, mask in live_leaves(state, (ContentType.POSITION_DELETE,), parts=("entries", "partition")):
         mine = pa.array(bool_array(mask) & bool_array(whole(leaf.entries["deletion_vector"]).is_null()))
@@ -135,19 +135,19 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Chang
     """Apply the changes of a snapshot that is not in the branch's history (Java: ``CherryPickOperation``).
 
     An append is picked by adding its data files again; an overwrite of whole partitions
-    (``replace-partitions=true``) if its partitions have not changed since its parent.
+    (``replace-partitions=true``) is picked if its partitions have not changed since its parent.
 
     Parameters
     ----------
     snapshot
-        An id, a ref's name, a `Snapshot`.
+        A snapshot id, a ref name or a `Snapshot`.
 
     Raises
     ------
     RuleError
-        ``cherry-pick``: it can neither be picked nor, as a child of the current snapshot, simply become current
-        (`set_current_snapshot` does that, no new snapshot is made); or it was picked before; or a partition that it
-        replaces has changed. ``files-exist``: files that it removes are there no more.
+        ``cherry-pick``: the snapshot cannot be picked, is a child of the current snapshot (`set_current_snapshot`
+        makes it current without a new snapshot), was already picked, or replaces a partition that has changed.
+        ``files-exist``: files that it removes are no longer live.
     """
     picked = resolve_state(state, snapshot).snapshot
     if picked is None:
@@ -156,8 +156,8 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Chang
     if summary is None:
         raise RuleError(
             "cherry-pick",
-            f"snapshot {picked.snapshot_id} is a child of the current one: the branch goes on to it as it is "
-            "(set_current_snapshot), there is nothing to pick",
+            f"snapshot {picked.snapshot_id} is a child of the current one: nothing to pick; make it current "
+            "with set_current_snapshot",
         )
     added, removed = _changes_of(state, picked)
     data = added.filter(bool_mask(pc.equal(added.entries["content_type"], int(ContentType.DATA))))
@@ -182,17 +182,17 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Chang
 
 
 def bool_mask(mask: Any) -> pa.BooleanArray:
-    """A mask in one piece; null is false."""
+    """Return a mask as one array; null becomes false."""
     return pa.array(bool_array(mask))
 
 
 def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryBatch]:
-    """The data files that a snapshot added, with their statistics, and those that it removed."""
+    """Return the data files that a snapshot added, with their statistics, and those that it removed."""
     there = travel(state, snapshot=picked.snapshot_id)
     before = None if picked.parent_snapshot_id is None else state.metadata.snapshot(picked.parent_snapshot_id)
     if picked.parent_snapshot_id is not None and before is None:
         raise RuleError(
-            "cherry-pick", f"the parent of snapshot {picked.snapshot_id} has expired: what it did is unknown"
+            "cherry-pick", f"the parent of snapshot {picked.snapshot_id} has expired, so its changes are unknown"
         )
     added = []
     for leaf, mask in live_leaves(there, parts=("entries", "partition", "stats")):
@@ -220,5 +220,5 @@ def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch)
             spec_id, key = sorted(changed)[0]
             raise RuleError(
                 "cherry-pick",
-                f"partition {key} of spec {spec_id}, which snapshot {picked.snapshot_id} replaces, has changed",
+                f"partition {key} of spec {spec_id}, replaced by snapshot {picked.snapshot_id}, has changed",
             )

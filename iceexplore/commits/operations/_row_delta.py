@@ -1,4 +1,4 @@
-"""row_delta: rows deleted by position or by value, and rows added, in one commit (Java: ``BaseRowDelta``)."""
+"""row_delta: delete rows by position or by value, and add rows, in one commit (Java: ``BaseRowDelta``)."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ __all__ = [
     "vector_entries",
 ]
 
+
 @dataclass(frozen=True)
 class EqualityDeletes:
-    """Checked equality deletes: one file for each part."""
+    """Validated equality deletes; each part is written to one file."""
 
     schema: Schema
     spec_id: int
@@ -59,7 +60,7 @@ class EqualityDeletes:
     columns: tuple[StatColumn, ...]
 
     def write(self, writer: CommitWriter) -> EntryBatch:
-        """Write the files; their entries."""
+        """Write the files and return their entries."""
         batches = []
         for partition, table in self.parts:
             data = write_equality_deletes(table, self.schema, self.ids)
@@ -91,28 +92,28 @@ class EqualityDeletes:
 
 
 def equality_deletes(state: TableState, given: Any, partition: Mapping[str, Any] | None) -> EqualityDeletes:
-    """Check equality deletes, and say in which partitions they apply.
+    """Validate equality deletes, and determine the partitions in which they apply.
 
     Parameters
     ----------
     given
-        A frame, or values by column: every column counts, null equals null.
+        A frame, or values by column. Rows match if all columns are equal; null equals null.
     partition
-        Where they apply, by partition field; see `row_delta`.
+        The partition in which they apply, by partition field; see `row_delta`.
 
     Raises
     ------
     OptionError
-        No rows, unknown columns, structs, lists or maps, values that do not fit; or it is not clear where they apply.
+        There are no rows, unknown or nested columns, values that do not fit, or the partitions cannot be determined.
     """
     table = fit_columns(arrow_frame(given, state.schema), state.schema, complete=False)
     if not table.num_rows or not table.num_columns:
-        raise OptionError("equality: no values are given")
+        raise OptionError("equality: no values given")
     fields = [f for f in state.schema.fields if f.name in table.column_names]
     for f in fields:
         if isinstance(f.type, (StructType, ListType, MapType)):
             raise OptionError(
-                f"equality: column {f.name!r} is a {f.type}: only plain columns take part in equality deletes"
+                f"equality: column {f.name!r} is a {f.type}: equality deletes support only primitive columns"
             )
     ids = tuple(f.field_id for f in fields)
     columns = tuple(c for c in stat_columns(state.metadata, state.schema) if c.field.field_id in ids)
@@ -122,7 +123,7 @@ def equality_deletes(state: TableState, given: Any, partition: Mapping[str, Any]
     of_spec = partition_columns(state.metadata, spec)
     if partition is not None:
         if not of_spec:
-            raise OptionError("equality_partition is given, and the table is not partitioned")
+            raise OptionError("equality_partition is given, but the table is not partitioned")
         parts: list[tuple[pa.StructArray | None, pa.Table]] = [
             (tuples_of(of_spec, [partition], "equality_partition"), table)
         ]
@@ -133,8 +134,8 @@ def equality_deletes(state: TableState, given: Any, partition: Mapping[str, Any]
         if plain is None:
             names = ", ".join(c.field.name for c in of_spec)
             raise OptionError(
-                f"in which partitions do the equality deletes apply? Give equality_partition= ({names}), or also the "
-                "columns that the partitions are made of; global ones need an unpartitioned spec, which the table lacks"
+                f"the partitions of the equality deletes are unknown: give equality_partition= ({names}) or also the "
+                "source columns of the partition fields; global deletes need an unpartitioned spec, but there is none"
             )
         spec, parts = plain, [(None, table)]
     return EqualityDeletes(state.schema, spec.spec_id, ids, tuple(parts), columns)
@@ -154,44 +155,46 @@ def row_delta(
     isolation: Isolation = "serializable",
     **how: Any,
 ) -> Change:
-    """Delete rows of data files that stay, and add data files.
+    """Delete rows of data files, and add data files.
 
-    In version 3 and later positions go to deletion vectors, all in one Puffin file, each merged with what is deleted
-    in its data file already; in version 2 to position delete files.
+    In version 3 and later, positions are written to deletion vectors, all in one Puffin file, each merged with the rows
+    already deleted in its data file; in version 2 to position delete files.
 
     Parameters
     ----------
     files, how
         Data files to add, as for `append`.
     deletes
-        Positions of rows (from 0) by data file.
+        Positions of rows (from 0) by data file location.
     equality
-        Values by column, ``{"id": [1, 2]}``, or a data frame: rows that have them, in files of older snapshots, are
-        deleted.
+        Values by column, ``{"id": [1, 2]}``, or a data frame. Deletes rows with these values in files of older
+        snapshots.
     equality_partition
-        The partition in which equality deletes apply, by partition field. By default each of their rows goes to its
-        own partition, if the columns tell it; else they are global, which needs an unpartitioned spec.
+        The partition in which equality deletes apply, by partition field. By default each of their rows applies to its
+        own partition if the columns determine it; otherwise they are global, which needs an unpartitioned spec.
     isolation
-        ``serializable``: rows that others add to the partitions of the files concerned conflict.
+        ``serializable``: rows that concurrent commits add to the partitions of the affected files conflict.
 
     Raises
     ------
     OptionError
-        Nothing is given; no positions, or all of them deleted before; values that do not fit the schema.
+        Nothing is given, there are no positions or all are already deleted, or values do not fit the schema.
     RuleError
-        ``deletes-need-v2``, ``files-exist``, ``dv-in-range``; ``sequence-order``: a damaged table, whose files are
-        newer than its last commit.
+        ``deletes-need-v2``, ``files-exist``, ``dv-in-range``; ``sequence-order``: the table is damaged and its files
+        are newer than its last commit.
     """
     checked_isolation(isolation)
     if files is None and deletes is None and equality is None:
         raise OptionError("row_delta needs deletes=, equality= or files to add")
     if files is None and how:
-        raise OptionError(f"{sorted(how)[0]} belongs to files, which is not given")
+        raise OptionError(f"{sorted(how)[0]} is an option of files=, which is not given")
     version = writer.options.format_version
     if version < 2 and (deletes is not None or equality is not None):
-        raise RuleError("deletes-need-v2", "version 1 has no delete files: upgrade the table, or delete whole files")
+        raise RuleError(
+            "deletes-need-v2", "format version 1 has no delete files: upgrade the table, or delete whole files"
+        )
     if equality_partition is not None and equality is None:
-        raise OptionError("equality_partition belongs to equality=")
+        raise OptionError("equality_partition= is an option of equality=, which is not given")
     by_file: dict[str, Any] = {}
     targets = EntryBatch.empty()
     if deletes is not None:
@@ -202,13 +205,14 @@ def row_delta(
     old = deleted_positions(state, targets, before)
     had_vectors = files_of_vectors(targets, before) if len(before) else {}
     _only_new(by_file, old, alone=files is None and equality is None)
-    # Everything is checked: from here on files are written.
+    # All checks are done; only now are files written.
     added = [] if files is None else [new_files(state, files, writer=writer, **how)]
     merged: tuple[str, ...] = ()
     if by_file and version >= _DVS_FROM:
         vectors = {name: bitmap | old[name] if name in old else bitmap for name, bitmap in by_file.items()}
         added.append(vector_entries(writer, targets, vectors))
-        # What a vector takes over is dropped, if it concerned that file alone (Java: ContentFileUtil.isFileScoped).
+        # A delete file that only applied to this data file is replaced by the vector (Java:
+        # ContentFileUtil.isFileScoped).
         merged = scoped_to(before, by_file)
     elif by_file:
         added.append(position_files(state, writer, targets, by_file))
@@ -228,12 +232,12 @@ def row_delta(
 
 
 def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[dict[str, Any], EntryBatch]:
-    """Bitmaps of positions by data file (as the table spells it), and the entries of those files, in one order.
+    """Return bitmaps of positions by data file (as the table spells it), and the files' entries in the same order.
 
     Raises
     ------
     OptionError
-        No mapping, no positions, something that is no position.
+        ``deletes`` is not a mapping, is empty, or has invalid positions.
     RuleError
         ``files-exist``, ``dv-in-range``.
     """
@@ -248,22 +252,25 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
     for row, name in zip(targets.entries.select(["location", "record_count"]).to_pylist(), names, strict=True):
         bitmap = bitmaps[name]
         if bitmap.max() >= row["record_count"]:
-            raise RuleError("dv-in-range", f"position {bitmap.max()} of a file of {row['record_count']} rows: {name}")
+            raise RuleError(
+                "dv-in-range",
+                f"position {bitmap.max()} is beyond the {row['record_count']} rows of {name}",
+            )
         out.setdefault(row["location"], BitMap64()).update(bitmap)
     if len(out) < len(targets):
-        raise RuleError("duplicate-file", "a data file to delete from is named, or in the table, more than once")
+        raise RuleError("duplicate-file", "a data file to delete from is given, or listed in the table, more than once")
     return out, targets
 
 
 def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
-    """Deletes apply to data files that are not newer: in a table whose numbers are wrong they would do nothing."""
+    """Refuse data files newer than the commit, to which its deletes would not apply (wrong sequence numbers)."""
     entries = targets.entries
     newer = entries.filter(pc.greater(entries["sequence_number"], sequence_number))
     if newer.num_rows:
         raise RuleError(
             "sequence-order",
-            f"{newer['location'][0]} has sequence number {newer['sequence_number'][0]}, and this commit gets "
-            f"{sequence_number}: deletes do not apply to newer files. The table's last-sequence-number is too low",
+            f"{newer['location'][0]} has sequence number {newer['sequence_number'][0]}, but this commit gets "
+            f"{sequence_number}, and deletes do not apply to newer files. The table's last-sequence-number is too low",
         )
 
 
@@ -271,36 +278,36 @@ def _bitmap(path: str, positions: Any) -> Any:
     from pyroaring import BitMap64
 
     if isinstance(positions, (str, bytes, Mapping)) or not hasattr(positions, "__iter__"):
-        raise OptionError(f"deletes: positions in {path} are {positions!r}; give whole numbers")
+        raise OptionError(f"deletes: positions in {path} are {positions!r}; give a list of integers")
     if isinstance(positions, BitMap64):
         numbers = positions
     else:
         array = np.asarray(positions if isinstance(positions, (list, tuple, range, np.ndarray)) else list(positions))
         if array.size and (array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any()):
-            raise OptionError(f"deletes: positions in {path} must be whole numbers from 0")
+            raise OptionError(f"deletes: positions in {path} must be integers of at least 0")
         numbers = BitMap64(array.tolist())
     if not len(numbers):
-        raise OptionError(f"deletes: no position in {path} is given")
+        raise OptionError(f"deletes: no positions given for {path}")
     return numbers
 
 
 def _only_new(by_file: dict[str, Any], old: dict[str, Any], *, alone: bool) -> None:
-    """Leave out files all of whose positions are deleted already."""
+    """Remove files whose given positions are all already deleted."""
     for name in [n for n, bitmap in by_file.items() if n in old and not len(bitmap - old[n])]:
         del by_file[name]
     if alone and not by_file:
-        raise OptionError("every one of these rows is deleted already: there is nothing to commit")
+        raise OptionError("nothing to commit: all of these rows are already deleted")
 
 
 def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[str, Any]) -> EntryBatch:
-    """Write deletion vectors to one Puffin file; their entries, in the partitions of their data files.
+    """Write deletion vectors to one Puffin file; return their entries, in the partitions of their data files.
 
     Parameters
     ----------
     targets
-        The entries of the data files (more may be there).
+        The entries of the data files; may include others.
     vectors
-        Bitmaps by data file.
+        Bitmaps of positions by data file.
     """
     names = targets.entries["location"].to_pylist()
     rows = [i for i, name in enumerate(names) if name in vectors]
@@ -327,9 +334,9 @@ def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[s
 
 
 def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, Any]) -> list[list[int]]:
-    """Return the places of data files by position delete file: one each, or one per partition.
+    """Return, for each position delete file to write, the places of its data files in ``targets``.
 
-    The property ``write.delete.granularity`` says which.
+    The property ``write.delete.granularity`` determines whether a file is written per data file or per partition.
     """
     names = targets.entries["location"].to_pylist()
     specs = targets.entries["partition_spec_id"].to_pylist()
@@ -345,7 +352,7 @@ def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, 
 def position_files(
     state: TableState, writer: CommitWriter, targets: EntryBatch, by_file: Mapping[str, Any]
 ) -> EntryBatch:
-    """Write position delete files of version 2, one for each of `delete_groups`; return their entries."""
+    """Write position delete files of version 2, one for each group of `delete_groups`; return their entries."""
     names = targets.entries["location"].to_pylist()
     specs = targets.entries["partition_spec_id"].to_pylist()
     groups = delete_groups(state, targets, by_file)
@@ -375,9 +382,9 @@ def position_files(
 
 
 def _position_stats(bounds: list[tuple[str, str, int, int, int]]) -> dict[int, Any]:
-    """Statistics of ``file_path`` (never cut: they say which file is concerned) and ``pos``.
+    """Return statistics of ``file_path`` (never truncated, because they identify the data file) and ``pos``.
 
-    The columns are in no schema: their bounds are in single-value form.
+    The columns are not in the schema, so their bounds are in single-value form.
     """
     out = {}
     for number, kind, low, high in ((FILE_PATH_ID, "string", 0, 1), (POS_ID, "long", 2, 3)):

@@ -1,1 +1,1 @@
-"""Commit a table's history again in another layout."""
+"""Replay a table's history: commit it again in another layout."""

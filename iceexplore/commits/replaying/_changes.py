@@ -1,4 +1,4 @@
-"""What a snapshot changed, told from two roots and the manifests in which they differ: right whoever wrote it."""
+"""The files that a snapshot changed, found by comparing two roots and the manifests that differ, for any writer."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _ALL = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class Moves:
-    """The files that came and went between two snapshots.
+    """The files added and removed between two snapshots.
 
     Attributes
     ----------
     added
-        Entries with statistics and partition tuples; a file that a snapshot names twice is there once.
+        Entries with statistics and partition tuples; a file that a snapshot lists twice is included once.
     removed
-        Entries without.
+        Entries without statistics and partition tuples.
     new_manifests
-        Whether the later snapshot names a manifest that the earlier one does not.
+        Whether the later snapshot lists a manifest that the earlier one does not.
     twice
-        How many added entries were left out, because their file is named twice.
+        How many added entries were left out because their file is listed twice.
     """
 
     added: EntryBatch
@@ -42,7 +42,7 @@ class Moves:
     twice: int = 0
 
     def of(self, kind: ContentType, *, removed: bool = False, vectors: bool | None = None) -> EntryBatch:
-        """The entries of a content type; position deletes that are deletion vectors, or that are not."""
+        """Return the entries of a content type; ``vectors`` selects deletion vectors or position delete files."""
         batch = self.removed if removed else self.added
         mask = bool_array(pc.equal(batch.entries["content_type"], int(kind)))
         if vectors is not None:
@@ -51,7 +51,7 @@ class Moves:
 
 
 def file_keys(entries: pa.Table) -> pa.Array:
-    """What tells one file from another: its location, of a deletion vector with its offset (many share a file)."""
+    """Return a key that identifies each file: its location, and for a DV also its offset (many share a file)."""
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
     kind = whole(entries["content_type"]).cast(pa.string())
     return pc.binary_join_element_wise(
@@ -60,7 +60,7 @@ def file_keys(entries: pa.Table) -> pa.Array:
 
 
 def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], int]:
-    """The live manifests of a root: where they are and which manifest DV removes entries of them, to their rows."""
+    """Map a root's live manifests, as (location, the manifest DVs that apply to it), to their rows."""
     if root is None:
         return {}
     rows, removals = live_manifests(root), Removals(root)
@@ -69,14 +69,14 @@ def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], i
 
 
 def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -> Moves:
-    """The live files of a snapshot that another has not, and the other way round.
+    """Return the files that are live in one of two snapshots but not in the other.
 
-    Manifests that both name with the same manifest DV are not read.
+    Manifests that both list with the same manifest DV are not read.
 
     Parameters
     ----------
     before
-        None: every live file of ``after`` is an added one.
+        The earlier snapshot. None: every live file of ``after`` is added.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _no_keys() -> pa.Array:
 
 
 def _first_of_each(keys: pa.Array, before: list[tuple[EntryBatch, pa.Array]]) -> np.ndarray:
-    """Places of the keys that come for the first time, also after the batches before."""
+    """Return the places of keys that occur for the first time, also compared with earlier batches."""
     _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
     fresh = np.ones(len(keys), np.bool_)
     for _, others in before:

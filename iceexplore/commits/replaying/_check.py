@@ -1,4 +1,4 @@
-"""Whether a replay has the files that the table had, snapshot by snapshot."""
+"""Check whether a replay has the same live files as the table, snapshot by snapshot."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SAME = ("partition_spec_id", "record_count", "file_size_in_bytes")
 def differences_of(
     table: TableState, replayed: TableState, pairs: Iterable[tuple[Snapshot, Snapshot]]
 ) -> tuple[str, ...]:
-    """What differs between snapshots of a table and of its replay, sentences.
+    """Return the differences between snapshots of a table and of its replay, as sentences.
 
-    Data files and equality deletes must be the same with their specs, partition tuples, rows and bytes; deletion
-    vectors of live data files too. Position delete files are not compared with the vectors that they became.
+    Data files and equality deletes must match in spec, partition tuple, rows and bytes, as must deletion vectors of
+    live data files. Position delete files are not compared with the vectors that replace them.
     """
     return tuple(text for a, b in pairs for text in _differences(table, a, replayed, b))
 
@@ -44,7 +44,7 @@ def _differences(table: TableState, a: Snapshot, replayed: TableState, b: Snapsh
     applies = pc.is_in(whole(vectors.entries["referenced_file"]), value_set=whole(there))
     vectors = vectors.filter(applies)
     if len(vectors) < len(old) and _is_vector(new).true_count == len(new):
-        # Position delete files became vectors: only what was a vector before can be compared.
+        # Position delete files were replaced by vectors: only the original vectors can be compared.
         names = file_keys(vectors.entries)
         new = new.filter(pc.is_in(file_keys(new.entries), value_set=names))
         old = vectors
@@ -71,7 +71,7 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
             yield f"a {what} {word}: {_name(gone[0])}{more}"
     for names, side in ((left, "the table"), (right, "the replay")):
         if len(names) > len(names.unique()):
-            yield f"{side} names a {what} twice"
+            yield f"{side} lists a {what} twice"
     names = left.unique().filter(pc.is_in(left.unique(), value_set=right))
     first, second = was.take(pc.index_in(names, value_set=left)), now.take(pc.index_in(names, value_set=right))
     for column in _SAME:
@@ -90,7 +90,7 @@ def _child(batch: EntryBatch, name: str) -> pa.Array:
 
 
 def _unequal(a: pa.Array, b: pa.Array) -> np.ndarray:
-    """Places where two columns differ; two nulls, and two NaN, are the same."""
+    """Return places where two columns differ; two nulls or two NaN are equal."""
     if pa.types.is_null(a.type) or pa.types.is_null(b.type):
         return np.flatnonzero(~(np.asarray(a.is_null()) & np.asarray(b.is_null())))
     b = b.cast(a.type)

@@ -1,4 +1,4 @@
-"""Position delete files of a replayed table: read, or estimated where they cannot be, by the data file concerned."""
+"""Position delete files of a replayed table by data file: read, or estimated if they cannot be read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from iceexplore.manifests import ContentType, EntryBatch
 
 __all__ = ["Deleted", "Positions", "estimated_entries"]
 
-#: About what a deletion vector takes beside its positions: length, magic, bitmap header, CRC.
+#: Approximate bytes of a deletion vector besides its positions: length, magic, bitmap header, CRC.
 _OVERHEAD = 40
 _PER_POSITION = 2
 
 
 @dataclass(frozen=True)
 class Deleted:
-    """The rows of one data file that are deleted: ``bitmap`` (`pyroaring.BitMap64`), or None and about how many."""
+    """The deleted rows of one data file: their count, and ``bitmap`` (`pyroaring.BitMap64`), None if only estimated."""
 
     count: int
     bitmap: Any = None
@@ -35,12 +35,12 @@ class Deleted:
 
 @dataclass
 class Positions:
-    """What the live position delete files of a table delete, by data file.
+    """The rows that a table's live position delete files delete, by data file.
 
     Attributes
     ----------
     by_file
-        Data file, then delete file, to a bitmap; to a number where the delete file could not be read.
+        By data file, then delete file: a bitmap, or a number of rows if the delete file could not be read.
     unread
         Delete files that could not be read.
     """
@@ -50,12 +50,13 @@ class Positions:
     _files: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, batch: EntryBatch, at: TableState) -> set[str]:
-        """More position delete files; returns the data files concerned.
+        """Add position delete files; return the data files that they apply to.
 
         Parameters
         ----------
         at
-            The snapshot that has them: an estimate shares a file's rows out among the data files that it may be for.
+            The snapshot that lists them: an estimate distributes a file's rows over the data files that it may apply
+            to.
         """
         concerned: set[str] = set()
         bounds = _bounds(batch)
@@ -74,7 +75,7 @@ class Positions:
         return concerned
 
     def remove(self, batch: EntryBatch) -> set[str]:
-        """Position delete files that went; returns the data files concerned."""
+        """Remove position delete files; return the data files that they applied to."""
         concerned: set[str] = set()
         for location in batch.entries["location"].to_pylist():
             for name in self._files.pop(location, ()):
@@ -83,12 +84,12 @@ class Positions:
         return concerned
 
     def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
-        """How many of these delete files, added before, name no data file among ``live``, as it is spelled."""
+        """Count those of these (added) delete files that reference no data file in ``live``, as spelled."""
         locations = batch.entries["location"].to_pylist()
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
     def of(self, name: str, rows: int) -> Deleted | None:
-        """What is deleted of a data file of so many rows; None if nothing is."""
+        """Return the deleted rows of a data file with so many rows; None if there are none."""
         from pyroaring import BitMap64
 
         parts = self.by_file.get(name)
@@ -99,7 +100,7 @@ class Positions:
         for part in parts.values():
             if not isinstance(part, int):
                 bitmap |= part
-        if bitmap and bitmap.max() >= rows:  # positions past the rows delete nothing
+        if bitmap and bitmap.max() >= rows:  # positions past the file's end delete nothing
             bitmap.remove_range(rows, bitmap.max() + 1)
         if guessed:
             return Deleted(min(rows, guessed + len(bitmap)))
@@ -107,12 +108,12 @@ class Positions:
 
 
 def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[str, int]) -> EntryBatch:
-    """Entries of deletion vectors of about these numbers of rows, in a made-up Puffin file that nobody writes.
+    """Return entries of deletion vectors with estimated row counts, in a synthetic Puffin file that is not written.
 
     Parameters
     ----------
     targets
-        The entries of the data files (more may be there).
+        The entries of the data files; may include others.
     """
     names = targets.entries["location"].to_pylist()
     rows = [i for i, name in enumerate(names) if name in counts]
@@ -149,7 +150,7 @@ def _read(at: TableState, location: str, file_format: str | None) -> dict[str, A
 
 
 def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
-    """The bounds of ``file_path``: no column of the schema, so they are in single-value form, UTF-8."""
+    """Return the bounds of ``file_path``, which are in single-value form because no schema has the column."""
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
         return [(None, None)] * len(batch)
@@ -164,7 +165,7 @@ def _text(value: Any) -> str | None:
 def _estimate(
     batch: EntryBatch, row: int, at: TableState, named: str | None, bounds: tuple[str | None, str | None]
 ) -> dict[str, int]:
-    """How many rows of which data files an unreadable position delete file deletes, about."""
+    """Estimate how many rows of which data files an unreadable position delete file deletes."""
     count = batch.entries["record_count"][row].as_py() or 0
     low, high = bounds
     if named or (low is not None and low == high):
@@ -173,7 +174,7 @@ def _estimate(
     names = files.entries["location"]
     mask = pc.equal(files.entries["partition_spec_id"], batch.entries["partition_spec_id"][row])
     if low is not None and high is not None:
-        # An upper bound that was cut is below the paths that begin with it.
+        # A truncated upper bound is below the paths that begin with it.
         inside = pc.and_(pc.greater_equal(names, low), pc.or_(pc.less_equal(names, high), pc.starts_with(names, high)))
         mask = pc.and_(mask, inside)
     mask = pc.and_(pc.fill_null(mask, False), _in_partition(files, batch, row))
@@ -185,7 +186,7 @@ def _estimate(
 
 
 def _in_partition(files: EntryBatch, batch: EntryBatch, row: int) -> pa.Array:
-    """Which files have the partition tuple of a row of another batch."""
+    """Return a mask of the files with the partition tuple of a row of another batch."""
     mask = pa.repeat(pa.scalar(True), len(files))
     if batch.partition is None or files.partition is None:
         return mask

@@ -1,4 +1,4 @@
-"""A table's own history, committed again in another layout: before and after, snapshot by snapshot."""
+"""Replay a table's history in another layout, and compare before and after, snapshot by snapshot."""
 
 from __future__ import annotations
 
@@ -42,49 +42,50 @@ def replay(
     overlay: str | PathLike[str] | None = None,
     **layout: Any,
 ) -> Replay[T]:
-    """Commit the history of the state shown again, oldest snapshot first, in a layout of choice.
+    """Commit the history of the state shown again, oldest snapshot first, in a chosen layout.
 
-    What each snapshot did is told from its root and its parent's, so that it does not matter who wrote them; the same
-    files come and go, with their statistics and partitions, and times stay. Snapshot ids, and row ids, are new. Where
-    the parent of the oldest snapshot has expired, that one is the start: all of its live files, in one commit.
-    A snapshot that changed manifests alone becomes a rewrite of manifests; one that changed nothing is left out.
+    The changes of each snapshot are found by comparing its root with its parent's, so it does not matter who wrote
+    them. The same files are added and removed, with their statistics and partitions, and timestamps are kept. Snapshot
+    ids and row ids are new. If the parent of the oldest snapshot has expired, that snapshot is the start: all of its
+    live files in one commit. A snapshot that changed only manifests becomes a rewrite of manifests; one that changed
+    nothing is left out.
 
     From version 3 on there are no new position delete files: those of version 2 are read and become deletion vectors,
-    or, where they cannot be read, vectors of about as many rows (`ReplayedSnapshot.estimated`). Vectors of data files
-    that are not live, and deletes with nothing to apply to, are left out; so are position deletes that spell their data
-    file otherwise than the table does: they are compared as Java compares them. Locations that are relative
-    to a process, as some writers leave them, are relative to the table in V4: `Replay.differences` has them.
+    or, if they cannot be read, vectors of estimated size (`ReplayedSnapshot.estimated`). Vectors of data files that are
+    not live and deletes that apply to nothing are left out, as are position deletes that spell their data file
+    differently from the table, because Java compares the spelling. Locations relative to a working directory, which
+    some writers leave, are relative to the table in V4: `Replay.differences` lists them.
 
     Parameters
     ----------
-    format_version, layout
+    As for `LayoutOptions.of`; the version is the table's or a higher one.
         As for `LayoutOptions.of`; the version is the table's or a higher one.
     face
-        Makes `Replay.simulation` of the sandbox.
+        Creates `Replay.simulation` from the sandbox.
     last
-        Only so many of the newest snapshots; the one before them is the start.
+        Replay only this many of the newest snapshots; the one before them is the start.
     seed
-        Makes ids and names of files repeatable.
+        Makes ids and file names repeatable.
     overlay
-        An empty local folder for the files; by default a temporary one.
+        An empty local folder for the files; a temporary one by default.
 
     Returns
     -------
     Replay
-        Verified: live files of the newest snapshot are the table's (`Replay.differences`; `Replay.check` of all).
+        Already verified for the newest snapshot (`Replay.differences`); `Replay.check` verifies all.
 
     Raises
     ------
     OptionError
-        The table has no snapshot, ``last`` is below 1, an unknown option, or a lower version than the table's.
+        The table has no snapshot, ``last`` is below 1, an option is unknown, or the version is below the table's.
     FormatError
-        A manifest of the history cannot be read; with ``last`` an older part of the history can be left out.
+        A manifest of the history cannot be read; ``last`` may exclude that part of the history.
     RuleError
         The history breaks a rule that the layout keeps.
     """
     history = list(ancestors(state))
     if not history:
-        raise OptionError("the table has no snapshot: there is nothing to replay")
+        raise OptionError("nothing to replay: the table has no snapshot")
     last = None if last is None else min(whole_number("last", last, least=1), sys.maxsize - 1)
     history = history[: None if last is None else last + 1][::-1]
     options = LayoutOptions.of(format_version, **layout)
@@ -103,14 +104,14 @@ def replay(
 
 @dataclass
 class _Seen:
-    """The metadata files of one side that snapshots so far have named."""
+    """The metadata files that one side's snapshots have referenced so far."""
 
     files: set[Key] = field(default_factory=set)
     bytes: int = 0
     tree: tuple[MetadataFile, ...] = ()
 
     def next(self, state: TableState, snapshot: Snapshot, json_bytes: int | None) -> Side:
-        """What one more snapshot wrote, and what planning it reads."""
+        """Return what the next snapshot wrote, and what planning a scan of it reads."""
         tree = tree_files(state, snapshot)
         written = [f for f in tree if f.key not in self.files]
         self.files |= {f.key for f in written}
@@ -135,7 +136,7 @@ class _Seen:
 
 @dataclass
 class _Run:
-    """A replay while it runs."""
+    """A replay in progress."""
 
     state: TableState
     sandbox: Sandbox
@@ -173,7 +174,7 @@ class _Run:
         return cls(state, sandbox, Planner(options.format_version), clock, first)
 
     def step(self, snapshot: Snapshot) -> None:
-        """One snapshot."""
+        """Replay one snapshot."""
         starts = snapshot is self.start and snapshot.parent_snapshot_id is not None
         moves = moves_between(self.state, self.parent, snapshot)
         at = self.state.showing(snapshot, schema_at(self.state.metadata, snapshot), ref=None, travel=None)
@@ -216,7 +217,7 @@ class _Run:
         self.rows.append(row)
 
     def finish(self) -> None:
-        """The table's own schema again, and what differs at the end."""
+        """Restore the table's current schema, and compare the newest snapshot."""
         current = self.state.metadata.current_schema_id
         if self.sandbox.state.metadata.current_schema_id != current:
             self.sandbox.commit(document_change=lambda d, _: {**d, "current-schema-id": current}, what="schema")
@@ -227,10 +228,10 @@ class _Run:
 
 
 def _empty_document(state: TableState, first: Snapshot) -> Json:
-    """The table's document without its history: schemas, specs, sort orders and properties stay."""
+    """Return the table's document without its history; schemas, specs, sort orders and properties are kept."""
     document = with_lists(state.opened.document)
     version = document.get("format-version") or 1
-    # Data sequence numbers from before the start keep their meaning if the start keeps its own.
+    # Data sequence numbers from before the start stay valid if the start keeps its sequence number.
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,
@@ -250,7 +251,7 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
 
 
 def _json_bytes(state: TableState, snapshot: Snapshot) -> int | None:
-    """How long the metadata file is that made a snapshot current, if the table still has it (nothing is read)."""
+    """Return the size of the metadata file that made a snapshot current, without reading it; None if it is gone."""
     files = [(e.timestamp_ms, e.metadata_file) for e in state.metadata.metadata_log]
     files.append((state.metadata.last_updated_ms or 0, state.metadata_location))
     found = next((name for at, name in files if at == snapshot.timestamp_ms), None)

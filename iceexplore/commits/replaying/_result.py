@@ -1,4 +1,4 @@
-"""What a replay found: before and after, per snapshot, as a table, a sentence and a plot."""
+"""The result of a replay: before and after per snapshot, as a table, a summary and a plot."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = [
     "Side",
 ]
 
-_BEFORE, _AFTER = "#D55E00", "#0072B2"  # told apart by everybody (Okabe and Ito)
-_GREY = "#808080"  # on white and on black alike
+_BEFORE, _AFTER = "#D55E00", "#0072B2"  # distinguishable for colour-blind readers (Okabe and Ito)
+_GREY = "#808080"  # readable on white and on black
 _PANELS = (
     ("bytes", "metadata written, bytes"),
     ("files", "metadata written, files"),
@@ -43,7 +43,7 @@ _PANELS = (
 
 
 def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Any:
-    """Four panels over the snapshots in order; logarithmic where the numbers differ by more than a hundred.
+    """Plot four panels over the snapshots; logarithmic if values differ by more than a factor of a hundred.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Any:
         raise MissingDependencyError("plots need matplotlib; pip install 'iceexplore[lab]'") from e
 
     class Shown(Figure):
-        """A figure that notebooks show without pyplot."""
+        """A figure that notebooks display without pyplot."""
 
         def _repr_png_(self) -> bytes:
             out = BytesIO()
@@ -92,31 +92,31 @@ def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Any:
 
 
 T = TypeVar("T")
-START = "the start: every file that was live"
+START = "start: all files that were live"
 REWRITTEN = "manifests rewritten"
 LEFT_OUT = "left out: changed no file"
-NO_EFFECT = "left out: its deletes change no vector"
+NO_EFFECT = "left out: its deletes change no deletion vector"
 
 
 @dataclass(frozen=True)
 class Side:
-    """What one snapshot wrote, and what planning a scan of it reads, in the table or in its replay.
+    """Metadata that one snapshot wrote and that planning a scan of it reads, in the table or in its replay.
 
     Attributes
     ----------
     files, bytes
-        Metadata files that it was the first to name: its list or root, manifests, manifest DVs in Puffin files
-        (their blobs). Not the metadata file (JSON).
+        Metadata files that no earlier snapshot referenced: its manifest list or root, manifests, manifest DVs in Puffin
+        files (only their blobs). Without the metadata file (JSON).
     manifests_rewritten
-        Live manifests of the snapshot before that it does not name any more.
+        Live manifests of the previous snapshot that it no longer lists.
     plan_cold_files, plan_cold_bytes
-        What a planner reads that knows nothing; as `PlanCost`, but for the metadata file (JSON).
+        What a planner without a cache reads; as `PlanCost`, without the metadata file (JSON).
     plan_warm_files, plan_warm_bytes
-        The same, of a planner that has planned the snapshot before.
+        The same for a planner that has planned the previous snapshot.
     retained_bytes
         All metadata of the snapshots so far, if none expires.
     json_bytes
-        The metadata file that made it current; None if the table does not have it any more.
+        Size of the metadata file that made it current; None if the table no longer has it.
     """
 
     files: int
@@ -132,20 +132,20 @@ class Side:
 
 @dataclass(frozen=True)
 class ReplayedSnapshot:
-    """One snapshot of the table, and of its replay.
+    """One snapshot of the table and its replay.
 
     Attributes
     ----------
     replayed
-        None where it was left out.
+        The replayed snapshot; None if it was left out.
     note
-        `START`, `REWRITTEN`, `LEFT_OUT`, `NO_EFFECT`, or nothing.
+        `START`, `REWRITTEN`, `LEFT_OUT`, `NO_EFFECT`, or empty.
     estimated
-        Deletion vectors whose positions are estimated: their position delete files could not be read.
+        Number of deletion vectors with estimated positions, because their position delete files could not be read.
     unapplied
-        Position deletes and vectors that it added for data files that are not live, as they spell them: left out.
+        Number of added position deletes and vectors whose data files, as spelled, are not live; they are left out.
     twice
-        Files that the snapshot names twice; the replay has them once.
+        Number of files that the snapshot lists twice; the replay has them once.
     """
 
     snapshot: Snapshot
@@ -172,7 +172,7 @@ class ReplayedSnapshot:
         before: Side,
         after: Side | None,
     ) -> ReplayedSnapshot:
-        """With counts of what came and went; ``vectors`` are those estimated and unapplied."""
+        """Create the record with counts of added and removed files; ``vectors`` are (estimated, unapplied)."""
         counts = []
         for batch in (moves.added, moves.removed):
             data = pc.sum(pc.equal(batch.entries["content_type"], int(ContentType.DATA))).as_py() or 0
@@ -182,25 +182,25 @@ class ReplayedSnapshot:
 
     @property
     def counts(self) -> bool:
-        """Whether both sides can be compared: it was committed again, and is not the start."""
+        """Whether both sides can be compared: the snapshot was replayed, and is not the start."""
         return self.after is not None and self.note != START
 
 
 @dataclass(frozen=True, eq=False)
 class Replay(Generic[T]):
-    """A table's history before and after.
+    """A table's history before and after a replay.
 
     Attributes
     ----------
     sandbox
-        Where the replay is.
+        The sandbox that the replay was committed to.
     snapshots
-        Oldest first.
+        The snapshots, oldest first.
     simulation
-        The replay as a table to look at, and to go on from.
+        The replay as a table to inspect and continue from.
     differences
-        What of the newest snapshot's live files is not as in the table: nothing, in a sound table. `check` looks at
-        every snapshot.
+        Differences in the newest snapshot's live files, as sentences; empty for a sound table. `check` compares every
+        snapshot.
     """
 
     state: TableState = field(repr=False)
@@ -210,10 +210,10 @@ class Replay(Generic[T]):
     differences: tuple[str, ...] = ()
 
     def check(self) -> tuple[str, ...]:
-        """What of each snapshot's live files is not as in the table, sentences; every manifest is read.
+        """Return the differences in each snapshot's live files, as sentences; reads every manifest.
 
-        Compared are locations, specs, partition tuples, rows and bytes of data files and equality deletes, and
-        deletion vectors. Position delete files are not compared with the vectors that they became.
+        Compares locations, specs, partition tuples, rows and bytes of data files and equality deletes, and deletion
+        vectors. Position delete files are not compared with the vectors that replace them.
         """
         pairs = [(s.snapshot, s.replayed) for s in self.snapshots if s.replayed is not None]
         return differences_of(self.state, self.sandbox.newest(), pairs)
@@ -224,7 +224,7 @@ class Replay(Generic[T]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row per snapshot: what changed, and each column of `Side` as ``before_`` and ``after_``."""
+        """One row per snapshot: the changes, and each column of `Side` as ``before_`` and ``after_``."""
         import pandas as pd
 
         names = [f.name for f in fields(Side)]
@@ -247,35 +247,35 @@ class Replay(Generic[T]):
 
     @property
     def summary(self) -> str:
-        """What it comes to, in plain words: factors above 1 say that the replay is smaller."""
+        """A summary in words, such as how much less metadata the replay writes."""
         mine = [s for s in self.snapshots if s.counts]
         layout = f"version {self.sandbox.options.format_version} ({self.sandbox.options.dialect})"
         if not mine:
-            return f"No commit can be compared in {layout}: the history has nothing but its start."
+            return f"No commit can be compared in {layout}: the history consists only of its start."
         out = [
             f"{len(mine):,} of {len(self.snapshots):,} snapshots committed again in {layout}:",
             f"metadata files written {_change(mine, 'files')}, bytes {_change(mine, 'bytes')},",
             f"manifests rewritten {_change(mine, 'manifests_rewritten')}.",
             f"On average planning reads {_change(mine, 'plan_cold_bytes', mean=True)} cold,",
-            f"and {_change(mine, 'plan_warm_bytes', mean=True)} after the snapshot before.",
+            f"and {_change(mine, 'plan_warm_bytes', mean=True)} with the previous snapshot cached.",
         ]
         text = " ".join(out)
         if any(s.note == START for s in self.snapshots):
-            text += " The oldest snapshot is the start, all of its files in one commit, and not counted."
+            text += " The oldest snapshot is the start, with all of its files in one commit, and is not counted."
         if left := sum(s.replayed is None for s in self.snapshots):
-            text += f" Snapshots that change nothing, left out: {left:,}."
+            text += f" Snapshots left out because they change nothing: {left:,}."
         if guessed := sum(s.estimated for s in self.snapshots):
-            text += f" Deletion vectors of estimated size, their position delete files not readable: {guessed:,}."
+            text += f" Deletion vectors of estimated size (position delete files cannot be read): {guessed:,}."
         if lost := sum(s.unapplied for s in self.snapshots):
-            text += f" Deletes of positions in files that are not live, as they spell them, left out: {lost:,}."
+            text += f" Position deletes left out because their data files, as spelled, are not live: {lost:,}."
         if twice := sum(s.twice for s in self.snapshots):
-            text += f" Files that the table names twice: {twice:,}."
+            text += f" Files that the table lists twice: {twice:,}."
         if self.differences:
-            text += f" The replay is not the table: {'; '.join(self.differences[:3])}."
+            text += f" The replay differs from the table: {'; '.join(self.differences[:3])}."
         return text
 
     def plot(self) -> Any:
-        """Bytes and files that each commit writes and planning reads, before and after; a matplotlib figure.
+        """Plot the bytes and files that each commit writes and planning reads, before and after, with matplotlib.
 
         Raises
         ------
@@ -307,13 +307,13 @@ class Replay(Generic[T]):
 
 
 def _change(snapshots: Sequence[ReplayedSnapshot], name: str, *, mean: bool = False) -> str:
-    """``3.2 MB instead of 9.6 MB (3.0 times less)``."""
+    """Return a comparison such as ``3.2 MB instead of 9.6 MB (3.0 times less)``."""
     before = sum(getattr(s.before, name) for s in snapshots)
     after = sum(getattr(s.after, name) for s in snapshots)
     if mean:
         before, after = before / len(snapshots), after / len(snapshots)
-    said = [human_bytes(round(n)) if name.endswith("bytes") else f"{n:,}" for n in (after, before)]
-    return f"{said[0]} instead of {said[1]}{_factor(before, after)}"
+    shown = [human_bytes(round(n)) if name.endswith("bytes") else f"{n:,}" for n in (after, before)]
+    return f"{shown[0]} instead of {shown[1]}{_factor(before, after)}"
 
 
 def _factor(before: float, after: float) -> str:

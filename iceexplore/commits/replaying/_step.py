@@ -1,4 +1,4 @@
-"""One snapshot of a table's history as a change to be committed again, in another layout."""
+"""Convert one snapshot of a table's history to a change that can be committed in another layout."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _DVS_FROM = 3
 
 @dataclass
 class Numbering:
-    """From the table's sequence numbers to those of the replay.
+    """A mapping from the table's sequence numbers to those of the replay.
 
-    A file that a compaction gave an older data sequence number keeps its place among the commits, so that equality
-    deletes apply to it as they did.
+    A file with an older data sequence number, given by a compaction, keeps its order relative to the commits, so that
+    the same equality deletes apply to it.
     """
 
     known: dict[int, int] = field(default_factory=dict)
 
     def add(self, snapshot: Snapshot, number: int) -> None:
-        """The number that a replayed snapshot has got."""
+        """Record the sequence number of a replayed snapshot."""
         if snapshot.sequence_number:
             self.known[snapshot.sequence_number] = number
 
     def of(self, batch: EntryBatch, snapshot: Snapshot) -> pa.Array:
-        """Data sequence numbers of entries that a snapshot adds; null for those that get its own."""
+        """Return data sequence numbers of entries that a snapshot adds; null for those that get the snapshot's own."""
         column = whole(batch.entries["sequence_number"])
         wanted = [n for n in column.unique().to_pylist() if n is not None]
         given = {n: None if n >= (snapshot.sequence_number or 0) else self._of(n) for n in wanted}
@@ -55,16 +55,16 @@ class Numbering:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a snapshot did, ready to be committed.
+    """The changes of one snapshot, ready to be committed.
 
     Attributes
     ----------
     change
-        Without the vectors that are yet to be written.
+        The change, without the vectors that are yet to be written.
     targets, vectors
-        Data files, and what is deleted of them: position delete files that become deletion vectors.
+        Data files, and their deleted rows: position delete files that become deletion vectors.
     unapplied
-        Added position deletes and vectors whose data files are not live, as they spell them.
+        Number of added position deletes and vectors whose data files, as spelled, are not live.
     """
 
     change: Change
@@ -74,17 +74,17 @@ class Plan:
 
     @property
     def estimated(self) -> int:
-        """How many of the vectors are estimated."""
+        """The number of vectors with estimated positions."""
         return sum(d.bitmap is None for d in self.vectors.values())
 
     @property
     def is_empty(self) -> bool:
-        """Whether it changes no file."""
+        """Whether the snapshot changes no file."""
         c = self.change
         return not (len(c.added) or c.remove_data or c.remove_deletes or c.replace_dvs or self.vectors)
 
     def make(self, writer: CommitWriter) -> Change:
-        """The change, its vectors written."""
+        """Write the vectors, and return the change."""
         real = {name: d.bitmap for name, d in self.vectors.items() if d.bitmap is not None}
         guessed = {name: d.count for name, d in self.vectors.items() if d.bitmap is None}
         added = [self.change.added]
@@ -100,16 +100,16 @@ class Plan:
 
 @dataclass
 class Planner:
-    """Makes the plans of one replay, snapshot by snapshot.
+    """The planner of one replay: it plans snapshot by snapshot.
 
     Attributes
     ----------
     version
-        Of the replay.
+        Format version of the replay.
     positions
-        What the position delete files of the table delete, as of the snapshot planned last.
+        The rows that the table's position delete files delete, as of the snapshot planned last.
     made
-        By data file the vector that position delete files became.
+        By data file, the vector that replaced its position delete files.
     """
 
     version: int
@@ -118,14 +118,14 @@ class Planner:
     made: dict[str, Deleted] = field(default_factory=dict)
 
     def plan(self, moves: Moves, snapshot: Snapshot, at: TableState, target: TableState) -> Plan:
-        """The change of a snapshot.
+        """Return the plan of a snapshot.
 
         Parameters
         ----------
         at
             The table at the snapshot.
         target
-            The replay as it is.
+            The current state of the replay.
         """
         gone = moves.of(ContentType.DATA, removed=True).entries["location"].to_pylist()
         deletes = [moves.of(ContentType.EQUALITY_DELETE, removed=True)]
@@ -146,7 +146,7 @@ class Planner:
             remove_data=tuple(gone),
             remove_deletes=tuple(n for b in deletes for n in b.entries["location"].to_pylist()),
             replace_dvs=tuple(kept),
-            # What the layout takes out by itself (deletes with nothing to apply to) need not be there any more.
+            # Files that the layout removes itself (deletes that apply to nothing) may already be missing.
             drop_if_there=True,
             isolation="snapshot",
             summary={"replayed-snapshot-id": str(snapshot.snapshot_id)},
@@ -159,7 +159,7 @@ class Planner:
     def _vectors(
         self, moves: Moves, concerned: set[str], gone: list[str], at: TableState, target: TableState
     ) -> tuple[EntryBatch, list[str], EntryBatch, dict[str, Deleted]]:
-        """Vectors to add, data files whose vector goes, data files for which vectors are written, and these."""
+        """Return vectors to add, data files whose old vector goes, and the data files and vectors to write."""
         came = moves.of(ContentType.POSITION_DELETE, vectors=True)
         went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
         names = {n for b in (came, went) for n in b.entries["referenced_file"].to_pylist() if n} | concerned
@@ -171,7 +171,7 @@ class Planner:
             zip(targets.entries["location"].to_pylist(), targets.entries["record_count"].to_pylist(), strict=True)
         )
         has = pc.is_in(whole(came.entries["referenced_file"]), value_set=pa.array(list(rows), pa.string()))
-        came = came.filter(has)  # a vector of a file that is not there deletes nothing
+        came = came.filter(has)  # a vector of a missing file deletes nothing
         new = set(came.entries["referenced_file"].to_pylist())
         native, standing = _with_vector(at, rows), _with_vector(target, rows)
         kept, written = [], {}
@@ -188,13 +188,13 @@ class Planner:
         return came, kept, targets, written
 
     def _anew(self, added: EntryBatch, snapshot: Snapshot) -> EntryBatch:
-        """Entries as a commit takes them: ids and numbers of the table itself are left out."""
+        """Return entries without the table's ids and sequence numbers, as a commit takes them."""
         if not len(added):
             return added
         is_equality = pc.equal(whole(added.entries["content_type"]), int(ContentType.EQUALITY_DELETE))
         ids = whole(added.entries["equality_ids"])  # some writers give data files an empty list
         order = whole(added.entries["sort_order_id"])
-        if self.version >= 4:  # V4 has sort orders of data files alone
+        if self.version >= 4:  # V4 has sort orders only for data files
             is_data = pc.equal(whole(added.entries["content_type"]), int(ContentType.DATA))
             order = pc.if_else(is_data, order, pa.scalar(None, pa.int32()))
         return added.with_columns(
@@ -210,7 +210,7 @@ class Planner:
 
 
 def _with_vector(state: TableState, names: Mapping[str, Any]) -> set[str]:
-    """Which data files have a deletion vector."""
+    """Return the data files that have a deletion vector."""
     if state.snapshot is None or not names:
         return set()
     found = locate(state, (), contents=(ContentType.POSITION_DELETE,), referenced=names)
@@ -218,8 +218,8 @@ def _with_vector(state: TableState, names: Mapping[str, Any]) -> set[str]:
 
 
 def _operation(snapshot: Snapshot, added: EntryBatch, removes: Any) -> Operation:
-    said = snapshot.operation
+    operation = snapshot.operation
     for known in get_args(Operation):
-        if said == known:
+        if operation == known:
             return known  # type: ignore[no-any-return]
     return "overwrite" if removes and len(added) else "delete" if removes else "append"

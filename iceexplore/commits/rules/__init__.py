@@ -1,1 +1,1 @@
-"""The rules that each commit has to keep."""
+"""The rules that every commit must keep, and the checker for them."""

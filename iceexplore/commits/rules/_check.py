@@ -1,4 +1,4 @@
-"""The rule checker: reads a state anew and says which rules it breaks. It knows nothing of the writer."""
+"""The rule checker: reads a state again and returns the rules that it breaks, independent of the code that writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHECKED_OF_ROOTS = (
 
 
 def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[Rule, ...]:
-    """The rules that `check_rules` looks at in a snapshot, sorted by name; only its root is read."""
+    """Return the rules that `check_rules` checks in a snapshot, sorted by name; reads only its root."""
     root = state.root(snapshot)
     if root is None:
         return ()
@@ -41,31 +41,31 @@ def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[
 def check_rules(
     state: TableState, snapshot: Snapshot | None = None, *, relaxed: Collection[str] = ()
 ) -> list[RuleBreak]:
-    """The rules that a snapshot breaks.
+    """Return the rules that a snapshot breaks.
 
-    Every manifest of the snapshot is read, and of its parent, where the table still has it: rules that compare the two
-    are checked for V4 roots only. Below V4 those rules are checked that have a meaning there (files and DVs that are
-    there twice, row ids, sequence numbers, counts, what leaves hold). Of the DVs of data files the cardinality is
-    checked, their Puffin files are not read.
+    Reads every manifest of the snapshot, and of its parent if the table still has it: rules that compare the two are
+    checked only for V4 roots. Below V4, only the rules that apply there are checked (duplicate files and DVs, row ids,
+    sequence numbers, counts, content of leaves). For the DVs of data files the cardinality is checked; their Puffin
+    files are not read.
 
     Parameters
     ----------
     snapshot
-        By default the state's.
+        By default the state's snapshot.
     relaxed
-        Names of rules that the layout bends on purpose: their breaks are left out.
+        Names of rules that the layout breaks on purpose; their breaks are left out.
 
     Returns
     -------
     list of RuleBreak
-        Ordered by rule; of each manifest at most one break of each kind.
+        Sorted by rule; at most one break of each kind per manifest.
 
     Raises
     ------
     OptionError
-        ``relaxed`` names a rule that there is not.
+        ``relaxed`` names an unknown rule.
     IceexploreError
-        A manifest or a manifest DV could not be read: then nothing can be said.
+        A manifest or a manifest DV cannot be read, so no rule can be checked.
     """
     for name in relaxed:
         rule(name)
@@ -103,7 +103,7 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # a whole file: single entries, and manifest DVs that make no sense, are what rules are about
+        # Only whole files: faults of single entries and invalid manifest DVs are what the rules check.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(b for b in out if b.rule not in relaxed)

@@ -1,4 +1,4 @@
-"""Rules that single rows of a manifest keep, and rules that the rows of a root keep among themselves."""
+"""Rules for single entries of a manifest, and rules between the entries of a root."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DE
 
 @dataclass(frozen=True)
 class RuleBreak:
-    """A rule that a state breaks.
+    """One violation of a rule by a state.
 
     Attributes
     ----------
     rule
         A key of `RULES`.
     where
-        The file, and the first row concerned: ``<location>#entry 3``.
+        The file and the first row concerned: ``<location>#entry 3``.
     text
-        What breaks it; of many rows of one manifest the first is named, and how many more there are.
+        What breaks the rule; for several rows of one manifest, the first is named and the others are counted.
     """
 
     rule: str
@@ -54,18 +54,18 @@ class Rows:
         self.inline = np.asarray(pc.struct_field(self.vector, "inline_content").is_valid())
 
     def is_kind(self, *kinds: int) -> np.ndarray:
-        """Rows of these content types."""
+        """Return a mask of the rows of these content types."""
         out: np.ndarray = self.kind == int(kinds[0])
         for kind in kinds[1:]:
             out |= self.kind == int(kind)
         return out
 
     def null(self, column: str) -> np.ndarray:
-        """Rows where a column is null."""
+        """Return a mask of the rows whose column is null."""
         return np.asarray(whole(self.entries[column]).is_null())
 
     def ints(self, column: str, missing: int = 0) -> np.ndarray:
-        """A column of integers."""
+        """Return a column of integers as numpy's int64; ``missing`` replaces null."""
         return _ints(self.entries[column], missing)
 
 
@@ -74,31 +74,32 @@ def _ints(column: pa.ChunkedArray, missing: int) -> np.ndarray:
 
 
 def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Table | None = None) -> list[RuleBreak]:
-    """At most one break: of the rows in the mask the first is named (with ``entries`` by its location, too)."""
+    """Return at most one break, which names the first row in the mask (with ``entries``, also by its location)."""
     rows = np.flatnonzero(mask)
     if not len(rows):
         return []
-    named_rule(rule)  # the registry has it
+    named_rule(rule)  # raises for an unknown rule
     first = int(rows[0])
     what = ""
     if entries is not None:
         kind = entries["content_type"][first].as_py()
         what = f"{CONTENT_NAMES.get(kind, kind)} {entries['location'][first].as_py()}: "
-    more = f" (and {len(rows) - 1} rows more)" if len(rows) > 1 else ""
+    more = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
     return [RuleBreak(rule, f"{where}#entry {first}", f"{what}{text}{more}")]
 
 
 def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool = False) -> list[RuleBreak]:
-    """Rules that each entry of a V4 manifest keeps by itself.
+    """Return breaks of the rules that each entry of a V4 manifest must keep on its own.
 
     Parameters
     ----------
     where
-        The manifest.
+        Location of the manifest.
     sequence_number
-        The snapshot's.
+        The snapshot's sequence number.
     old
-        A leaf from before V4: position delete files have no vector there, and equality deletes may be sorted.
+        Whether the leaf was written before V4: its position delete files have no DV, and equality deletes may be
+        sorted.
     """
     r = Rows(entries)
     vectors = r.is_kind(ContentType.POSITION_DELETE, ContentType.MANIFEST_DV)
@@ -112,12 +113,12 @@ def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool
     checks = [
         ("dv-struct", vectors & ~r.has_vector & ~(data_dv & old), "it has no deletion_vector"),
         ("dv-struct", r.has_vector & ~vectors, "it has a deletion_vector"),
-        ("dv-struct", r.has_vector & vectors & ~r.inline & ~placed, "its deletion_vector names no content"),
+        ("dv-struct", r.has_vector & vectors & ~r.inline & ~placed, "its deletion_vector references no content"),
         ("no-inline-data-dv", data_dv & r.inline, "its deletion vector is inline"),
         ("manifest-stats", r.is_kind(*_MANIFESTS) & r.null("manifest_stats"), "it has no manifest_stats"),
         ("manifest-stats", ~r.is_kind(*_MANIFESTS) & ~r.null("manifest_stats"), "it has manifest_stats"),
         ("size-with-location", size & ~inline_dv, "file_size_in_bytes is null"),
-        ("size-with-location", ~size & inline_dv, "file_size_in_bytes is set, but it has no file of its own"),
+        ("size-with-location", ~size & inline_dv, "file_size_in_bytes is set, but it has no separate file"),
         ("content-fields", sorted_rows, "it has a sort_order_id"),
         ("content-fields", equality & r.null("equality_ids"), "it has no equality_ids"),
         ("content-fields", ~equality & ~r.null("equality_ids"), "it has equality_ids"),
@@ -125,7 +126,7 @@ def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool
         (
             "sequence-order",
             sequence > sequence_number,
-            f"its sequence number is above {sequence_number}, its snapshot's",
+            f"its sequence number is above the snapshot's, {sequence_number}",
         ),
         ("sequence-order", file_sequence < sequence, "its data sequence number is above its file sequence number"),
     ]
@@ -133,9 +134,9 @@ def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool
 
 
 def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
-    """Rules that the rows of a V4 root keep among themselves, without a look at leaves or parents.
+    """Return breaks of the rules between the rows of a V4 root; reads no leaves and no parent.
 
-    ``own``: only what rows of this snapshot break, not what was wrong before.
+    ``own``: only breaks by rows of this snapshot, not those that existed before.
     """
     r = Rows(entries)
     files, manifests = r.is_kind(*_FILES), r.is_kind(*_MANIFESTS)
@@ -148,9 +149,9 @@ def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = 
     out = []
     for name, mask, text in (
         ("manifest-sequence", manifests & both & differ, "sequence_number and file_sequence_number differ"),
-        ("added-is-change", added & ~mine, "it is ADDED, but by another snapshot"),
-        ("added-is-change", old_file, "this snapshot added it, but it is EXISTING"),
-        ("deleted-entries", deleted & ~mine, "it is DELETED, but by another snapshot"),
+        ("added-is-change", added & ~mine, "it is ADDED but has another snapshot's id"),
+        ("added-is-change", old_file, "it has this snapshot's id but is EXISTING"),
+        ("deleted-entries", deleted & ~mine, "it is DELETED but has another snapshot's id"),
         ("duplicate-file", _again(entries, r.live & (r.is_kind(ContentType.DATA) | manifests), "location"),
          "it is in the root twice"),
         ("one-dv", _again(entries, r.live & r.is_kind(ContentType.POSITION_DELETE), "referenced_file"),
@@ -161,7 +162,7 @@ def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = 
 
 
 def _again(entries: pa.Table, mask: np.ndarray, column: str) -> np.ndarray:
-    """Rows in the mask whose value stood in an earlier one already."""
+    """Return a mask of the rows whose value occurs in an earlier row of ``mask``."""
     rows = np.flatnonzero(mask)
     values = whole(entries[column].take(pa.array(rows)))
     codes = np.asarray(pc.fill_null(values.dictionary_encode().indices, -1))
@@ -182,7 +183,7 @@ def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBr
     orphan[rows[~there]] = True
     at = np.asarray(target.drop_null(), dtype=np.int64)
     held = rows[there]
-    # two of them side by side are the delta encoding: one of each status
+    # The delta encoding allows two DVs side by side, one of each status.
     pairs = pa.table({"leaf": at, "status": r.status[held]})
     twice, range_broken = np.zeros(len(vectors), np.bool_), np.zeros(len(vectors), np.bool_)
     counts = pairs.group_by(["leaf", "status"]).aggregate([([], "count_all")])
@@ -193,7 +194,7 @@ def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBr
     if len(held):
         range_broken[held] = r.ints("record_count")[held] > stored[at]
     return [
-        *flagged("orphan-dv", where, orphan, "it refers to no live manifest", r.entries),
+        *flagged("orphan-dv", where, orphan, "it references no live manifest", r.entries),
         *flagged("one-manifest-dv", where, twice, "its manifest has another live DV of the same status", r.entries),
         *flagged("dv-in-range", where, range_broken, "it removes more entries than its manifest has", r.entries),
     ]
@@ -209,26 +210,26 @@ def refuse_broken(
 ) -> None:
     """Refuse a root that breaks a rule, before it is written.
 
-    Rows that the base had already are not judged: what was wrong with them is no reason to refuse a commit.
+    Rows that the base already had are not checked: their faults are no reason to refuse a commit.
 
     Parameters
     ----------
     batch
-        The root's rows.
+        The new root's rows.
     added
-        The files that the commit adds, wherever they go.
+        The files that the commit adds, in the root or in leaves.
     relaxed
-        Rules that the layout bends on purpose.
+        Rules that the layout breaks on purpose.
 
     Raises
     ------
     RuleError
-        The first rule that is broken, and where.
+        A rule is broken; the error names the first one and the location.
     """
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
     found = [
-        *row_breaks(added.entries, where="the files that are added", sequence_number=sequence_number),
+        *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
         *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),
         *root_breaks(entries, where="the new root", snapshot_id=snapshot_id, own=True),
     ]

@@ -1,4 +1,4 @@
-"""Rules between a snapshot and its parent: what changed shows in the root, and nothing else does."""
+"""Rules between a snapshot and its parent: the root records every change of the data, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak]:
-    """``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv`` and ``compaction-existing`` of a V4 root.
+    """Yield breaks of ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv`` and ``compaction-existing``.
+
+    They apply to V4 roots.
 
     Parameters
     ----------
     parent
-        The parent's tree, of any version; None where the snapshot has no parent (then nothing was there before).
+        The parent's tree, of any version; None if the snapshot has no parent, so nothing existed before.
     """
     before = _keys(parent)
     now = whole(tree.files["key"])
@@ -54,8 +56,10 @@ def _root_rows(tree: TreeView, before: pa.Array, now: pa.Array) -> Iterator[Rule
     known = _there(keys_of(entries), before)
     files = r.is_kind(*_FILES)
     added, existing = files & (r.status == Status.ADDED), files & (r.status == Status.EXISTING)
-    yield from flagged("added-is-change", where, added & known, "it is ADDED, and was there before", entries)
-    yield from flagged("added-is-change", where, existing & ~known, "it is EXISTING, and was not there before", entries)
+    yield from flagged("added-is-change", where, added & known, "it is ADDED but was live in the parent", entries)
+    yield from flagged(
+        "added-is-change", where, existing & ~known, "it is EXISTING but was not live in the parent", entries
+    )
 
 
 def _deleted_rows(tree: TreeView, parent: TreeView | None, before: pa.Array, now: pa.Array) -> Iterator[RuleBreak]:
@@ -64,12 +68,14 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: pa.Array, now
     deleted = r.status == Status.DELETED
     files = deleted & r.is_kind(*_FILES)
     keys = keys_of(entries)
-    yield from flagged("deleted-entries", where, files & ~_there(keys, before), "it was not there before", entries)
+    yield from flagged(
+        "deleted-entries", where, files & ~_there(keys, before), "it was not live in the parent", entries
+    )
     yield from flagged("deleted-entries", where, files & _there(keys, now), "it is still live", entries)
     leaves = pa.array([] if parent is None else list(parent.leaves), pa.string())
     manifests = deleted & r.is_kind(*_MANIFESTS) & ~_there(entries["location"], leaves)
     vectors = deleted & r.is_kind(ContentType.MANIFEST_DV) & ~_there(entries["referenced_file"], leaves)
-    yield from flagged("deleted-entries", where, manifests | vectors, "it was not there before", entries)
+    yield from flagged("deleted-entries", where, manifests | vectors, "it was not live in the parent", entries)
     if parent is None:
         return
     own = parent.files.filter(pc.equal(parent.files["leaf"], -1))
@@ -77,7 +83,9 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: pa.Array, now
     if gone.any():
         first = int(np.flatnonzero(gone)[0])
         name = own["location"][first].as_py()
-        yield RuleBreak("deleted-entries", where, f"{name} was in the parent's root, is gone, and not there as DELETED")
+        yield RuleBreak(
+            "deleted-entries", where, f"{name} was removed from the parent's root but is not listed as DELETED"
+        )
 
 
 def _new_leaf(tree: TreeView, view: LeafView, before: pa.Array) -> Iterator[RuleBreak]:
@@ -85,28 +93,40 @@ def _new_leaf(tree: TreeView, view: LeafView, before: pa.Array) -> Iterator[Rule
     known = _there(held["key"], before)
     if view.status == Status.ADDED:
         if known.any() or view.statuses - {Status.ADDED}:
-            yield RuleBreak("added-is-change", view.location, "the manifest is ADDED, and holds what was there before")
+            yield RuleBreak(
+                "added-is-change", view.location, "the manifest is ADDED but holds files that were live before"
+            )
         return
     if not known.all() or view.statuses - {Status.EXISTING}:
-        yield RuleBreak("compaction-existing", view.location, "a new EXISTING manifest holds what was not there before")
+        yield RuleBreak(
+            "compaction-existing", view.location, "a new EXISTING manifest holds files that were not live before"
+        )
     if len(view.positions()):
-        yield RuleBreak("compaction-existing", view.location, "a manifest that is new by compaction has a manifest DV")
+        yield RuleBreak("compaction-existing", view.location, "a manifest written by compaction has a manifest DV")
 
 
 def _carried_leaf(tree: TreeView, view: LeafView, old: LeafView) -> Iterator[RuleBreak]:
     where = f"{tree.root.location}#entry {view.row}"
     if view.status == Status.ADDED:
-        yield RuleBreak("added-is-change", where, f"{view.location} is ADDED, and was there before")
+        yield RuleBreak("added-is-change", where, f"{view.location} is ADDED but was in the parent's root")
     was, removed = old.positions(), view.positions()
     if was - removed:
-        yield RuleBreak("added-is-change", where, f"entries of {view.location} that were removed are back")
-    new, said = removed - was, view.removed.get(int(Status.ADDED))
-    if new and said is None:
-        yield RuleBreak("added-is-change", where, f"entries of {view.location} went without an ADDED manifest DV")
-    if said is not None and not new:
-        yield RuleBreak("added-is-change", where, f"{view.location} has an ADDED manifest DV that removes nothing more")
-    if said is not None and len(view.removed) > 1 and new and said != new:
-        yield RuleBreak("added-is-change", where, f"the ADDED manifest DV of {view.location} is not what went")
+        yield RuleBreak("added-is-change", where, f"removed entries of {view.location} are live again")
+    new, added = removed - was, view.removed.get(int(Status.ADDED))
+    if new and added is None:
+        yield RuleBreak(
+            "added-is-change", where, f"entries of {view.location} were removed without an ADDED manifest DV"
+        )
+    if added is not None and not new:
+        yield RuleBreak(
+            "added-is-change", where, f"{view.location} has an ADDED manifest DV that removes no more entries"
+        )
+    if added is not None and len(view.removed) > 1 and new and added != new:
+        yield RuleBreak(
+            "added-is-change",
+            where,
+            f"the ADDED manifest DV of {view.location} does not match the entries that were removed",
+        )
 
 
 def _dropped_leaves(tree: TreeView, parent: TreeView, now: pa.Array) -> Iterator[RuleBreak]:
@@ -117,4 +137,6 @@ def _dropped_leaves(tree: TreeView, parent: TreeView, now: pa.Array) -> Iterator
         first = int(np.flatnonzero(gone)[0])
         name, row = held["location"][first].as_py(), held["leaf"][first].as_py()
         leaf = next(v.location for v in parent.leaves.values() if v.row == row)
-        yield RuleBreak("leaf-change-by-dv", leaf, f"the manifest was replaced or dropped, and {name} went with it")
+        yield RuleBreak(
+            "leaf-change-by-dv", leaf, f"the manifest was replaced or dropped, and {name} is no longer live"
+        )

@@ -1,4 +1,4 @@
-"""Rules between the manifests of one snapshot, and between the files that they hold."""
+"""Rules between the manifests of one snapshot, and between the files that they list."""
 
 from __future__ import annotations
 
@@ -17,42 +17,44 @@ __all__ = ["leaf_breaks", "root_file_breaks", "tree_breaks"]
 
 
 def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
-    """That a V4 snapshot has one root manifest, and nothing else."""
+    """Check that a V4 snapshot has one root manifest and nothing else."""
     raw, root = tree.snapshot.raw, tree.root
     where = f"snapshot {tree.snapshot.snapshot_id}"
     names = [raw.get(name) for name in ("root-manifest", "manifest-list") if raw.get(name)]
     out = []
     if len(set(names)) > 1 or (names and raw.get("manifests")):
-        out.append(RuleBreak("one-root", where, "the snapshot names more than one root"))
+        out.append(RuleBreak("one-root", where, "the snapshot references more than one root"))
     if raw.get("root-manifest") and not tree.v4:
-        out.append(RuleBreak("one-root", root.location, "the root manifest that the snapshot names is none"))
+        out.append(
+            RuleBreak("one-root", root.location, "the file that the snapshot references as root manifest is not one")
+        )
     if tree.v4 and root.header.metadata.get("content", "root") != "root":
         found = root.header.metadata["content"]
-        out.append(RuleBreak("one-root", root.location, f"the root says content={found!r} of itself"))
+        out.append(RuleBreak("one-root", root.location, f"the root's header has content={found!r}"))
     return out
 
 
 def leaf_breaks(view: LeafView, leaf: Manifest, *, v4: bool) -> list[RuleBreak]:
-    """What kinds of entries a leaf holds."""
+    """Check the content types of a leaf's entries."""
     r, where = Rows(leaf.entries), leaf.location
     data = r.is_kind(ContentType.DATA)
     delete = r.is_kind(ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
-    out = flagged("two-levels", where, ~data & ~delete, "it stands in a leaf", leaf.entries)
+    out = flagged("two-levels", where, ~data & ~delete, "it is listed in a leaf", leaf.entries)
     if view.kind == ContentType.DATA_MANIFEST:
-        out += flagged("leaf-data-content", where, delete, "it stands in a data manifest", leaf.entries)
+        out += flagged("leaf-data-content", where, delete, "it is listed in a data manifest", leaf.entries)
     else:
-        out += flagged("leaf-delete-content", where, data, "it stands in a delete manifest", leaf.entries)
+        out += flagged("leaf-delete-content", where, data, "it is listed in a delete manifest", leaf.entries)
     return out
 
 
 def tree_breaks(tree: TreeView, metadata: TableMetadata) -> Iterator[RuleBreak]:
-    """Rules between live files, wherever they stand."""
+    """Yield breaks of the rules between live files, in the root and in leaves."""
     files, root = tree.files, tree.root.location
     kind = np.asarray(whole(files["content_type"]))
     data = files.filter(pa.array(kind == ContentType.DATA))
     vectors = files.filter(pc.and_(whole(files["vector"]), pa.array(kind == ContentType.POSITION_DELETE)))
     for name in _twice(data["location"]):
-        yield RuleBreak("duplicate-file", name, "the data file is in the table twice")
+        yield RuleBreak("duplicate-file", name, "the data file is listed twice in the table")
     for name in _twice(vectors["referenced_file"]):
         yield RuleBreak("one-dv", name, "the data file has two live deletion vectors")
     yield from _vector_breaks(tree, data, vectors)
@@ -73,7 +75,7 @@ def _twice(names: pa.ChunkedArray) -> list[str]:
 
 def _vector_breaks(tree: TreeView, data: pa.Table, vectors: pa.Table) -> Iterator[RuleBreak]:
     at = pc.index_in(whole(vectors["referenced_file"]), value_set=whole(data["location"]))
-    # below V4 a DV may outlive its data file until somebody cleans up (Iceberg: removeDanglingDeletesFor)
+    # Below V4 a DV may outlive its data file until a cleanup (Java: removeDanglingDeletesFor).
     old = [view.row for view in tree.leaves.values() if view.old]
     strict = np.asarray(pc.invert(pc.is_in(whole(vectors["leaf"]), pa.array(old, pa.int64()))))
     orphan = np.asarray(at.is_null()) & strict & tree.v4
@@ -102,7 +104,7 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
     clash = np.flatnonzero(first[1:] < end[:-1])
     if len(clash):
         name = held["location"][int(clash[0]) + 1].as_py()
-        yield RuleBreak("row-ids", name, f"row ids from {first[clash[0] + 1]} are another file's, too")
+        yield RuleBreak("row-ids", name, f"row ids from {first[clash[0] + 1]} are also assigned to another file")
     if metadata.next_row_id is not None and int(end.max()) > metadata.next_row_id:
         name = held["location"][int(end.argmax())].as_py()
         yield RuleBreak("row-ids", name, f"row ids up to {end.max()} reach beyond next-row-id {metadata.next_row_id}")
@@ -113,7 +115,9 @@ def _affinity_breaks(tree: TreeView, view: LeafView, root: str) -> Iterator[Rule
     owner = tree.leaves.get(view.owner)
     if owner is None or owner.kind != ContentType.DATA_MANIFEST:
         yield RuleBreak(
-            "affinity", f"{root}#entry {view.row}", f"it is affiliated to {view.owner}, no live data manifest"
+            "affinity",
+            f"{root}#entry {view.row}",
+            f"it is affiliated with {view.owner}, which is no live data manifest",
         )
         return
     mine = tree.files.filter(pc.equal(tree.files["leaf"], view.row))
@@ -123,10 +127,10 @@ def _affinity_breaks(tree: TreeView, view: LeafView, root: str) -> Iterator[Rule
     wrong = np.flatnonzero(~(vectors & within))
     if len(wrong):
         name = mine["location"][int(wrong[0])].as_py()
-        text = f"{name} deletes rows of files outside {view.owner}, to which its manifest is affiliated"
+        text = f"{name} deletes rows of files outside {view.owner}, with which its manifest is affiliated"
         yield RuleBreak("affinity", view.location, text)
 
 
 def stored_live(statuses: frozenset[int]) -> frozenset[int]:
-    """The statuses of entries that count."""
+    """Return the statuses of live entries."""
     return statuses - {int(Status.DELETED), int(Status.REPLACED)}

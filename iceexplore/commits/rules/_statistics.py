@@ -1,4 +1,4 @@
-"""Rules on what a root says of a leaf: counts, statistics that cover, partition tuples that can be rebuilt."""
+"""Rules for what a root records about a leaf: counts, covering statistics, and derivable partition tuples."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 
 
 def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
-    """``manifest-stats``: the counts of the root's row against the leaf as written; unknown counts are fine."""
-    said: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
+    """Yield ``manifest-stats`` breaks: counts in the root's row that differ from the leaf; unknown counts are valid."""
+    stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
     r = Rows(leaf.entries)
     rows = r.ints("record_count")
     where = f"{root.location}#entry {view.row}"
     for name, kinds in _COUNTED.items():
         mask = np.isin(r.status, [int(k) for k in kinds])
         for column, found in ((f"{name}_files_count", int(mask.sum())), (f"{name}_rows_count", int(rows[mask].sum()))):
-            value = said.get(column)
+            value = stated.get(column)
             if value is not None and value != found:
-                yield RuleBreak("manifest-stats", where, f"{column} is {value}, {view.location} has {found}")
-    lowest = said.get("min_sequence_number")
+                yield RuleBreak("manifest-stats", where, f"{column} is {value}, but {view.location} has {found}")
+    lowest = stated.get("min_sequence_number")
     counted = r.ints("sequence_number", 1 << 62)[~np.isin(r.status, [int(Status.DELETED), int(Status.REPLACED)])]
     if lowest is not None and len(counted) and int(counted.min()) < lowest:
-        text = f"min_sequence_number is {lowest}, {view.location} has an entry of {int(counted.min())}"
+        text = f"min_sequence_number is {lowest}, but {view.location} has an entry with {int(counted.min())}"
         yield RuleBreak("manifest-stats", where, text)
 
 
 def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
-    """``summaries-cover``: partition summaries of a manifest list that do not cover the manifest's live tuples."""
+    """Yield ``summaries-cover`` breaks: partition summaries that do not cover the manifest's live tuples."""
     for item in leaf.untrue_claims():
         yield RuleBreak("summaries-cover", item.where, item.text)
 
 
 def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: TableMetadata) -> Iterator[RuleBreak]:
-    """``stats-cover``: bounds and counts of the root's row against those of the entries that count.
+    """Yield ``stats-cover`` breaks: statistics in the root's row that do not cover those of the leaf's live entries.
 
-    A bound may be missing (unknown); one that is there must cover every entry that has values other than null, also
-    those whose bounds are unknown, which none can. Types that have no order are left out.
+    A bound may be missing (unknown). A bound that is present must cover every entry with non-null values; entries with
+    unknown bounds break the rule, because nothing covers them. Types without an order are skipped.
     """
     where = f"{root.location}#entry {view.row}"
     counted = pa.array(np.isin(Rows(leaf.entries).status, [0, 1, 4]))
@@ -69,21 +69,23 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
         for name, value in counts.items():
             total = pc.sum(getattr(below, name).filter(counted)).as_py()
             if value is not None and total is not None and value < total:
-                yield RuleBreak("stats-cover", where, f"{name} of field {field_id} is {value}, of its entries {total}")
+                yield RuleBreak(
+                    "stats-cover", where, f"{name} of field {field_id} is {value}, but its entries sum to {total}"
+                )
         lows, highs = below.lower, below.upper
         if field_id in exact:
-            tuples = tuples or [leaf.partition()]  # rebuilt once
+            tuples = tuples or [leaf.partition()]  # derived only once
             lows, highs = _exact_bounds(lows, highs, tuples[0], exact[field_id])
         lows, highs = lows.filter(counted), highs.filter(counted)
         empty = _empty(below, counted) if field_id not in exact else lows.is_null()
         for side, bound, held, wrong in (("lower", lower, lows, pc.less), ("upper", upper, highs, pc.greater)):
             text = _uncovered(bound, above.lower.type, held, empty, wrong)
             if text:
-                yield RuleBreak("stats-cover", where, f"the {side} bound of field {field_id} is {bound!r}, {text}")
+                yield RuleBreak("stats-cover", where, f"the {side} bound of field {field_id} is {bound!r}, but {text}")
 
 
 def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
-    """Columns and expressions of which every file has one value, with their partition fields."""
+    """Map columns and expressions with one value per file to their partition fields."""
     out: dict[int, list[str]] = {}
     for spec in metadata.partition_specs:
         for field in spec.fields:
@@ -98,7 +100,7 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
 def _exact_bounds(
     lows: pa.Array, highs: pa.Array, tuples: pa.StructArray | None, fields: list[str]
 ) -> tuple[pa.Array, pa.Array]:
-    """Bounds of a partition value: the value itself (a file's own bound may be cut), else the lower bound alone."""
+    """Return exact bounds of a partition value: the value (a file's bounds may be truncated), else the lower bound."""
     highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
     if tuples is None:
         return lows, highs
@@ -111,7 +113,7 @@ def _exact_bounds(
 
 
 def _empty(below: Any, counted: pa.Array) -> pa.Array:
-    """Entries of which it is known that they have no value that could be a bound."""
+    """Return a mask of the counted entries that are known to have no value that a bound could describe."""
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, pa.scalar(0, pa.int64()))
     return pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False).filter(counted)
 
@@ -120,7 +122,7 @@ def _uncovered(bound: Any, kind: pa.DataType, held: pa.Array, empty: pa.Array, w
     if bound is None or not len(held):
         return None
     if pc.any(pc.and_(held.is_null(), pc.invert(empty))).as_py():
-        return "one of its entries has none"
+        return "one of its entries has no bound"
     try:
         beyond = wrong(held, pa.scalar(bound, kind).cast(held.type))
         if pc.any(beyond).as_py():
@@ -131,9 +133,9 @@ def _uncovered(bound: Any, kind: pa.DataType, held: pa.Array, empty: pa.Array, w
 
 
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """``partition-rebuilds``: of a file a partition value is one value, and null only where nulls are said to be.
+    """Return ``partition-rebuilds`` breaks: a file's partition value must be unique, and null only if it has nulls.
 
-    Of a root the files that stand in it are checked (`ManifestReader.direct`).
+    For a root, the files that it lists directly are checked (`ManifestReader.direct`).
     """
     if not len(leaf):
         return []
@@ -165,9 +167,9 @@ def _field_breaks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        # a tuple that is kept, or that a derived value gives, does not depend on the bounds
+        # A stored tuple, or one from a derived value, does not depend on the bounds.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
     name = f"{field.name} ({field.transform})"
-    yield from flagged("partition-rebuilds", leaf.location, rows & two, f"two bounds for {name}", leaf.entries)
+    yield from flagged("partition-rebuilds", leaf.location, rows & two, f"the bounds for {name} differ", leaf.entries)
     yield from flagged("partition-rebuilds", leaf.location, rows & missing, f"no value for {name}", leaf.entries)

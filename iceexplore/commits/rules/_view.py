@@ -1,4 +1,4 @@
-"""A snapshot as the rule checker sees it: the root, its leaves, and every live file with where it stands."""
+"""A snapshot as the rule checker sees it: the root, its leaves, and every live file with its position."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class LeafView:
     Attributes
     ----------
     row
-        In the root.
+        Row in the root.
     owner
-        The data manifest that a delete manifest is affiliated to.
+        The data manifest that a delete manifest is affiliated with.
     old
         Whether it was written before V4.
     statuses
-        Of its stored entries.
+        The statuses of its stored entries.
     removed
-        By status of its live manifest DVs the positions that they remove (`pyroaring.BitMap`).
+        The removed positions (`pyroaring.BitMap`), by status of the live manifest DV.
     """
 
     row: int
@@ -48,7 +48,7 @@ class LeafView:
     removed: dict[int, Any]
 
     def positions(self) -> Any:
-        """All positions that its manifest DVs remove."""
+        """Return all positions that its manifest DVs remove."""
         from pyroaring import BitMap
 
         out = BitMap()
@@ -59,17 +59,17 @@ class LeafView:
 
 @dataclass(frozen=True)
 class TreeView:
-    """A snapshot's tree.
+    """The tree of a snapshot, read completely.
 
     Attributes
     ----------
     v4
-        Whether it has a root manifest.
+        Whether the snapshot has a root manifest.
     leaves
-        By location.
+        The live manifests by location.
     files
-        The live files: some columns of the entry, ``leaf`` (row in the root, -1 for the root itself), ``key`` (what
-        makes a file or a deletion vector the same in another snapshot), ``vector`` (whether it is a DV).
+        The live files: some columns of the entry, ``leaf`` (row in the root, -1 for the root itself), ``key``
+        (identifies a file or DV across snapshots; see `keys_of`) and ``vector`` (whether it is a DV).
     """
 
     snapshot: Snapshot
@@ -82,12 +82,12 @@ class TreeView:
 def view_tree(
     reader: ManifestReader, snapshot: Snapshot, visit: Callable[[LeafView, Manifest], None] | None = None
 ) -> TreeView:
-    """Read a whole snapshot; ``visit`` gets each leaf while it is in memory.
+    """Read a whole snapshot; ``visit`` is called with each leaf while it is in memory.
 
     Raises
     ------
     IceexploreError
-        A manifest DV cannot be read. (Manifests that cannot are problems of the reader.)
+        A manifest DV cannot be read. (Unreadable manifests are recorded as problems of the reader.)
     """
     root = reader.root(snapshot)
     v4 = root.dialect.has_root_manifest
@@ -116,7 +116,7 @@ def view_tree(
 
 
 def _removed(reader: ManifestReader, root: Manifest, rows: Rows) -> dict[str, dict[int, Any]]:
-    """By leaf and status the positions that manifest DVs remove."""
+    """Return the positions that manifest DVs remove, by leaf and status."""
     out: dict[str, dict[int, Any]] = {}
     attached = rows.is_kind(*_MANIFESTS) & rows.has_vector
     for row in np.flatnonzero(rows.live & (rows.is_kind(ContentType.MANIFEST_DV) | attached)).tolist():
@@ -141,7 +141,7 @@ def _files(entries: pa.Table, leaf: int, *, files_only: bool = False) -> pa.Tabl
 
 
 def keys_of(entries: pa.Table) -> pa.Array:
-    """What makes an entry the same in another snapshot: location, and of a DV its place there and its data file."""
+    """Return a key that identifies each entry across snapshots: its location, and for a DV its offset and data file."""
     vectors = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
     nothing = pa.scalar(None, pa.string())

@@ -1,4 +1,4 @@
-"""An Avro file with other values and the header of its writer, the schema's text included."""
+"""Rewrite an Avro file with other values but its writer's header, including the schema's text."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _META = {"type": "map", "values": "bytes"}
 
 
 def read_avro(data: bytes, location: str, work: Budget) -> tuple[Any, Mapping[str, str], Iterator[Any]]:
-    """Return a file's schema and metadata, for `rewritten_avro`, and its records, which are decoded as they are taken.
+    """Return a file's schema and metadata, for `rewritten_avro`, and its records, decoded lazily.
 
     Parameters
     ----------
     work
-        What the blocks may have together once decompressed. Records are decoded and encoded one by one, so this limits
-        the time: 16 MiB take seven seconds as numbers of a byte, 25 as the pairs of a map.
+        Limit for the sum of the decompressed blocks. Records are decoded and encoded one by one, so this limits the
+        time: 16 MiB take seven seconds as one-byte numbers, 25 as the pairs of a map.
 
     Raises
     ------
     FormatError
-        The header or a block is damaged. Whatever fastavro raises where a record is.
+        The header or a block is damaged. fastavro may raise other errors for a damaged record.
     MemoryLimitError
-        The header, a block or a record would take more memory than it may, or all blocks together too much time.
+        The header, a block or a record exceeds its memory limit, or all blocks together the time limit.
     """
     import fastavro
 
-    header = read_header(data, location)  # checked before fastavro sees it
+    header = read_header(data, location)  # checked before fastavro reads it
     index = index_blocks(data, header, location)
     if index.faults:
         raise index.faults[0]
@@ -52,24 +52,24 @@ def read_avro(data: bytes, location: str, work: Budget) -> tuple[Any, Mapping[st
 
 
 def rewritten_avro(schema: Any, metadata: Mapping[str, str], records: Iterable[Any]) -> bytes:
-    """Write records below another file's header.
+    """Return an Avro file with these records and another file's header.
 
     Parameters
     ----------
     schema, metadata
-        The writer's schema and the header's keys, as ``fastavro.reader`` gives them, ``avro.`` ones included.
+        The writer's schema and the header's keys as returned by ``fastavro.reader``, including ``avro.`` keys.
     """
     import fastavro
 
     codec = metadata.get("avro.codec", "null")
-    # Of the content, not of chance: the same table is saved as the same bytes.
+    # Derived from the content instead of random, so that the same table is saved as the same bytes.
     sync = hashlib.sha256(repr(sorted(metadata.items())).encode("utf-8", "surrogatepass")).digest()[:16]
     out = io.BytesIO()
     fastavro.writer(out, schema, records, codec=codec, sync_marker=sync)
     made = out.getvalue()
     header = io.BytesIO()
     header.write(b"Obj\x01")
-    # fastavro's own header would hold the schema in another order of keys.
-    said = {key: value.encode("utf-8", "surrogatepass") for key, value in metadata.items()}
-    fastavro.schemaless_writer(header, _META, said)
+    # fastavro would write the header's schema with another order of keys.
+    header_values = {key: value.encode("utf-8", "surrogatepass") for key, value in metadata.items()}
+    fastavro.schemaless_writer(header, _META, header_values)
     return header.getvalue() + made[made.index(sync) :]

@@ -1,4 +1,4 @@
-"""A Parquet file with other values and the same dress: key-values, codecs, encodings and statistics of its writer."""
+"""Rewrite a Parquet file with other values but its writer's key-values, codecs, encodings and statistics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iceexplore.storage import DATA_RATIO, Budget
 
 __all__ = ["read_parquet", "rewritten_parquet"]
 
-#: Encodings that a writer chooses for values; the others (levels, dictionary indices) follow from these.
+#: Encodings that a writer chooses for values; the others (levels, dictionary indices) follow from them.
 _CHOSEN = ("DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT")
 _DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _VERSIONS = ("1.0", "2.4", "2.6")
@@ -24,9 +24,9 @@ def read_parquet(data: bytes, location: str) -> tuple[Any, pa.Table]:
     Raises
     ------
     FormatError
-        A footer or page header that is none.
+        A footer or page header is damaged.
     MemoryLimitError
-        The rows would take more memory than they may.
+        The rows exceed the memory limit.
     """
     import pyarrow.parquet as pq
 
@@ -42,21 +42,21 @@ def read_parquet(data: bytes, location: str) -> tuple[Any, pa.Table]:
 
 
 def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
-    """Write rows as another file was written.
+    """Return a Parquet file with these rows, written like another file.
 
     Parameters
     ----------
     file
-        The ``ParquetFile`` of the original. Codec, dictionaries, encodings and statistics of each column are taken
-        from its first row group, the row groups' size too.
+        The ``ParquetFile`` of the original. Each column's codec, dictionary, encoding and statistics are taken from the
+        first row group; the size of row groups is kept too.
     table
         Rows of the same schema.
     """
     import pyarrow.parquet as pq
 
     metadata = file.metadata
-    # Also Arrow's own schema, where the writer put it: it is the same, byte for byte, and is not made anew.
-    said = dict(metadata.metadata or {})
+    # Includes Arrow's own schema if the writer stored it: it is copied byte for byte, not generated again.
+    key_values = dict(metadata.metadata or {})
     table = table.replace_schema_metadata(None)
     options = _columns(file)
     physical = {file.schema.column(i).physical_type for i in range(len(file.schema))}
@@ -73,11 +73,11 @@ def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
         store_schema=False,
         store_decimal_as_integer=bool(decimals & {"INT32", "INT64"}),
         use_deprecated_int96_timestamps="INT96" in physical,
-        use_compliant_nested_type=False,  # the names inside lists stay those of the file
+        use_compliant_nested_type=False,  # keep the file's names inside lists
         **options,
     ) as writer:
-        writer.add_key_value_metadata(said)
-        # The empty table too: a file of no row group stays one.
+        writer.add_key_value_metadata(key_values)
+        # Also write an empty table that has a row group; a file without row groups keeps none.
         if table.num_rows or metadata.num_row_groups:
             rows = max((metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), default=0)
             writer.write_table(table, row_group_size=max(rows, 1))
@@ -85,7 +85,7 @@ def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
 
 
 def _columns(file: Any) -> dict[str, Any]:
-    """How each column of the first row group was written, as options of a writer."""
+    """Return how each column of the first row group was written, as options of a writer."""
     metadata = file.metadata
     if not metadata.num_row_groups:
         return {"compression": "zstd", "use_dictionary": False, "write_statistics": False}
@@ -95,7 +95,7 @@ def _columns(file: Any) -> dict[str, Any]:
     dictionary = [c.path_in_schema for c in columns if set(c.encodings) & set(_DICTIONARY)]
     chosen = {c.path_in_schema: e for c in columns for e in _CHOSEN if e in c.encodings}
     encodings = {name: e for name, e in chosen.items() if name not in dictionary}
-    # Of a chunk whose type is not its column's, pyarrow's statistics end the process (seen in 26.0).
+    # pyarrow's statistics crash the process for a chunk whose type differs from its column's (seen in 26.0).
     with_statistics = [
         c.path_in_schema
         for i, c in enumerate(columns)

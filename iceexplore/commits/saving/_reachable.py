@@ -1,4 +1,4 @@
-"""Which files a snapshot needs: its list or root, manifests, manifest DVs, and what its manifests name."""
+"""The files that a snapshot needs: its manifest list or root, manifests, manifest DVs, and the files they list."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SCHEMA = pa.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64(
 
 @dataclass(frozen=True)
 class MetadataFile:
-    """A file of metadata, or of a manifest DV in a Puffin file the blob.
+    """A metadata file, or the blob of a manifest DV in a Puffin file.
 
     Attributes
     ----------
     kind
         ``metadata``, ``manifest-list`` (also a root manifest), ``manifest``, ``puffin``.
     size
-        Bytes that are read.
+        Bytes to read.
     offset
-        Of a blob in a Puffin file; 0 of whole files.
+        Offset of a blob in a Puffin file; 0 for whole files.
     """
 
     location: str
@@ -42,24 +42,24 @@ class MetadataFile:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What is the same for the same bytes: metadata files never change."""
+        """A key that is equal for equal content, because metadata files never change."""
         return self.location, self.offset
 
 
 def tree_files(
     state: TableState, snapshot: Snapshot, *, read: Collection[int] | None = None
 ) -> tuple[MetadataFile, ...]:
-    """The list or root of a snapshot, its live manifests, and the manifest DVs that are in Puffin files.
+    """Return a snapshot's manifest list or root, its live manifests, and its manifest DVs in Puffin files.
 
     Parameters
     ----------
     read
-        Rows of the root: these manifests alone, with the manifest DVs that are for one of them; by default all.
+        Rows of the root: only these manifests, with their manifest DVs; by default all.
     """
     root = state.root(snapshot)
     if root is None:
         return ()
-    # The list of a v1 snapshot that names its manifests itself is no file.
+    # A v1 snapshot that lists its manifests inline has no manifest list file.
     own = root.location and root.dialect != "inline"
     out = [MetadataFile(root.location, "manifest-list", root.length)] if own else []
     names = None if read is None else _named(root, read)
@@ -91,12 +91,12 @@ def _listed(root: Manifest) -> list[dict[str, Any]]:
 def files_of_leaves(
     state: TableState, snapshots: Iterable[Snapshot], *, among: Collection[str] | None = None
 ) -> pa.Table:
-    """Live data and delete files of some snapshots: location, bytes, content type; each manifest is read once.
+    """Return the live data and delete files of snapshots: location, bytes, content type; reads each manifest once.
 
     Parameters
     ----------
     among
-        The manifests that are read; all by default.
+        The manifests to read; all by default.
     """
     parts = [_SCHEMA.empty_table()]
     seen: set[tuple[str, ...]] = set()
@@ -137,12 +137,12 @@ def _has_vectors(root: Manifest) -> bool:
 
 
 def snapshot_files(state: TableState) -> Iterator[str]:
-    """Every file that some snapshot of a table needs, and its statistics files; a location may come more than once.
+    """Yield every file that some snapshot needs, and statistics files; a location may occur more than once.
 
     Raises
     ------
     FormatError, FileMissingError
-        Of a strict state: a root or manifest cannot be read, and what it names is not known.
+        For a strict state: a root or manifest cannot be read, so the files that it lists are unknown.
     """
     metadata = state.metadata
     yield from (s.statistics_path for s in metadata.statistics)
@@ -153,9 +153,9 @@ def snapshot_files(state: TableState) -> Iterator[str]:
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
-    """Which of some files (an overlay's) a table still needs: in any of its snapshots, or as an older metadata file.
+    """Return those files of an overlay that the table still needs, for any snapshot or as an older metadata file.
 
-    Only manifests among ``own`` are read: no other names a file of the overlay.
+    Only manifests among ``own`` are read, because no other manifest lists a file of the overlay.
     """
     metadata = state.metadata
     needed = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}

@@ -1,4 +1,4 @@
-"""Metadata files with other locations in them: what a saved table needs to stand where it was saved."""
+"""Rewrite the locations in metadata files for the place where a table is saved."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ __all__ = [
 ]
 
 _REFERENCED = "referenced-data-file"
-#: What the rows of an ORC file may take in memory.
+#: Memory limit for the rows of an ORC file.
 _ORC_LIMIT = 1 << 30
-#: What rows of Avro take as Python's objects: each, and each of their bytes in Arrow.
+#: Memory that Avro rows take as Python objects: per row, and per byte in Arrow.
 _OBJECT, _OBJECTS_PER_BYTE = 500, 8
-#: Plain bytes that Avro's blocks may have, or so many times what is stored: paths repeat, and compress well.
+#: Limit for the decompressed bytes of Avro blocks, absolute and as a ratio: paths repeat, so they compress well.
 _PLAIN_BYTES, _PLAIN_RATIO = 256 << 20, 16
 _ORC_CODECS = ("UNCOMPRESSED", "SNAPPY", "ZLIB", "LZ4", "ZSTD")
 
 
 @dataclass(frozen=True)
 class RelocatedDeletes:
-    """A delete file with other locations.
+    """A delete file with rewritten locations.
 
     Attributes
     ----------
     data
-        The file.
+        The content of the file.
     paths
-        The smallest and the largest path in its rows, which bound them in manifests; None of a Puffin file.
+        The smallest and the largest path in its rows, as bounds for manifests; None for a Puffin file.
     """
 
     data: bytes
@@ -55,17 +55,17 @@ class RelocatedDeletes:
 
 
 def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
-    """A position delete file or Puffin file with other locations; None where it names none that moved.
+    """Return a position delete file or Puffin file with rewritten locations; None if none of its locations moved.
 
     Parameters
     ----------
     moved
-        Old locations of data files to new.
+        New locations of data files by old ones.
 
     Raises
     ------
     UnsupportedError
-        A format that is not known.
+        The format is unknown.
     FormatError
         The file is damaged.
     IceexploreError
@@ -83,16 +83,16 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
     if kind == "orc":
         return _orc(storage, location, moved)
     raise UnsupportedError(
-        f"{location}: a position delete file in {kind or 'a format that is not known'}, whose rows hold the old "
-        'locations, is not rewritten; save the table with location="keep"'
+        f"{location}: position delete files in {kind or 'an unknown format'} contain locations, and rewriting them is "
+        'not supported; save the table with location="keep"'
     )
 
 
 def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mapping[str, str]) -> bytes | None:
-    """A Puffin file whose vectors name other files; None where they name none that moved.
+    """Return a Puffin file whose vectors reference the moved files; None if none of them moved.
 
-    Every byte before the footer stays, so that manifest entries find the blobs where they were; of the footer the
-    references change, and nothing else that it holds.
+    All bytes before the footer stay, so that manifest entries still find the blobs; in the footer only the references
+    change.
     """
     file = read_puffin_footer(storage, location, len(data))
     if not any(blob.properties.get(_REFERENCED) in moved for blob in file.blobs):
@@ -105,7 +105,7 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
             properties[_REFERENCED] = moved[old]
     text = json.dumps(footer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     blobs = data[: len(data) - file.footer_size]
-    # No flags: the payload is not compressed, whatever it was.
+    # The new footer payload is not compressed, so no flags are set.
     return b"".join((blobs, PUFFIN_MAGIC, text, struct.pack("<i", len(text)), bytes(4), PUFFIN_MAGIC))
 
 
@@ -117,7 +117,7 @@ def _relocated_parquet_deletes(data: bytes, location: str, moved: Mapping[str, s
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, IceexploreError):
             raise
-        raise FormatError(f"a position delete file that does not decode: {error}", location=location) from None
+        raise FormatError(f"the position delete file cannot be decoded: {error}", location=location) from None
 
 
 def _orc(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
@@ -130,31 +130,29 @@ def _orc(storage: Storage, location: str, moved: Mapping[str, str]) -> Relocated
     footer = read_orc_footer(storage, location)
     codec = footer.compression.upper()
     out = io.BytesIO()
-    # The footer's schema has ORC's attributes, and so the ids of the fields, in their own spelling.
+    # The footer's schema has ORC's attributes, including the field ids, in their original spelling.
     table = pa.Table.from_arrays(table.columns, schema=footer.schema)
     orc.write_table(table, out, compression=codec if codec in _ORC_CODECS else "ZLIB")
     return RelocatedDeletes(out.getvalue(), paths)
 
 
-def _moved_rows(
-    table: pa.Table, location: str, moved: Mapping[str, str]
-) -> tuple[pa.Table, tuple[str, str]] | None:
-    """Rows of position deletes with other paths, in the order the specification asks, and the first and last path.
+def _moved_rows(table: pa.Table, location: str, moved: Mapping[str, str]) -> tuple[pa.Table, tuple[str, str]] | None:
+    """Return position delete rows with rewritten paths in the spec's order, and the first and last path.
 
-    None where no path moved.
+    None if no path moved.
     """
     ids = {field_id(f): i for i, f in enumerate(table.schema)}
     at = ids.get(FILE_PATH_ID, table.schema.get_field_index("file_path"))
     pos = ids.get(POS_ID, table.schema.get_field_index("pos"))
     if at < 0 or pos < 0:
-        raise FormatError("a position delete file without file_path and pos", location=location)
+        raise FormatError("the position delete file has no file_path and pos", location=location)
     paths = table.column(at).cast(pa.string())
     found = pc.index_in(paths, value_set=pa.array(list(moved), pa.string()))
     if found.null_count == len(found):
         return None
     new = pc.coalesce(pa.array(list(moved.values()), pa.string()).take(found), paths)
     table = table.set_column(at, table.schema.field(at), new.cast(table.schema.field(at).type))
-    # Rows are sorted by path and position (spec, "Position Delete Files"), and names may sort otherwise now.
+    # Rows are sorted by path and position (spec, "Position Delete Files"), and new names may sort differently.
     names = table.schema.names
     ends = pc.min_max(new).as_py()
     return table.sort_by([(names[at], "ascending"), (names[pos], "ascending")]), (ends["min"], ends["max"])
@@ -162,7 +160,7 @@ def _moved_rows(
 
 def _relocated_avro_deletes(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     try:
-        # Rows are few values of many bytes, and their number is limited below.
+        # Rows have few but long values, and their number is limited below.
         work = Budget(location, len(data), most=max(_PLAIN_BYTES, _PLAIN_RATIO * len(data)))
         schema, metadata, records = read_avro(data, location, work)
         names = {f.get("field-id"): f["name"] for f in schema["fields"]}
@@ -177,13 +175,13 @@ def _relocated_avro_deletes(data: bytes, location: str, moved: Mapping[str, str]
         return RelocatedDeletes(rewritten_avro(schema, metadata, rows), (rows[0][at], rows[-1][at]))
     except IceexploreError:
         raise
-    except Exception as error:  # the library raises whatever a damaged file makes it stumble on
-        text = f"a position delete file that does not decode: {type(error).__name__}: {error}"
+    except Exception as error:  # fastavro raises arbitrary errors for damaged files
+        text = f"the position delete file cannot be decoded: {type(error).__name__}: {error}"
         raise FormatError(text, location=location) from error
 
 
 def _check_avro(data: bytes, location: str) -> None:
-    """Refuse rows that would not fit in memory, before a library makes objects of them all."""
+    """Refuse rows that would not fit in memory, before fastavro creates objects for all of them."""
     budget = Budget(location, len(data), ratio=DATA_RATIO)
     batches = avro_batches(data, location)
     next(batches)  # their schema
@@ -191,24 +189,24 @@ def _check_avro(data: bytes, location: str) -> None:
         budget.reserve(_OBJECT * batch.num_rows + _OBJECTS_PER_BYTE * batch.nbytes, "the rows")
 
 
-#: Fields that hold locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), and the fields beside
-#: them that hold the length of what they name.
+#: Fields that contain locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), with the field
+#: that contains the length of the file, if any.
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
-#: lower_bounds and upper_bounds; of a position delete file they hold paths.
+#: lower_bounds and upper_bounds; for a position delete file they contain paths.
 _BOUNDS = (125, 128)
 _AVRO, _PARQUET = b"Obj\x01", b"PAR1"
-#: Properties that would send the next writer elsewhere.
+#: Table properties that would send later writers to another place.
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
 
 
 def relocated_document(document: Mapping[str, Any], location: str, moved: Mapping[str, str]) -> dict[str, Any]:
-    """A table's document at another location.
+    """Return a table's document for another location.
 
     Parameters
     ----------
     moved
-        Where files are now, by their locations so far; others keep theirs. Entries of ``metadata-log`` that are not
-        among them are left out: nobody wrote these files to the new place.
+        New locations of files by old ones; other files keep theirs. Entries of ``metadata-log`` without a new location
+        are left out, because those files were not written to the new place.
     """
     out = {**document, "location": location}
     out["metadata-log"] = [
@@ -240,17 +238,17 @@ def relocated_manifest(
     lengths: Mapping[str, int],
     paths: Mapping[str, tuple[str, str]] | None = None,
 ) -> bytes:
-    """A manifest, list or root with other locations; everything else stays as it was written.
+    """Return a manifest, manifest list or root with rewritten locations; everything else stays as written.
 
     Parameters
     ----------
     moved
-        Old locations to new.
+        New locations by old ones.
     lengths
-        Bytes of the files at new locations, where they changed.
+        Bytes of files at new locations, if they changed.
     paths
-        The smallest and the largest path in position delete files at new locations, where they changed. They are not
-        the old ones moved: names may sort otherwise now, and a reader skips the deletes of files out of bounds.
+        The smallest and largest path in position delete files at new locations, if they changed. Moving the old ones is
+        not enough: new names may sort differently, and readers skip deletes for files out of bounds.
 
     Raises
     ------
@@ -264,7 +262,7 @@ def relocated_manifest(
             return _parquet(data, location, moved, lengths, paths or {})
     except MemoryLimitError:
         raise
-    except Exception as e:  # the libraries raise whatever a damaged file makes them stumble on
+    except Exception as e:  # the libraries raise arbitrary errors for damaged files
         raise FormatError(f"its locations cannot be rewritten: {type(e).__name__}: {e}", location=location) from e
     raise FormatError("neither Avro nor Parquet: its locations cannot be rewritten", location=location)
 
@@ -290,7 +288,7 @@ def _avro(
 def _record_change(
     schema: Any, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
 ) -> Callable[[Any], None]:
-    """What replaces the locations in a record of this schema, and in the records inside it."""
+    """Return a function that replaces the locations in a record of this schema, and in nested records."""
     ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
     here = [(ids[i], ids.get(beside)) for i, beside in _LOCATIONS.items() if i in ids]
     bounds = [(ids[i], end) for end, i in enumerate(_BOUNDS) if i in ids]
@@ -299,7 +297,7 @@ def _record_change(
     for f in schema.get("fields", ()):
         kinds = f["type"] if isinstance(f["type"], list) else [f["type"]]
         record = next((k for k in kinds if isinstance(k, dict) and k.get("type") == "record"), None)
-        if record is not None and f.get("field-id") != 102:  # the partition tuple holds values
+        if record is not None and f.get("field-id") != 102:  # the partition tuple has values, not locations
             inside.append((f["name"], _record_change(record, moved, lengths, paths)))
 
     def change(record: Any) -> None:
@@ -371,7 +369,7 @@ def _columns(
     for end, number in enumerate(_BOUNDS):
         at = ids.get(number)
         if paths and path is not None and at is not None and pa.types.is_map(fields[at].type):
-            # By the path of the file, which has moved by now.
+            # Look up by the file's path, which is already the new one.
             found = pc.index_in(children[path], value_set=pa.array(list(paths), pa.string()))
             ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
             children[at] = _bounds(children[at], ends.take(found))
@@ -383,9 +381,9 @@ def _columns(
 
 
 def _bounds(maps: pa.MapArray, ends: pa.BinaryArray) -> pa.MapArray:
-    """Bounds by column with those of ``file_path`` replaced, where ``ends`` has one for the row."""
+    """Return bounds by column with those of ``file_path`` replaced if ``ends`` has a value for the row."""
     if maps.offset:
-        maps = maps.take(pa.array(np.arange(len(maps))))  # not a part of a longer one
+        maps = maps.take(pa.array(np.arange(len(maps))))  # compact a slice
     keys, items = maps.keys, maps.items
     offsets = maps.offsets.to_numpy(zero_copy_only=False)
     row_of = np.full(len(keys), len(maps))

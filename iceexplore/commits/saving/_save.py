@@ -1,4 +1,4 @@
-"""A table written whole into a folder: a simulation that is to be kept, mailed, or read by an engine."""
+"""Save a table completely to a folder, for example to keep or send a simulation, or to read it with an engine."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from iceexplore.storage import (
 
 __all__ = ["DataFiles", "Saved", "save"]
 
-#: What becomes of data and delete files that are not the overlay's: ``refer`` leaves them where they are.
+#: How to handle data and delete files outside the overlay: ``refer`` leaves them in place.
 DataFiles = Literal["refer", "copy", "none"]
 
-#: Linux's request to share the blocks of a file (``linux/fs.h``).
+#: Linux's ioctl to share the blocks of a file (``linux/fs.h``).
 _FICLONE = 0x40049409
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What was saved.
+    """The result of saving a table.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class Saved:
     location
         The table's location in the metadata.
     metadata_location
-        The current metadata file.
+        Location of the current metadata file.
     files, bytes
-        How much was written.
+        Number of files and bytes written.
     missing
-        Files that could not be read and are not there, each with the reason.
+        Files that could not be read and are missing from the folder, each with the reason.
     """
 
     path: Path
@@ -78,51 +78,52 @@ class Saved:
 def save(
     state: TableState, path: str | os.PathLike[str], *, data: DataFiles = "copy", location: str | None = None
 ) -> Saved:
-    """Write a table into a folder, whole or not at all: it is built beside the target and renamed in one step.
+    """Write a table to a folder completely or not at all: it is built beside the target and renamed in one step.
 
-    A save that is killed leaves the hidden folder that it was building; the next one into the same target removes it
-    if it is a day old.
+    A killed save leaves the hidden folder that it was building; the next save to the same target removes it if it is
+    older than a day.
 
-    Written are the current metadata file, older ones of the metadata log that are still there; of every snapshot the
-    list or root, manifests and manifest DVs; statistics; and the data and delete files of the overlay.
+    Writes the current metadata file and the older ones in the metadata log that still exist; the manifest list or root,
+    manifests and manifest DVs of every snapshot; statistics; and the data and delete files of the overlay.
 
     Parameters
     ----------
     path
-        A folder that is empty, or not there yet.
+        A folder that is empty or does not exist.
     data
-        Of the table's own data and delete files (those that no simulation wrote): ``copy``, the default, copies those
-        of every snapshot, so that the rows can be read wherever the folder goes (blocks are shared with the original
-        where the file system can; never the file itself, so that no change of the copy reaches the original).
-        ``refer`` names them where they are: quick and small, but they are outside the folder, so
-        ``iceexplore.open(path, allow=...)`` must name their folder before their rows are read. ``none`` leaves out
-        even those of the overlay. Made-up files stay made-up.
+        How to handle the table's own data and delete files, which no simulation wrote. ``copy``, the default, copies
+        those of every snapshot, so that the rows can be read wherever the folder is moved (the copy shares blocks with
+        the original if the file system supports it, but never the file, so changes of the copy do not reach the
+        original). ``refer`` keeps them where they are: fast and small, but they are outside the folder, so
+        ``iceexplore.open(path, allow=...)`` must allow their folder to read rows. ``none`` leaves out even those of the
+        overlay. Synthetic files stay synthetic.
     location
-        The table's location in what is written: by default ``path`` itself, so that engines on this machine can read
-        the table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file); lists
-        and roots are rewritten for that, and manifests that name copied files. Another location if the folder is going
-        to be uploaded there. ``"keep"``: every byte stays as it was written, only `iceexplore.open` finds the files.
+        The table's location in the saved metadata: by default ``path``, so that engines on this machine can read the
+        table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file). Manifest
+        lists and roots are rewritten for that, and manifests that list copied files. Give another location if the
+        folder will be uploaded there. ``"keep"``: all bytes stay as written, and only `iceexplore.open` finds the
+        files.
 
     Raises
     ------
     OptionError
-        The folder is not empty, ``path`` is the URI of another place, or ``data`` is unknown.
+        The folder is not empty, ``path`` is a URI of another storage, or ``data`` is unknown.
     UnsupportedError
         Inline manifests of v1, or position delete files in an unknown format, unless ``location="keep"``.
     StorageError, AccessDeniedError
-        The folder cannot be written: the disk is full, say.
+        The folder cannot be written, for example because the disk is full.
     IceexploreError
         A metadata file of the newest snapshot cannot be read.
     """
     if data not in get_args(DataFiles):
-        raise OptionError(f"data={data!r}: one of {', '.join(get_args(DataFiles))}")
+        raise OptionError(f"data={data!r}: choose one of {', '.join(get_args(DataFiles))}")
     try:
         target = Path(path_here(path)).expanduser().absolute()
     except OptionError as e:
         if not isinstance(path, str) or is_local(canonical(path)):
             raise
         raise OptionError(f"{e}, and location={os.fspath(path)!r} if the table is going to be there") from e
-    except RuntimeError as e:  # the home of nobody
+    except RuntimeError as e:  # expanduser found no home folder
         raise OptionError(f"path={os.fspath(path)!r}: give the folder to write ({e})") from e
     above = [p for p in target.parents if not os.path.lexists(p)]
     done = False
@@ -135,35 +136,35 @@ def save(
         done = True
         return saved
     except OSError as e:
-        if isinstance(e, IceexploreError):  # some of ours are both
+        if isinstance(e, IceexploreError):  # some IceexploreErrors are OSErrors too
             raise
         raise not_written(e, str(target), str(target)) from e
     finally:
         for folder in () if done else above:
-            with suppress(OSError):  # not there yet, or not empty: it has something of another's
+            with suppress(OSError):  # missing, or not empty because something else uses it
                 folder.rmdir()
 
 
 def _refuse_full(target: Path) -> None:
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise OptionError(f"{target} is there and not an empty folder: a table is saved into a new one")
+        raise OptionError(f"{target} exists and is not an empty folder: give a new folder")
 
 
 def _publish(building: Path, target: Path) -> None:
     umask = os.umask(0)
     os.umask(umask)
-    building.chmod(0o777 & ~umask)  # mkdtemp makes it the user's alone
+    building.chmod(0o777 & ~umask)  # mkdtemp restricts it to the user
     if os.name == "nt" and target.exists():
-        target.rmdir()  # elsewhere a rename replaces an empty folder, in one step
+        target.rmdir()  # on other systems a rename replaces an empty folder atomically
     try:
         os.rename(building, target)
     except OSError as e:
         _refuse_full(target)
-        raise OptionError(f"{target} could not be made: {e}") from e
+        raise OptionError(f"{target} could not be created: {e}") from e
 
 
 class _Saver:
-    """Collects what is to be written: data files, then manifests, then lists, then the metadata files."""
+    """Writes the files of a save: data files first, then manifests, manifest lists, and the metadata files."""
 
     def __init__(self, state: TableState, building: Path, target: Path, data: DataFiles, location: str | None) -> None:
         self.state = state
@@ -183,14 +184,14 @@ class _Saver:
         self.bytes = 0
 
     def run(self) -> Saved:
-        """Write everything into the folder that is being built."""
+        """Write everything to the folder under construction."""
         self._data_files()
         self._trees()
         current = self._documents()
         return Saved(self.target, self.new, current, self.files, self.bytes, self.missing)
 
     def _data_files(self) -> None:
-        """Data files first: delete files name them."""
+        """Write data files first, because delete files reference them."""
         if self.data == "none":
             return
         positions: dict[str, str] = {}
@@ -232,7 +233,7 @@ class _Saver:
         self.moved[location] = f"{self.new}/{name}"
 
     def _named_files(self) -> dict[str, int]:
-        """Locations of files to write, with their content types."""
+        """Return the locations of files to write, with their content types."""
         snapshots = self.state.metadata.snapshots
         if self.data == "refer":
             if not isinstance(self.storage, OverlayStorage):
@@ -246,22 +247,22 @@ class _Saver:
     def _trees(self) -> None:
         metadata = self.state.metadata
         if not self.keep and any(s.manifests and not s.manifest_list for s in metadata.snapshots):
-            raise UnsupportedError('a v1 snapshot lists its manifests inline: save it with location="keep"')
+            raise UnsupportedError('a v1 snapshot lists its manifests inline; save the table with location="keep"')
         head = None if self.state.snapshot is None else self.state.snapshot.snapshot_id
         rewrite = bool(self.moved)  # data files have new locations
-        # The newest first: what it needs must be there, others may lack it.
+        # The newest first: files that it needs must be readable, files of others may be missing.
         snapshots = sorted(metadata.snapshots, key=lambda s: s.snapshot_id != head)
         with progress(len(snapshots), "snapshots") as step:
             for snapshot in snapshots:
                 self._leaves(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
                 step()
-        # Manifest DVs after all leaves: one Puffin file may hold the vectors of several snapshots' leaves.
-        for snapshot in snapshots:
+            # Manifest DVs after all leaves: one Puffin file may hold the vectors of several snapshots' leaves.
+            # Manifest DVs after all leaves: one Puffin file may have the vectors for leaves of several snapshots.
             for f in tree_files(self.state, snapshot):
                 if f.kind == "puffin":
                     strict = snapshot.snapshot_id == head
                     self._metadata_file(f.location, f.kind, strict=strict, rewrite=True)
-        # Roots last: their DELETED rows name manifests of the snapshot before.
+        # Roots last: their DELETED rows reference manifests of the previous snapshot.
         for snapshot in snapshots:
             if snapshot.root_location:
                 strict = snapshot.snapshot_id == head
@@ -275,7 +276,7 @@ class _Saver:
         for f in files:
             if f.kind != "manifest":
                 continue
-            # Of the table's own manifests none names a file of the overlay.
+            # Manifests of the table itself never list files of the overlay.
             names = rewrite and (self.data == "copy" or self._is_own(f.location))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
 
@@ -304,7 +305,7 @@ class _Saver:
         self._write(name, new)
 
     def _documents(self) -> str:
-        """The metadata files, the current one last; its location."""
+        """Write the metadata files, the current one last; return its location."""
         metadata = self.state.metadata
         log = [e.metadata_file for e in metadata.metadata_log]
         documents: dict[str, tuple[dict[str, Any], bool]] = {}
@@ -335,7 +336,7 @@ class _Saver:
         return current
 
     def _name(self, location: str, folder: str) -> str:
-        """Where a file goes: as under the table's own location, or flat in ``metadata`` or ``data``; each name once."""
+        """Return a file's unique name: as under the table's location, or flat in ``metadata`` or ``data``."""
         tail = location.removeprefix(self.old + "/")
         parts = tail.split("/")
         inside = tail != location and parts[0] == folder and not any(p in ("", ".", "..") or "\0" in p for p in parts)
@@ -352,14 +353,14 @@ class _Saver:
             with self.storage.local_path(location, kind=kind) as source:
                 try:
                     original = open(source, "rb")  # noqa: SIM115 - closed below
-                except OSError as e:  # of the original, not of what is written
-                    self.missing[location] = f"{location}: it cannot be opened: {e.strerror or e}"
+                except OSError as e:  # the original cannot be opened, not the copy
+                    self.missing[location] = f"{location}: cannot be opened: {e.strerror or e}"
                     return False
                 with original, path.open("xb") as copy:
                     if not _share_blocks(original, copy):
                         fault = _copy_bytes(original, copy)
                         if fault is not None:
-                            self.missing[location] = f"{location}: it cannot be read: {fault}"
+                            self.missing[location] = f"{location}: cannot be read: {fault}"
                 if location in self.missing:
                     path.unlink()
                     return False
@@ -382,7 +383,7 @@ class _Saver:
 
 
 def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
-    """Let a copy share the original's blocks until either is written to, where system and file system can."""
+    """Let a copy share the original's blocks until either is written to, if the file system supports it."""
     if sys.platform != "linux":
         return False
     import fcntl
@@ -395,7 +396,7 @@ def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
 
 
 def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
-    """Copy a file; what is wrong with the original is returned, what is wrong with the copy is raised."""
+    """Copy a file; return what is wrong with the original, but raise what is wrong with the copy."""
     while True:
         try:
             block = original.read(_BLOCK)

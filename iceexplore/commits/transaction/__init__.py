@@ -1,1 +1,1 @@
-"""Commit: attempts, retries and the table's pointer."""
+"""Run a commit: attempts, retries, and the pointer to the table's current metadata file."""

@@ -1,4 +1,4 @@
-"""Commits to a table: made, published, and tried again when another came first."""
+"""Build, publish and retry commits to a table."""
 
 from __future__ import annotations
 
@@ -48,35 +48,35 @@ __all__ = [
 ]
 
 Document = dict[str, Any]
-#: Makes the change, once; ``writer.base`` is the state that it reads, and files that it adds go through the writer.
+#: Builds the change, once; ``writer.base`` is the state that it reads, and the files that it adds are written by it.
 MakeChange = Callable[[CommitWriter], Change]
-#: A change of the document by itself: (document, time of the commit in milliseconds) to document.
+#: A change of the document only: (document, time of the commit in milliseconds) to document.
 DocumentChange = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
 Layout = Callable[[Change, CommitWriter], Applied]
 #: Java's ``commit.retry.num-retries``: attempts after the first.
 _RETRIES = 4
-#: The largest of Iceberg's ``long``.
+#: The largest value of Iceberg's ``long``.
 _LONG_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class CommitRecord:
-    """What became of one commit.
+    """The record of one commit.
 
     Attributes
     ----------
     number
-        From 1, over a writer and its forks; the ``commit`` of the storage's log of writes.
+        From 1, across a writer and its forks; the ``commit`` in the storage's write log.
     what
-        The operation, or what was changed besides files.
+        The operation, or a description if no files changed.
     snapshot_id
-        Of the snapshot that it made, or would have made; None for a commit without files.
+        Id of the snapshot that it created or would have created; None for a commit without file changes.
     attempts
-        How often it was tried.
+        The number of attempts.
     metadata_location
         The metadata file that it published; None if it failed.
     reads
-        What each attempt read from the storage; what the cache had is not among it.
+        The reads of each attempt from the storage, without cache hits.
     """
 
     number: int
@@ -88,7 +88,7 @@ class CommitRecord:
 
 
 class Trial:
-    """One commit, over all its attempts."""
+    """One commit with all its attempts."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Trial:
         self.number, self.names = committer.shared.begin()
 
     def run(self) -> Snapshot | None:
-        """Try until it is published, cannot be, or attempts run out. Raises as `Committer.commit`."""
+        """Attempt until the commit is published, is refused, or attempts run out. Raises as `Committer.commit`."""
         most = self._max_attempts()
         began = time.monotonic()
         while self.attempt < most:
@@ -141,12 +141,12 @@ class Trial:
                 return state.metadata.snapshot(made) if made is not None else _head(state, self.ref)
         raise CommitConflictError(
             "table-unchanged",
-            f"in each of {self.attempt} attempts another commit came first; try again, or set "
+            f"another commit was published first in each of {self.attempt} attempts; try again, or set "
             "commit.retry.num-retries and commit.retry.total-timeout-ms higher",
         )
 
     def note(self) -> CommitRecord | None:
-        """Keep the record of this commit, if it left anything."""
+        """Add and return the record of this commit; None if it wrote and published nothing."""
         shared, writes = self.committer.shared, self.committer.storage.writes
         if self.published is None and not any(w.commit == self.number for w in writes):
             return None
@@ -156,19 +156,19 @@ class Trial:
         return record
 
     def _check_expired(self, known: TableState, error: Exception) -> None:
-        """Files may go while they are read, with a snapshot that another commit lets expire: no damage, a conflict."""
+        """Raise a conflict if files are missing because a concurrent commit expired the snapshot being read."""
         heads = [_head(state, self.ref) for state in (self.start, known)]
         now = self.committer.newest().metadata
         gone = [str(head.snapshot_id) for head in heads if head is not None and now.snapshot(head.snapshot_id) is None]
         if gone:
             raise CommitConflictError(
                 "files-exist",
-                f"snapshot {gone[-1]}, on which this commit was being made, has expired since, and files that it reads "
-                f"went with it; do it again ({error})",
+                f"snapshot {gone[-1]}, on which this commit is based, has expired, and files that it reads "
+                f"were deleted; run the operation again ({error})",
             ) from error
 
     def _try(self, known: TableState) -> TableState | None:
-        """One attempt on a state: the new state, or None if another commit was first."""
+        """Attempt the commit on a state; return the new state, or None if another commit was published first."""
         committer = self.committer
         old = known.opened.document
         if self.attempt > 1:
@@ -251,7 +251,7 @@ class Trial:
             data = gzip.compress(data, mtime=0)
         publish = publish_by_rename if names.by_version else publish_by_swap
         files = committer.storage.for_commit(self.number, self.attempt)
-        self.in_doubt = True  # what is raised in there leaves it open whether the table has moved on
+        self.in_doubt = True  # an exception while publishing leaves the outcome unknown
         if not publish(files, committer.pointer, known.metadata_location, location, data):
             self.in_doubt = False
             return None
@@ -268,7 +268,7 @@ class Trial:
         if changed:
             raise CommitConflictError(
                 "schema-unchanged",
-                f"another commit changed {', '.join(changed)} since; look at the table as it is now, and do it again",
+                f"another commit changed {', '.join(changed)}; check the table and run the operation again",
             )
 
     def _max_attempts(self) -> int:
@@ -279,7 +279,7 @@ class Trial:
 
 
 def layout_of(options: LayoutOptions) -> Layout:
-    """The layout that writes manifests and the list, or the root."""
+    """Return the layout that writes the manifest list or the root manifest."""
     return apply_to_root if options.has_root_manifest else apply_to_list
 
 
@@ -288,7 +288,7 @@ def _with_document(state: TableState, document: Document) -> TableState:
 
 
 def _on_branch(state: TableState, ref: str) -> TableState:
-    """The state with the branch's head as its snapshot."""
+    """Return the state with the branch's head as its snapshot."""
     head = _head(state, ref)
     return state.showing(head, schema_at(state.metadata, head, ref), ref=ref, travel=None) if head else state
 
@@ -300,10 +300,10 @@ def _head(state: TableState, ref: str) -> Snapshot | None:
             return state.metadata.snapshot()
         branches = [name for name, r in state.metadata.refs.items() if r.type == "branch"]
         raise SnapshotNotFoundError(
-            f"{state.name} has no branch {ref!r}; it has {', '.join(branches) or 'none'}. branch({ref!r}) makes one"
+            f"{state.name} has no branch {ref!r}; it has {', '.join(branches) or 'none'}. branch({ref!r}) creates it"
         )
     if found.type == "tag":
-        raise RuleError("ref-type", f"{ref!r} is a tag, and commits go to branches")
+        raise RuleError("ref-type", f"{ref!r} is a tag: commit to a branch")
     head = state.metadata.snapshot(found.snapshot_id)
     if head is None:
         raise SnapshotNotFoundError(f"branch {ref!r} is at snapshot {found.snapshot_id}, which the table does not have")
@@ -319,7 +319,7 @@ def _new_id(names: Random, state: TableState) -> int:
 
 
 def _check_room(base: TableState) -> None:
-    """Refuse a table whose next sequence number or row id would be no long any more: columns of numbers wrap."""
+    """Refuse a table whose next sequence number or row id would exceed Iceberg's long and wrap in Arrow columns."""
     metadata = base.metadata
     for name, found in (
         ("last-sequence-number", metadata.last_sequence_number),
@@ -327,7 +327,7 @@ def _check_room(base: TableState) -> None:
     ):
         if not 0 <= found < _LONG_MAX:
             raise FormatError(
-                f"{base.name}: {name} is {found}: a commit counts on from 0 to {_LONG_MAX - 1:,} only",
+                f"{base.name}: {name} is {found}: a commit needs a value from 0 to {_LONG_MAX - 1:,}",
                 field=name,
                 code="metadata-invalid",
             )
@@ -335,7 +335,7 @@ def _check_room(base: TableState) -> None:
 
 @dataclass
 class Shared:
-    """What the writers of one process have in common."""
+    """State shared by the writers of one process."""
 
     pointer: Pointer
     start: str
@@ -347,19 +347,20 @@ class Shared:
     made_up: int = 0
 
     def begin(self) -> tuple[int, Random]:
-        """The number of a new commit, and where its ids and names come from."""
+        """Return the number of a new commit, and the generator of its ids and names."""
         with self.lock:
             self.begun += 1
             number = self.begun
-        # Names and ids, no secrets.
+        # Random names and ids, not secrets.
         return number, Random(  # noqa: S311
             secrets.randbits(128) if self.seed is None else f"{self.seed}/{number}"
         )
 
     def time_after(self, last_ms: int) -> int:
-        """The time of a commit in milliseconds: always later than the table's last one.
+        """Return the time of a commit in milliseconds, always later than the table's last one.
 
-        With a seed and no clock each commit is a second after the one before, so that a simulation can be repeated.
+        With a seed and no clock, each commit is one second after the previous one, so that a simulation can be
+        repeated.
         """
         if self.clock is not None:
             return max(self.clock(), last_ms + 1)
@@ -372,32 +373,32 @@ class Committer:
     Parameters
     ----------
     state
-        The state from which it starts.
+        The initial state.
     options
-        The layout. If its format version is above the table's, the first commit upgrades the table, in the same
+        The layout. If its format version is above the table's, the first commit also upgrades the table in the same
         metadata file ("the first commit to a V4 table must perform this migration").
     storage
-        Where new files go, and the table is read from.
+        The storage from which the table is read and to which new files are written.
     pointer
-        What knows the current metadata file, and moves on to another.
+        Holds the location of the current metadata file and moves to the next.
     seed
-        Makes snapshot ids, names of files and times repeatable.
+        Makes snapshot ids, file names and times repeatable.
     clock
-        Milliseconds since the epoch; the system's by default.
+        Returns milliseconds since the epoch; the system clock by default.
     max_attempts
-        How often a commit is tried; by default ``commit.retry.num-retries`` of the table (4 in Java) and one.
+        The maximum number of attempts; by default the table's ``commit.retry.num-retries`` (4 in Java) plus one.
 
     Attributes
     ----------
     state
-        The table as this writer knows it: as of its own last commit, or of the last `refresh`.
+        The table as of this writer's last commit or `refresh`.
     shared
-        What it and its forks have in common: pointer, records, clock.
+        State shared with its forks: pointer, records, clock.
 
     Raises
     ------
     OptionError
-        The format version is below the table's, or ``max_attempts`` below 1.
+        The format version is below the table's, or ``max_attempts`` is below 1.
     UnsupportedError
         The table is encrypted.
     """
@@ -420,7 +421,7 @@ class Committer:
         self.storage = storage
         self.max_attempts = max_attempts
         if seed is not None and state.metadata.snapshots:
-            # Names of a simulation that was saved: one on top of it with the same seed must not give them again.
+            # A simulation on top of a saved one must not generate the same names from the same seed.
             seed = f"{seed}/{state.metadata.snapshots[-1].snapshot_id}"
         self.shared = Shared(pointer, state.metadata_location, seed, clock)
         self._lock = threading.RLock()
@@ -428,9 +429,9 @@ class Committer:
         self.state = self._shown(state.opened, strict=state.problems.strict)
 
     def fork(self) -> Self:
-        """A second writer to the same table: it starts from this one's state, and knows nothing of later commits.
+        """Return a second writer for the same table, with this one's state and without later commits.
 
-        Both share the files and the pointer. The one that commits second finds the pointer moved, and rebases.
+        Both share the files and the pointer. The writer that commits second finds the pointer moved and rebases.
         """
         other = object.__new__(type(self))
         other.options, other.max_attempts, other._first_notes = self.options, self.max_attempts, self._first_notes
@@ -442,59 +443,60 @@ class Committer:
 
     @property
     def pointer(self) -> Pointer:
-        """What knows the current metadata file."""
+        """The holder of the current metadata file's location."""
         return self.shared.pointer
 
     @property
     def records(self) -> tuple[CommitRecord, ...]:
-        """The commits of this writer and its forks, in the order in which they ended; failed ones if they wrote."""
+        """The commits of this writer and its forks in the order of their end; failed ones if they wrote files."""
         with self.shared.lock:
             return tuple(self.shared.records)
 
     @property
     def start_location(self) -> str:
-        """The metadata file from which it started."""
+        """The metadata file from which the writer started."""
         return self.shared.start
 
     def newest(self) -> TableState:
-        """The table as of the last commit of any writer; this writer's own state stays what it is."""
+        """Return the table as of the last commit of any writer; this writer's own state does not change."""
         if self.pointer.location == self.state.metadata_location:
             return self.state
         return state_of(self._newest_opened(), strict=self.state.problems.strict)
 
     def refresh(self) -> TableState:
-        """Go on from the last commit of any writer."""
+        """Update this writer's state to the last commit of any writer, and return it."""
         with self._lock:
             self.state = self.newest()
             return self.state
 
     def close(self) -> None:
-        """Let go of what was taken for this writer, for all who use it."""
+        """Release the resources of this writer, for all that share its storage."""
         self.storage.close()
 
-    # What kinds of writers differ in ----------------------------------------------------------------------------------
+    # Hooks for subclasses
+    # ----------------------------------------------------------------------------------------------
 
     def notes(self, location: Any) -> tuple[str, ...]:
-        """Sentences for the card of a state; ``location`` is the table's."""
+        """Return the notes on a state's card; ``location`` is the table's."""
         return self._first_notes
 
     def is_taken(self, location: str) -> bool:
-        """Whether a metadata file of this name is there that is none of this table's history: the next number is."""
+        """Return whether a metadata file of this name exists outside this history; then the next number is used."""
         return False
 
     def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-        """How a metadata file is compressed: its name says so, and it may replace ``old``."""
+        """Return the compression codec of a new metadata file, which determines its name; it may replace ``old``."""
         return str((new.get("properties") or {}).get("write.metadata.compression-codec", "none"))
 
     def check_retry(self, start: TableState, newest: TableState) -> None:
-        """Asked before a commit that was begun on ``start`` is tried on a newer state; refuses by an error."""
+        """Check whether a commit started on ``start`` may be retried on a newer state; raise if not."""
 
     def may_retry(self, attempt: int, seconds: float) -> bool:
-        """Asked before a further attempt, ``seconds`` after the first began: whether to go on; waits if it must."""
+        """Return whether to make another attempt, ``seconds`` after the first began; may wait before it returns."""
         return True
 
     def give_up(self, record: CommitRecord) -> None:
-        """Told of a commit that has failed, and is known not to be published."""
+        """Clean up after a commit that failed and is known not to be published."""
 
     def commit(
         self,
@@ -506,49 +508,49 @@ class Committer:
         what: str | None = None,
         layout: Layout | None = None,
     ) -> Snapshot | None:
-        """Commit: a change of files, of the document, or of both in one.
+        """Commit a change of files, of the document, or of both.
 
         Parameters
         ----------
         make_change
-            Called once, with the writer; on a retry its change is validated and applied to the newer state. None: no
-            file changes, and no snapshot is made.
+            Called once, with the writer; a retry validates its change and applies it to the newer state. None for no
+            file changes and no new snapshot.
         ref
-            The branch that gets the snapshot. ``main`` is made by a table's first commit, others must be there.
+            The branch to commit to. A table's first commit creates ``main``; other branches must exist.
         document_change
-            Made before the files', on each state that the commit is tried on.
+            Applied before the file changes, in each attempt on its state.
         pins
-            Keys of the metadata that another commit must not have changed in between (spec, "Commit Conflict
-            Resolution and Retry": of a schema update the schema).
+            Keys of the metadata that concurrent commits must not have changed (spec, "Commit Conflict Resolution and
+            Retry": for a schema update, the schema).
         what
-            What the record of the commit says, where no file changes.
+            The description in the commit's record if no file changes.
         layout
-            Writes the manifests and the list or root; by default the layout of the options.
+            Writes the manifests and the manifest list or root; by default the layout of the options.
 
         Returns
         -------
-        The snapshot made; without files the branch's snapshot, None if there is none. A change of the document that
-        changes nothing makes no commit.
+        The new snapshot; without file changes the branch's snapshot, None if there is none. No commit is made if the
+        document does not change either.
 
         Raises
         ------
         RuleError
-            It would break a rule; nothing was written.
+            The commit would break a rule; nothing was written.
         CommitConflictError
-            Another commit came first and this one cannot be applied on top of it, or attempts ran out
-            (``table-unchanged``), or let the snapshot expire that it reads (``files-exist``). What it wrote stays, as
-            orphans, unless the kind of writer removes it (`give_up`).
+            A concurrent commit conflicts with this one (the rule names why), attempts ran out (``table-unchanged``), or
+            the snapshot that it reads has expired (``files-exist``). The files that it wrote remain as orphan files
+            unless the subclass removes them (`give_up`).
         SnapshotNotFoundError
-            There is no such branch.
+            The branch does not exist.
         FormatError
-            A number that the commit counts on from, ``last-sequence-number`` or ``next-row-id``, is at its limit.
+            ``last-sequence-number`` or ``next-row-id`` is at its limit.
         """
         with self._lock:
             trial = Trial(self, make_change, ref, document_change, pins, what, layout)
             try:
                 return trial.run()
             except OverflowError as error:
-                # Numbers that a commit counts on from stand in the table's files, where any number can be written.
+                # The numbers that a commit increments come from the table's files, which may contain any number.
                 raise FormatError(
                     f"a number of the table's metadata is too large to commit on: {error}",
                     code="metadata-invalid",
@@ -561,7 +563,7 @@ class Committer:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _shown(self, opened: Opened, *, strict: bool) -> TableState:
-        """A state on this writer's storage, from a document of the table."""
+        """Return a state on this writer's storage for a document of the table."""
         source = replace(opened.source, newest=self._newest_opened)
         shown = replace(opened, storage=self.storage, source=source, catalog_table=None)
         return state_of(replace(shown, notes=self.notes(opened.document.get("location"))), strict=strict)
@@ -572,7 +574,7 @@ class Committer:
         return self.opened_at(location, document)
 
     def opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """What was opened, at another of the table's metadata files."""
+        """Return the opened table at another of its metadata files."""
         return replace(
             self.state.opened,
             metadata_location=location,
@@ -583,13 +585,13 @@ class Committer:
 
 
 def check_options(state: TableState, options: LayoutOptions, max_attempts: int | None) -> None:
-    """Refuse what cannot be committed to. Raises as `Committer`."""
+    """Refuse states and options that cannot be committed to. Raises as `Committer`."""
     if options.format_version < state.metadata.format_version:
         raise OptionError(
             f"format_version={options.format_version}: the table has {state.metadata.format_version}, "
-            "and no table goes back to a lower one"
+            "and a table cannot be downgraded"
         )
     if max_attempts is not None and max_attempts < 1:
-        raise OptionError(f"max_attempts={max_attempts}: at least 1")
+        raise OptionError(f"max_attempts={max_attempts}: expected at least 1")
     if state.metadata.encryption_keys or "encryption.key-id" in state.metadata.properties:
-        raise UnsupportedError(f"{state.name} is encrypted: commits to encrypted tables cannot be made here")
+        raise UnsupportedError(f"{state.name} is encrypted: commits to encrypted tables are not supported")

@@ -1,5 +1,6 @@
-"""The pointer to a table's current metadata file, and the two ways to move it on (spec, "File System Tables" and
-"Metastore Tables").
+"""The pointer to a table's current metadata file, and the two ways to move it.
+
+Spec, "File System Tables" and "Metastore Tables".
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["FolderFiles", "MetadataNames", "Pointer", "Publish", "publish_by_ren
 
 
 class Pointer:
-    """What a catalog holds of a table: the location of its current metadata file. Shared by all who commit to it."""
+    """The location of a table's current metadata file, as a catalog stores it. Shared by all writers to the table."""
 
     def __init__(self, location: str) -> None:
         self._location = location
@@ -31,7 +32,7 @@ class Pointer:
         return self._location
 
     def swap(self, expected: str, new: str) -> bool:
-        """Point at ``new`` if the pointer is still at ``expected``: whether it was."""
+        """Set the pointer to ``new`` if it is still at ``expected``; return whether it was."""
         with self._lock:
             if self._location != expected:
                 return False
@@ -39,7 +40,7 @@ class Pointer:
             return True
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
-        """As `swap`, with the new file made while nobody else can move the pointer."""
+        """Swap as `swap` does, but create the new file while the pointer is locked."""
         with self._lock:
             return self.swap(expected, make())
 
@@ -49,14 +50,14 @@ class Pointer:
 
 @dataclass(frozen=True)
 class MetadataNames:
-    """How a table names its metadata files.
+    """The naming scheme of a table's metadata files.
 
     Attributes
     ----------
     folder
-        Where they stand, as the table spells it.
+        Their folder, as the table spells it.
     by_version
-        ``v3.metadata.json`` of file-system tables; otherwise ``00003-<uuid>.metadata.json`` of catalogs.
+        True for ``v3.metadata.json`` of file-system tables, False for ``00003-<uuid>.metadata.json`` of catalogs.
     """
 
     folder: str
@@ -64,12 +65,12 @@ class MetadataNames:
 
     @classmethod
     def of(cls, location: str) -> MetadataNames:
-        """The way in which this metadata file is named."""
+        """Return the naming scheme of this metadata file."""
         folder, _, name = location.rpartition("/")
         return cls(folder, name[:1] == "v" and name[1:].partition(".")[0].isdecimal())
 
     def location(self, number: int, names: Random, codec: str = "none") -> str:
-        """The location of metadata file ``number``; ``codec`` as in ``write.metadata.compression-codec``."""
+        """Return the location of metadata file ``number``; ``codec`` as in ``write.metadata.compression-codec``."""
         end = ".gz.metadata.json" if codec.lower() == "gzip" else ".metadata.json"
         if self.by_version:
             return f"{self.folder}/v{number}{end}"
@@ -80,13 +81,13 @@ class Publish(Protocol):
     """A way to make a metadata file the table's current one."""
 
     def __call__(self, files: WritableStorage, pointer: Pointer, expected: str, location: str, data: bytes) -> bool:
-        """Whether the file is current now; false if another commit came first."""
+        """Publish the file; return False if another commit was published first."""
 
 
 def publish_by_rename(files: WritableStorage, pointer: Pointer, expected: str, location: str, data: bytes) -> bool:
-    """File-system tables: the file ``v<N+1>.metadata.json`` is made where there is none; whoever makes it has won.
+    """Publish to a file-system table: create ``v<N+1>.metadata.json``; the commit that creates it first wins.
 
-    The loser leaves nothing. ``files`` must refuse a location that is there already (`ExistsError`).
+    A losing commit leaves no metadata file. ``files`` must refuse an existing location (`ExistsError`).
     """
 
     def make() -> str:
@@ -102,9 +103,9 @@ def publish_by_rename(files: WritableStorage, pointer: Pointer, expected: str, l
 
 
 def publish_by_swap(files: WritableStorage, pointer: Pointer, expected: str, location: str, data: bytes) -> bool:
-    """Catalogs: ``<N+1>-<uuid>.metadata.json`` is written, then the pointer is swapped if it is still where it was.
+    """Publish to a catalog: write ``<N+1>-<uuid>.metadata.json``, then swap the pointer if it has not moved.
 
-    The loser's file stays, an orphan.
+    A losing commit's metadata file remains as an orphan file.
     """
     files.write(location, data, kind="metadata")
     return pointer.swap(expected, location)
@@ -112,28 +113,28 @@ def publish_by_swap(files: WritableStorage, pointer: Pointer, expected: str, loc
 
 @dataclass(frozen=True)
 class FolderFiles:
-    """A real local folder to commit into: each file is whole when it is seen, and none is ever replaced.
+    """A real local folder to commit into: files appear complete, and none is ever replaced.
 
     Parameters
     ----------
     folder
-        Where the files go.
+        The local folder to which files are written.
     location
-        How the table spells that folder.
+        The folder's location as the table spells it.
     """
 
     folder: Path
     location: str
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file, by a hard link from a temporary one: the step that fails if the name is taken.
+        """Write a new file through a temporary one and a hard link, which fails if the name exists.
 
         Raises
         ------
         ExistsError
-            The file is there already.
+            The file already exists.
         ValueError
-            The location is not one in the folder.
+            The location is not inside the folder.
         """
         prefix = self.location.rstrip("/") + "/"
         tail = location.removeprefix(prefix)
@@ -142,4 +143,4 @@ class FolderFiles:
         try:
             write_new(str(self.folder / tail), data)
         except FileExistsError as e:
-            raise ExistsError(f"{location} is there already: files of a table are never written twice") from e
+            raise ExistsError(f"{location} already exists: files of a table are never overwritten") from e

@@ -1,4 +1,4 @@
-"""A simulation's writer: commits on an overlay, the table itself is never written."""
+"""The writer of a simulation: commits to an overlay and never writes to the table."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NOTE = "A simulation: "
 
 
 class Sandbox(Committer):
-    """A writer of commits on an overlay in front of a table, which is never written.
+    """A writer of commits to an overlay in front of a table, which is never written.
 
     Parameters
     ----------
     state
-        The state from which the simulation starts, any table's.
+        The state from which the simulation starts; any table's.
     overlay
-        An empty local folder for the files; by default a temporary one.
+        An empty local folder for the files; a temporary one by default.
     options, seed, clock, max_attempts
-        As of `Committer`.
+        As for `Committer`.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class Sandbox(Committer):
         super().__init__(state, options, storage, pointer, seed=seed, clock=clock, max_attempts=max_attempts)
 
     def copy(self) -> Sandbox:
-        """This writer as it is, once more: what either commits from now on, the other never meets.
+        """Return an independent copy of this writer: later commits of either do not appear in the other.
 
-        Unlike `fork`, which shares files and pointer. With a seed, equal commits of both make equal files.
+        In contrast, `fork` shares files and pointer. With a seed, equal commits to both create equal files.
         """
         other = self.fork()
         other.storage = self.storage.copy()
@@ -77,32 +77,32 @@ class Sandbox(Committer):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
-            "a simulation does not go to another process: its files are in a folder of this one. Save it, "
-            "s.save(folder), and open that there; s.copy() copies it here"
+            "a simulation cannot be pickled: its files are in a folder of this process. Save it with "
+            "s.save(folder) and open that folder in the other process; s.copy() makes a copy in this one"
         )
 
     def notes(self, location: Any) -> tuple[str, ...]:
-        """That it is a simulation, where its files are, and how many are made up."""
-        note = f"{_NOTE}nothing is written to {location}; its files are in {self.storage.overlay_folder}."
+        """Return notes: that this is a simulation, where its files are, and how many are synthetic."""
+        note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
         made_up = self.shared.made_up
         if made_up:
-            note += f" {made_up:,} made-up data files were added: they have no data."
+            note += f" {made_up:,} synthetic data files were added; they have no data."
         return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
 
     def is_taken(self, location: str) -> bool:
-        """Of a simulation from an older metadata file: the table has used this number since."""
+        """Return whether the table has used this name since the simulation's metadata file."""
         return self.storage.base.exists(location)
 
 
 def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
-    """The options of a format version (by default the table's), with those given.
+    """Return the options of a format version (by default the table's) with the given values.
 
-    A V4 table that has a manifest list, as Java writes it, keeps that unless ``dialect`` says otherwise.
+    A V4 table with a manifest list, as Java writes it, keeps that dialect unless ``dialect`` is given.
 
     Raises
     ------
     OptionError
-        An unknown option, or a value that makes no sense.
+        An option is unknown or its value is invalid.
     """
     version = state.metadata.format_version if format_version is None else format_version
     given = dict(layout)
@@ -121,7 +121,7 @@ def start_sandbox(
     overlay: str | PathLike[str] | None = None,
     seed: int | str | None = None,
 ) -> Sandbox:
-    """A sandbox on what a state shows: of a time-travelled one the first commit makes its snapshot current.
+    """Return a sandbox for a state; if the state is time-travelled, the first commit makes its snapshot current.
 
     Raises as `Sandbox` and `options_for`.
     """

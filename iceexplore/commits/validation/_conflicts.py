@@ -1,8 +1,8 @@
-"""Whether a change may still be applied, after other commits came in between.
+"""Check whether a change may still be applied after concurrent commits.
 
-Spec, "Commit Conflict Resolution and Retry": appends have no requirements; what replaces or deletes files verifies that
-they are still there; deletes by expression always apply. What else is checked, and against which operations, is Java's
-(`MergingSnapshotProducer`, and its callers with the settings of Spark's writes).
+Spec, "Commit Conflict Resolution and Retry": appends have no requirements; operations that replace or delete files
+verify that those are still live; deletes by expression always apply. The other validations, and the operations that
+they run for, follow Java (`MergingSnapshotProducer` and its callers, with the settings of Spark's writes).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ __all__ = ["Step", "steps_between", "validate"]
 #: Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
 _ADDING = ("append", "overwrite")
 _FILE_PATH = 2147483546
-#: A conflict names no more files than this.
+#: The most files that a conflict names.
 _NAMED = 100
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one commit in between did to the live files.
+    """The live files that one concurrent commit added and removed.
 
     Attributes
     ----------
     snapshot
-        The commit's; None where single commits cannot be told apart (the state that the change was made for is no
-        ancestor of the current one), and the step is the difference of the two.
+        The commit's snapshot. None if single commits cannot be distinguished, because the state that the change was
+        made for is no ancestor of the current one; the step is then the difference between the two.
     added, removed
-        Data and delete files. ``referenced_file`` is filled for a position delete file whose bounds name one file.
+        Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
     """
 
     snapshot: Snapshot | None
@@ -52,17 +52,17 @@ class Step:
 
     @property
     def adds_rows(self) -> bool:
-        """Whether its data files hold rows that were not in the table before."""
+        """Whether its data files contain rows that are new to the table."""
         return self.snapshot is None or self.snapshot.operation is None or self.snapshot.operation in _ADDING
 
 
 def validate(change: Change, start: TableState, current: TableState) -> None:
-    """Check that a change made for ``start`` may be applied to ``current``; both show the branch's head.
+    """Check that a change made for ``start`` may be applied to ``current``, both at the branch's head.
 
     Raises
     ------
     CommitConflictError
-        It may not; the error names the rule and the files.
+        It conflicts with another commit; the error names the rule and the files.
     """
     if _is_append(change) or _same_head(start, current):
         return
@@ -76,12 +76,12 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
 
 
 def steps_between(start: TableState, current: TableState, *, field_ids: Collection[int] = ()) -> list[Step]:
-    """What the commits after ``start`` did, oldest first. Reads roots, and leaves that differ between two of them.
+    """Return the changes of each commit after ``start``, oldest first; reads roots and the leaves that differ.
 
     Parameters
     ----------
     field_ids
-        Columns whose statistics the steps' batches have.
+        Columns whose statistics the steps' batches include.
     """
     base = None if start.snapshot is None else start.snapshot.snapshot_id
     chain: list[Snapshot] = []
@@ -122,7 +122,7 @@ def _step(
 
 
 def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
-    """The live manifests of a root: (location, what removes entries of it) to row."""
+    """Map each live manifest of a root, as (location, the manifest DVs that apply to it), to its row."""
     if root is None:
         return {}
     columns = ["content_type", "location", "referenced_file", "deletion_vector"]
@@ -142,7 +142,7 @@ def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids: Collection[int]) -> EntryBatch:
-    """The live files of some leaves, and those in the root itself; what cannot be read raises."""
+    """Return the live files of the given leaves and those listed directly in the root; raises if one is unreadable."""
     if root is None:
         return EntryBatch.empty()
     readable(root)
@@ -162,7 +162,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids:
 
 
 def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
-    """With the file that position deletes of v2 are for, where their bounds name one (Java: ContentFileUtil)."""
+    """Fill ``referenced_file`` of v2 position deletes whose bounds name a single file (Java: ContentFileUtil)."""
     of = batch.entries["referenced_file"]
     open_ones = pc.and_(pc.equal(batch.entries["content_type"], int(ContentType.POSITION_DELETE)), of.is_null())
     if not pc.any(open_ones).as_py():
@@ -172,12 +172,12 @@ def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
     paths = pc.if_else(_mask(single), stats.lower_raw, None)
     try:
         return batch.with_columns(referenced_file=pc.coalesce(whole(of), paths.cast(pa.string())))
-    except pa.ArrowInvalid:  # bounds that are no text
+    except pa.ArrowInvalid:  # the bounds are not text
         return batch
 
 
 def _keys(entries: pa.Table) -> pa.ChunkedArray:
-    # Many DVs share one Puffin file: a DV is its file and where it begins.
+    # Many DVs share one Puffin file, so the offset is part of a DV's key.
     offset = pc.fill_null(pc.struct_field(entries["deletion_vector"], "offset").cast(pa.string()), "")
     return pc.binary_join_element_wise(entries["location"], offset, "\x1f")
 
@@ -202,12 +202,12 @@ def _same_head(start: TableState, current: TableState) -> bool:
 
 
 def _referenced(change: Change) -> set[str]:
-    """The data files that the change's deletes are for."""
+    """Return the data files that the change's deletes reference."""
     return {of for of in change.added.entries["referenced_file"].to_pylist() if of}
 
 
 def _gone(steps: Iterable[Step], of: Collection[str], kinds: Collection[int]) -> list[str]:
-    """Which of these files were removed and are not back."""
+    """Return those of the files that were removed and not added again."""
     wanted, types = pa.array(list(of), pa.string()), pa.array([int(k) for k in kinds], pa.int32())
     gone: dict[str, None] = {}
     for step in steps:
@@ -227,12 +227,12 @@ def _check_removed(change: Change, steps: list[Step]) -> None:
     if not change.drop_if_there:
         lost = _gone(steps, change.remove_data, (ContentType.DATA,)) + _gone(steps, change.remove_deletes, deletes)
         if lost:
-            raise CommitConflictError("files-exist", "another commit removed files that this one removes", lost)
+            raise CommitConflictError("files-exist", "another commit removed files that this one removes too", lost)
     needed = (_referenced(change) | change.conflict_files) - set(change.remove_data)
     lost = _gone(steps, needed, (ContentType.DATA,))
     if lost:
         raise CommitConflictError(
-            "data-files-still-there", "another commit removed data files that this one's deletes are for", lost
+            "data-files-still-there", "another commit removed data files that this one's deletes reference", lost
         )
 
 
@@ -252,7 +252,7 @@ def _check_vectors(change: Change, steps: list[Step]) -> None:
 
 
 def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> None:
-    """What is rewritten must not have got deletes that the rewriter did not see."""
+    """Check that rewritten files have no new deletes that the rewrite did not apply."""
     rewritten = set() if change.drop_if_there else set(change.remove_data)
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if not adds_data and change.operation != "replace":
@@ -263,7 +263,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
         return
     wanted = pa.array(sorted(looked_at), pa.string())
     kept = change.added.entries.filter(pc.equal(change.added.entries["content_type"], int(ContentType.DATA)))
-    keeps_sequence = kept["sequence_number"].null_count == 0  # also where no row is left to be written
+    keeps_sequence = kept["sequence_number"].null_count == 0  # also true if no row is left to write
     wide: list[tuple[Step, EntryBatch]] = []
     for step in steps:
         entries = step.added.entries
@@ -273,10 +273,10 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
         found = entries["referenced_file"].filter(_mask(hit)).unique().to_pylist()
         if found:
             raise CommitConflictError(
-                "no-new-deletes", f"{_who(step)} added deletes for data files that this one rewrites", found
+                "no-new-deletes", f"{_who(step)} added deletes for data files that this commit rewrites", found
             )
         wider = pc.and_(positions, entries["referenced_file"].is_null())
-        if not keeps_sequence:  # else the new equality deletes apply to the new files as they did to the old
+        if not keeps_sequence:  # otherwise new equality deletes still apply to the new files
             wider = pc.or_(wider, pc.equal(kind, int(ContentType.EQUALITY_DELETE)))
         if pc.any(wider).as_py():
             wide.append((step, step.added.filter(_mask(wider))))
@@ -285,7 +285,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
 
 
 def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:
-    """Deletes for a partition, or (equality deletes of an unpartitioned spec) for the whole table."""
+    """Check deletes that apply to a partition or (equality deletes of an unpartitioned spec) to the whole table."""
     batch, _ = find_files(start, files)
     places = {_place(batch, row, start.metadata) for row in range(len(batch))}
     for step, deletes in wide:
@@ -297,13 +297,13 @@ def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], s
                 found = [deletes.entries["location"][row].as_py()]
                 raise CommitConflictError(
                     "no-new-deletes",
-                    f"{_who(step)} added deletes that apply to data files that this one rewrites",
+                    f"{_who(step)} added deletes that apply to data files that this commit rewrites",
                     found,
                 )
 
 
 def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata) -> None:
-    """A serializable operation has read its partitions: no rows may have come into them."""
+    """Check that no rows were added to the partitions that a serializable operation read."""
     if change.isolation != "serializable" or change.conflict_partitions == frozenset():
         return
     for step in steps:
@@ -313,12 +313,12 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
         found = _conflicting(change, data, metadata)
         if found:
             raise CommitConflictError(
-                "no-new-conflicting-files", f"{_who(step)} added data that this one should have seen", found
+                "no-new-conflicting-files", f"{_who(step)} added data that this commit should have read", found
             )
 
 
 def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> list[str]:
-    """Which of these new files may hold rows that the change should have seen."""
+    """Return the new files that may contain rows that the change should have read."""
     read = change.conflict_partitions
     locations = data.entries["location"]
     if read is None:
@@ -326,7 +326,7 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
             locations = locations.filter(change.conflict_filter.judge(data, metadata)[0])
         names: list[str] = locations.to_pylist()
         return names
-    # Of another spec than those read nothing is known: a file may hold rows of these partitions.
+    # Nothing is known about files of another spec than those read: they may contain rows of these partitions.
     specs = {spec_id for spec_id, _ in read}
     places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
     hit = {p for p in places if p in read or p[0] not in specs}
@@ -350,7 +350,7 @@ def _check_duplicates(change: Change, steps: list[Step]) -> None:
 
 
 def _place(batch: EntryBatch, row: int, metadata: TableMetadata) -> tuple[int, str]:
-    """The partition of one file, as `Change.conflict_partitions` spells it."""
+    """Return the partition of one file in the form of `Change.conflict_partitions`."""
     partition = None if batch.partition is None else batch.partition.slice(row, 1)
     (place,) = partition_keys(whole(batch.entries["partition_spec_id"].slice(row, 1)), partition, metadata)
     return place
