@@ -92,7 +92,7 @@ def test_what_is_no_ancestor_is_refused() -> None:
     table.branch("side", first)
     table.append(lab.frame(lab.rows_of(5)), ref="side")
     side = line(table)[-1]
-    with pytest.raises(OptionError, match=f"{side} is no ancestor of snapshot {second}"):
+    with pytest.raises(OptionError, match=f"{side} is not an ancestor of snapshot {second}"):
         table.plan(from_snapshot=side, to_snapshot=second)
     with pytest.raises(OptionError, match="no ancestor"):
         table.plan(from_snapshot=second, to_snapshot=first)

@@ -171,7 +171,7 @@ def test_nested_fields_by_their_names() -> None:
     [
         ({"columns": ["idd"]}, "nearest: id"),
         ({"columns": [3]}, "no name of a column"),
-        ({"columns": {"id": 1}}, "give names of columns"),
+        ({"columns": {"id": 1}}, "give column names"),
         ({"filter": "nope = 1"}, "nope"),
         ({"limit": -1}, "limit=-1: give a whole number from 0"),
         ({"limit": True}, "limit=True: give a whole"),

@@ -78,7 +78,7 @@ def chosen_columns(metadata: TableMetadata, schema: Schema, columns: Any = None)
         return everything
     names = [columns] if isinstance(columns, str) else columns
     if isinstance(names, (bytes, dict)) or not isinstance(names, Iterable):
-        raise OptionError(f"columns={columns!r}: give names of columns")
+        raise OptionError(f"columns={columns!r}: give column names")
     known = {".".join(f.name for f in path): path for path in _paths((), schema.fields)}
     extra = {f.name: (f,) for f in _metadata_columns(metadata)}
     out: dict[str, Output] = {}
@@ -88,7 +88,7 @@ def chosen_columns(metadata: TableMetadata, schema: Schema, columns: Any = None)
                 out.setdefault(one.name, one)
             continue
         if not isinstance(name, str):
-            raise OptionError(f"columns: {name!r} is no name of a column")
+            raise OptionError(f"columns: {name!r} is not a column name")
         path = known.get(name) or extra.get(name) or _loose(name, known)
         if path is None:
             raise OptionError(f"columns: {_unknown(name, schema, [*known, *extra])}")
