@@ -180,8 +180,8 @@ class ScanPlan(PlannedScan):
     def compare(self, other: ScanPlan) -> PlanComparison:
         """Compare this plan with one of another filter, state, layout or version. Files are matched by location.
 
-        The result has a text (``summary``), the settings that differ (``differences``), numbers, files, and why a file is
-        read by only one plan.
+        The result has a text (``summary``), the settings that differ (``differences``), numbers, files, and the reasons
+        why a file is read by only one plan.
 
         Raises
         ------
