@@ -254,7 +254,7 @@ class ScanPlan(PlannedScan):
 
         return table_layout(self.state, self.files, by)
 
-    # How it shows itself --------------------------------------------------------------------------------------------
+    # Display ------------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         from iceexplore.planning.report._card import plan_card

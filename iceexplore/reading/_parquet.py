@@ -185,7 +185,7 @@ class ParquetRows:
             at += batch.num_rows
         self._file.forget()
         if at != start + rows:
-            raise FormatError(f"{at - start:,} rows where the footer says {rows:,}", location=self.location)
+            raise FormatError(f"{at - start:,} rows read, but the footer has {rows:,}", location=self.location)
 
     @cached_property
     def _in_pieces(self) -> Any:

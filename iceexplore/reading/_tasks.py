@@ -59,7 +59,7 @@ class FileRows:
 
     Attributes
     ----------
-    The selected columns.
+    table
         The selected columns.
     read
         Number of rows of the file that were processed, including deleted and filtered ones.

@@ -79,7 +79,7 @@ _SIZED = re.compile(r"(bucket|truncate)\[([1-9][0-9]{0,9})\]\Z")
 #: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
-#: If the number of distinct values is guessed from bytes, there may be this many times as many, rare ones.
+#: A number of distinct values that is guessed from bytes is multiplied by this factor, as it misses rare values.
 _RARE = 6
 
 

@@ -139,7 +139,7 @@ class Suggestion:
 
     @property
     def helps(self) -> bool:
-        """Whether the suggestion is worth the work; True if the saving is unknown.
+        """True if the suggestion is worth the work, or if the saving is unknown.
 
         The cost includes bytes and the files to open (`Reading.cost`). Rewriting the table for one filter must save at
         least a tenth of it.

@@ -278,7 +278,7 @@ class Matching:
         self.state.problems.add(item)
 
 
-#: Problems of one kind that are listed.
+#: Maximum number of problems that are added for one kind of fault.
 _MOST_NOTES = 5
 
 

@@ -200,7 +200,7 @@ def _prefix_of(values: pa.StringArray, prefixes: Sequence[str]) -> Ints:
 def _places(locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray) -> list[Ints]:
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
     order = ranks(_tail(locations), _tail(low), beyond)
-    assert order is not None  # text has one order
+    assert order is not None  # texts are always comparable
     return order
 
 

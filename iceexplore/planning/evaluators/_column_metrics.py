@@ -121,7 +121,7 @@ class Evidence:
         if floating:
             no_nan = known(pc.equal(nans, 0)) & use
             all_nan = known(pc.equal(nans, counted)) & use
-            if not nested:  # a value count is of nulls, too: where all of it is NaN there is none
+            if not nested:  # value counts include nulls: if all values are NaN, none is null
                 no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
             # Old ORC files have NaN as a bound where the first value is NaN, whatever the other values are (Java:
@@ -249,7 +249,7 @@ def aligned(values: pa.Array, kind: Type | None) -> pa.Array | None:
     )  # fmt: skip
     if same:
         return comparable(values)
-    numbers = (pa.types.is_date32, pa.types.is_integer)  # a day is a date, or an int as some writers leave it
+    numbers = (pa.types.is_date32, pa.types.is_integer)  # some writers store the result of day as int, not as date
     if any(test(found) for test in numbers) and any(test(wanted) for test in numbers):
         return comparable(values)
     return None

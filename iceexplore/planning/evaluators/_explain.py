@@ -190,12 +190,12 @@ class _Joined:
     parts: tuple[int, ...]
 
 
-_NEVER = _Constant("false", "filter", "the filter is true of no row")
+_NEVER = _Constant("false", "filter", "the filter matches no row")
 
 
 def _other_partition(wanted: Filter, thing: str) -> _Constant:
     text = f"partition {dict(wanted.partition)}"
-    return _Constant(text, "partition", f"the {thing} is of another partition than {dict(wanted.partition)}")
+    return _Constant(text, "partition", f"the {thing} belongs to another partition than {dict(wanted.partition)}")
 
 
 @dataclass

@@ -60,8 +60,8 @@ def residuals(
     Returns
     -------
     tuple
-        int32, one per file: its place among the expressions; and these, each once. The first is the whole filter,
-        whether or not a file has it.
+        An int32 array with the index of each file's residual, and the distinct residuals. The first residual is always
+        the whole filter, even if no file has it.
     """
     n = len(batch)
     terms = list(dict.fromkeys(predicates(wanted.expression)))

@@ -84,7 +84,7 @@ class ManifestWitnesses:
         self._root = root
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
-        # A V4 manifest may hold deletes of any spec, and the field's metrics exclude those of a spec without the field.
+        # A V4 manifest may hold deletes of any spec; a field's metrics do not cover those of a spec without the field.
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, Evidence | None] = {}

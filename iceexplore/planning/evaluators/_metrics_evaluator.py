@@ -196,7 +196,7 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[pa.Scalar] | None:
 
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_int64(kind):
-        value = int(value)  # booleans, too
+        value = int(value)  # also for booleans
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)

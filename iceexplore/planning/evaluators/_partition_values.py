@@ -169,7 +169,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> pa.Array:
 
 def _plain(base: str, value: Any) -> Any:
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
-        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # numpy's scalars
+        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # unwrap numpy scalars
     match base:
         case "boolean" if not isinstance(value, bool):
             raise TypeError(f"{value!r} is not a boolean")

@@ -87,7 +87,7 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
 def _values(p: Predicate, column: pa.Array, path: tuple[int, ...]) -> pa.Array:
     values = _plain(column)
     for i in path:
-        values = _plain(pc.struct_field(values, [i]))  # with the nulls of the struct
+        values = _plain(pc.struct_field(values, [i]))  # null where the struct is null
     if p.op in _PRESENCE or p.type is None:
         return values
     wanted = arrow_type(p.type)

@@ -36,7 +36,7 @@ def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity"
             return values.cast(pa.string())
         if pa.types.is_boolean(found):
             return values.cast(pa.string())
-        if pa.types.is_decimal(found) and found.scale <= 6:  # finer ones Python writes with an exponent
+        if pa.types.is_decimal(found) and found.scale <= 6:  # Python writes finer scales with an exponent
             return values.cast(pa.string())
         if pa.types.is_floating(found):
             return _floats(values, kind)

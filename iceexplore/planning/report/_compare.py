@@ -288,7 +288,7 @@ class PlanComparison:
 def compare_plans(a: PlannedScan, b: Any) -> PlanComparison:
     """Compare two plans; see `ScanPlan.compare`."""
     if not isinstance(b, PlannedScan):
-        raise OptionError(f"compare() takes another plan, made by t.plan(...); not {type(b).__name__}")
+        raise OptionError(f"compare() takes another plan from t.plan(...), not {type(b).__name__}")
     return PlanComparison(a, b)
 
 

@@ -29,7 +29,7 @@ LEVELS_SCHEMA = pa.schema(
 
 _UNITS = ("files", "rows", "bytes")
 LEAF_LEVEL = "after the leaf manifests"
-#: Part of ``known``: the bytes include delete files, so there are fewer bytes of data files.
+#: Part of ``known``: the number of bytes includes delete files, so that of data files is lower.
 WITH_DELETES = "with those of delete files"
 
 
@@ -134,7 +134,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
     if plan.appends is not None or total is None:
-        return None, "no bytes in the root"
+        return None, "the root has no byte counts"
     if deletes != 0:
         return total, f"bytes by the snapshot's summary, {WITH_DELETES}"
     return total, "bytes by the snapshot's summary"

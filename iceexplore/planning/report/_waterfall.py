@@ -25,7 +25,7 @@ __all__ = ["Waterfall", "waterfall_of"]
 #: If more was skipped, terms are not counted: every explanation evaluates the metadata again.
 _EXPLAINED = 100_000
 _TERMS = 2
-_AT_MOST = "at most so many rows"
+_AT_MOST = "upper limit"
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
@@ -35,7 +35,7 @@ _Measure: TypeAlias = tuple[int | None, bool]
 
 @dataclass(frozen=True, repr=False)
 class Waterfall(BarPicture):
-    """What remains after each level, shown as bars.
+    """The amounts that remain after each level, shown as bars.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     note = ", ".join(amount(n, word) for n, word in parts if n)
     last = levels.slice(levels.num_rows - 1).to_pylist()[0]
     gone, touched = deleted_rows(plan.files)
-    rows, known = last["rows"] - round(float(gone.sum())), "rows by the counts of vectors and position deletes"
+    rows, known = last["rows"] - round(float(gone.sum())), "rows counted from vectors and position deletes"
     if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
         rows, known = None, "unknown how many of the deleted rows are in skipped row groups"
     elif equality:

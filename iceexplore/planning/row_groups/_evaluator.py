@@ -51,7 +51,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Judged:
-    """Whether each row group may have a matching row, and the reason if not."""
+    """Row groups that may have a matching row, as a mask, and the reasons for the others."""
 
     may: _Mask
     reasons: list[Reason | None]
@@ -128,7 +128,7 @@ def judge_groups(
 def _walk(expression: Expression, n: int, columns: Mapping[int, Column | None], bloom: Any) -> Judged:
     match expression:
         case Always(value):
-            never = Reason("false", "filter", None, None, None, None, "the filter is false of every row")
+            never = Reason("false", "filter", None, None, None, None, "the filter matches no row")
             return Judged(np.full(n, value), [None if value else never] * n)
         case And(children):
             out = Judged(np.full(n, True), [None] * n)

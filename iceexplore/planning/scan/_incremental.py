@@ -19,10 +19,10 @@ class Appends:
 
     Attributes
     ----------
-    Id of the snapshot after which the range begins; None to begin with the oldest ancestor that is kept.
-        Id of the snapshot after which it begins; None: with the oldest ancestor that is kept.
-    The last snapshot of the range.
-        The snapshot with which it ends.
+    after
+        Id of the snapshot after which the range begins; None to begin with the oldest ancestor that is kept.
+    last
+        The last snapshot of the range.
     snapshots
         The snapshots whose operation is ``append``, oldest first.
     notes
@@ -85,7 +85,7 @@ def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
 
 def _first(state: TableState, after: Any) -> int:
     if isinstance(after, int) and not isinstance(after, bool):
-        return after  # also one that has expired
+        return after  # it may have expired
     digits = after.removeprefix("-") if isinstance(after, str) and after not in state.metadata.refs else ""
     if digits.isdecimal() and len(digits) < 20:
         return int(after)

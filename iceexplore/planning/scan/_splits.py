@@ -100,11 +100,11 @@ def split_counts(tasks: FileTasks, size: int) -> _Longs:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How each file is split: at its offsets, every so many bytes, or not at all."""
+    """The way each file is split: at its offsets, at regular intervals, or not at all."""
 
     lengths: _Longs
-    offsets: _Longs  # of all files
-    starts: _Longs  # where a file's offsets begin among them
+    offsets: _Longs  # concatenated for all files
+    starts: _Longs  # index of each file's first offset
     by_offset: npt.NDArray[np.bool_]
     counts: _Longs
 
@@ -224,7 +224,7 @@ def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     """Return the bin of each weight, numbered in the order they are closed (``BinPacking``, the largest bin first)."""
     numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered in the order they are opened
     open_bins: list[int] = []
-    fill: list[int] = []  # of the open bins
+    fill: list[int] = []  # weight in each open bin
     handed_out: list[int] = []
     opened = 0
     for i, weight in enumerate(weights):

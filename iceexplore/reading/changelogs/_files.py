@@ -31,10 +31,10 @@ class FileChanges:
 
     Attributes
     ----------
-    Files that only the snapshot has, and files that only its parent has.
-        Files that only the snapshot has, and that only its parent has.
-    Files in both, whose deleted rows may differ.
-        Files that both have, of which other rows may be deleted before and after.
+    added, removed
+        Files that only the snapshot has, and files that only its parent has.
+    kept
+        Files in both, whose deleted rows may differ.
     """
 
     added: EntryBatch

@@ -46,7 +46,7 @@ class Step:
 
     @cached_property
     def readable(self) -> bool:
-        """Whether the root could be read completely."""
+        """True if the root could be read completely."""
         return not is_damaged(self.root)
 
     @cached_property
