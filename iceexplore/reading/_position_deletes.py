@@ -209,7 +209,7 @@ class PositionDeletes:
                 out.append((number, found))
             if entry["referenced_file"] is not None and (found is None or len(index.paths) != 1):
                 # The field is only for delete files whose positions all belong to that one file.
-                text = "Not all its positions are of the one file that its entry references: deleted rows may reappear."
+                text = "Not all positions belong to the data file that its entry references: deleted rows may reappear."
                 item = problem(
                     "delete-dangling",
                     entry["location"],
@@ -261,13 +261,13 @@ class PositionDeletes:
             return PositionSet.union([found for path, found in every if canonical(path) == place])
         rows = self._led_to(index, where).get(self._state.storage.place(location), []) if self._moved else []
         if rows:
-            text = "Its deletes have other locations of data files; they are applied because both lead to one file."
+            text = "Its deletes name data files by other locations; they are applied because both lead to one file."
             self._spelled(where, text, index.paths[rows[0]], location)
             return PositionSet.union([index.positions[i] for i in rows])
         rows = index.bare.get(path_only(location), [])
         if not rows or len(self._live.get(path_only(location), ())) > 1:
             return None
-        text = "Its deletes have data files with other schemes or authorities; they apply because paths are equal."
+        text = "Its deletes name data files with other schemes or authorities; they apply because paths are equal."
         self._spelled(where, text, index.paths[rows[0]], location)
         return PositionSet.union([index.positions[i] for i in rows])
 

@@ -170,7 +170,7 @@ def test_nested_fields_by_their_names() -> None:
     ("how", "said"),
     [
         ({"columns": ["idd"]}, "nearest: id"),
-        ({"columns": [3]}, "no name of a column"),
+        ({"columns": [3]}, "not a column name"),
         ({"columns": {"id": 1}}, "give column names"),
         ({"filter": "nope = 1"}, "nope"),
         ({"limit": -1}, "limit=-1: give a whole number from 0"),

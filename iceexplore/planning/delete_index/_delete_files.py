@@ -145,8 +145,8 @@ class DeleteFiles:
     batch
         Their entries and partition tuples; column metrics of ``file_path`` and of equality columns.
     vector, position, equality
-        Boolean masks of the three kinds. A deletion vector is a position delete with an offset and size in a file, or
-        in Puffin format.
+        Boolean masks of the three kinds. A deletion vector is a position delete that has the field ``deletion_vector``,
+        or is in Puffin format.
     sequence
         Data sequence numbers; null counts as 0.
     referenced

@@ -167,8 +167,7 @@ class ChangelogOptions:
             self.identifiers = _own(state, names) if (names := list(names)) else []
             if not self.identifiers:
                 raise OptionError(
-                    "compute_updates needs identifier_columns: the schema has no identifier fields to tell rows "
-                    "apart"
+                    "compute_updates needs identifier_columns: the schema has no identifier fields to tell rows apart"
                 )
 
     def empty(self) -> pa.Table:

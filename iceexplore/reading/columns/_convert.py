@@ -151,8 +151,7 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
         )
     if not _promotable(found, kind):
         raise FormatError(
-            f"column {name!r} is stored as {found}, which cannot be read as {str(kind)[:60]}: its values "
-            "would change",
+            f"column {name!r} is stored as {found}, which cannot be read as {str(kind)[:60]}: its values would change",
             field=name,
             code="stored-type",
         )
