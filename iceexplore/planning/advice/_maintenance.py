@@ -52,7 +52,7 @@ def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Sugge
 
 
 def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]:
-    """Deletes that every scan has to read and apply."""
+    """Suggest rewriting deletes that every scan has to read and apply."""
     entries = tasks.matched.deletes.entries
     if not len(entries):
         return
@@ -94,7 +94,7 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
                 Reading(data.files + merged, data.bytes + size),
                 unit="data and delete files",
                 statements=(call("rewrite_position_delete_files", table),),
-                assumes="one deletion vector a data file" if vectors else "one delete file a partition",
+                assumes="one deletion vector per data file" if vectors else "one delete file per partition",
             )
 
 

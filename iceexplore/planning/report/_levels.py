@@ -42,7 +42,7 @@ class Counts(NamedTuple):
 
 
 def root_level(plan: PlannedScan) -> str:
-    """What the first level is called: a manifest list, or a root manifest."""
+    """Return the name of the first level: manifest list or root manifest."""
     return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 
 
